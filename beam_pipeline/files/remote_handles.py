@@ -2,13 +2,13 @@
 
 import contextlib
 import errno
-import io
 from collections.abc import Iterator
 from typing import Any
 
 import obstore
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files.seekable import Seekable
 from tfrecord_dataset.store import requests
 from tfrecord_dataset.store.clients import client_and_key, upload_store
 from tfrecord_dataset.store.faults import passing_fault, tries_of, write_errors
@@ -25,7 +25,7 @@ _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 4
 
 
-class Reader(io.RawIOBase):
+class Reader(Seekable):
     """An object, read by ranges; the further one reads on, the more is fetched at once.
 
     Args:
@@ -36,26 +36,11 @@ class Reader(io.RawIOBase):
     mode = "rb"  # Beam's CompressedFile asks for it
 
     def __init__(self, url: str, size: int):
+        super().__init__(size)
         self._url = url
-        self._size = size
-        self._position = 0
         self._block = b""
         self._block_start = 0
         self._block_bytes = _FIRST_BLOCK_BYTES
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, start + offset)
-        return self._position
 
     def readinto(self, buffer: Any) -> int:
         length = min(len(buffer), self._size - self._position)

@@ -8,6 +8,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.member import DAMAGED, Place
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
+from beam_pipeline.files.seekable import Seekable
 
 # What a header, its name and its extra fields take, mostly: one read gets them with the content.
 _HEADER_BYTES = 300
@@ -64,7 +65,7 @@ def _damaged(name: str, how: str) -> RecordError:
     )
 
 
-class MemberReader(io.RawIOBase):
+class MemberReader(Seekable):
     """A member's content, to read and to seek in; going back in a deflated one inflates again.
 
     Args:
@@ -74,11 +75,11 @@ class MemberReader(io.RawIOBase):
     """
 
     def __init__(self, archive: Any, place: Place, name: str):
+        super().__init__(place.length)
         self._archive = archive
         self._place = place
         self._name = name
         self._begin = -1
-        self._position = 0
         self._restart()
 
     def _restart(self) -> None:
@@ -87,22 +88,8 @@ class MemberReader(io.RawIOBase):
         self._num_packed = 0
         self._crc32 = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._place.length}
-        self._position = max(0, start[whence] + offset)
-        return self._position
-
     def readinto(self, buffer: Any) -> int:
-        size = min(len(buffer), max(0, self._place.length - self._position))
+        size = min(len(buffer), max(0, self._size - self._position))
         if not size:
             return 0
         data = self._stored(size) if self._place.method != "deflated" else self._deflated(size)
