@@ -1,7 +1,7 @@
 """Images."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
 import tensorflow as tf
@@ -20,6 +20,22 @@ def check_images(option: str, inputs: Iterable[Input]) -> None:
             f"{option} needs an image, but there is none among the inputs "
             f"{', '.join(each.name for each in inputs)}; leave it out"
         )
+
+
+def only_image(inputs: Sequence[Input], task: str) -> "Image":
+    """The one input, which is an image.
+
+    Raises:
+        ConfigError: There are others; the message names the task.
+    """
+    match inputs:
+        case [Image() as image]:
+            return image
+    names = ", ".join(each.name for each in inputs)
+    raise ConfigError(
+        f"{task} learns from one image alone, but the inputs are {names}; name the image by "
+        "--inputs"
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, Augmentation
-from trainer.errors import ConfigError
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
@@ -25,6 +24,7 @@ from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections
 from trainer.tasks.image_sizes import default_size, size_of
 from trainer.tasks.inputs import Image, Input, Settings
+from trainer.tasks.inputs.image import only_image
 from trainer.tasks.targets.target import Document, PerExample, Row, Target
 from trainer.tensors import Tensor
 
@@ -84,14 +84,7 @@ class BoxesTarget(Target):
         return self.most
 
     def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
-        if [type(each) for each in inputs] != [Image]:
-            names = ", ".join(each.name for each in inputs)
-            raise ConfigError(
-                f"detection learns from one image alone, but the inputs are {names}; name "
-                "the image by --inputs"
-            )
-        (image,) = inputs
-        assert isinstance(image, Image)
+        image = only_image(inputs, "detection")
         most = settings.lengths.get(self.name)
         return dataclasses.replace(self, height=image.height, width=image.width, most=most)
 

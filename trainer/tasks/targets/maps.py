@@ -19,6 +19,7 @@ from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
 from trainer.tasks.image_sizes import check_size, default_size, size_of
 from trainer.tasks.inputs import Image, Input, Settings
+from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation.confusion import PixelConfusion
 from trainer.tasks.segmentation.drawing import draw_map, resized, write_map
 from trainer.tasks.segmentation.losses import segmentation_loss
@@ -84,14 +85,7 @@ class MapTarget(Target):
         return (self.height, self.width, len(self.classes))
 
     def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
-        if [type(each) for each in inputs] != [Image]:
-            names = ", ".join(each.name for each in inputs)
-            raise ConfigError(
-                f"segmentation learns from one image alone, but the inputs are {names}; name "
-                "the image by --inputs"
-            )
-        (image,) = inputs
-        assert isinstance(image, Image)
+        image = only_image(inputs, "segmentation")
         return dataclasses.replace(self, height=image.height, width=image.width, dice=settings.dice)
 
     def host_step(self) -> Callable[[Tensors], Any]:
