@@ -75,7 +75,13 @@ def program(module: str, script: str) -> str:
 
 def add_program_options(parser: Parser) -> None:
     """Adds `--version` and `--print-completion`, which end the program."""
-    parser.add_argument("--version", action="version", version=f"{DISTRIBUTION} {version()}")
+    parser.add_argument(
+        "--version",
+        action=_PrintVersion,
+        nargs=0,
+        dest=argparse.SUPPRESS,
+        help="show program's version number and exit",
+    )
     parser.add_argument(
         "--print-completion",
         action=_PrintCompletion,
@@ -83,6 +89,14 @@ def add_program_options(parser: Parser) -> None:
         choices=("bash", "zsh", "tcsh"),
         help="print a script that completes commands and options in this shell",
     )
+
+
+class _PrintVersion(argparse.Action):
+    """argparse's own takes a text, for which every command would look among all packages."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, flag: Any = None) -> None:
+        sys.stdout.write(f"{DISTRIBUTION} {version()}\n")
+        parser.exit()
 
 
 class _PrintCompletion(argparse.Action):
