@@ -17,11 +17,12 @@ from beam_pipeline.cli.report.figures import figures, names
 from beam_pipeline.cli.report.sample import Sampled, of_classes, sample
 from beam_pipeline.cli.show import as_text
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.dataset.opening import is_dataset, open_dataset
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.options import fields_of
+from tfrecord_dataset.options import fields_of, parts_of
 from tfrecord_dataset.shown_text import shown, size_text
 
 HTML, JSON = "report.html", "report.json"
@@ -70,7 +71,7 @@ def html(facts: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"bytes": size_text, "short": _short}
+    environment.filters["bytes"] = size_text
     return environment.get_template("report.html.j2").render(facts)
 
 
@@ -80,7 +81,7 @@ _PICTURED = frozenset({"gallery", "sounds", "texts_shown"})
 
 def facts_of(dataset: Contents, seed: int = 0) -> dict[str, Any]:
     """All that the page shows, as JSON has it; names of others without what acts."""
-    metadata = _json(dataset.path, "metadata.json")
+    metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     found = figures(dataset, records)
@@ -120,6 +121,9 @@ def _gallery(
     """Pictures: rare classes and images without objects first, some of each class."""
     if not any(feature.kind == "image" for feature in features):
         return
+    totals: dict[str, int] = {}  # of a name in several features the least
+    for row in (row for each in found["classes"] for row in each["rows"]):
+        totals[row["name"]] = min(row["total"], totals.get(row["name"], row["total"]))
     labelled = [each for each in features if each.kind in ("class_label", "boxes")]
     rare = [row["name"] for each in found["classes"] for row in each["rows"] if row["total"]]
     extra = of_classes(dataset, dataset.path, rare[::-1][:_RARE_CLASSES], each=2)
@@ -131,7 +135,7 @@ def _gallery(
         least = min((seen[name] for name in classes), default=seen[""])
         if least < each_class and (record.split, record.number) not in chosen:
             seen.update(classes or [""])
-            rank = min((_total(found, name) for name in classes), default=0)
+            rank = min((totals.get(name, 0) for name in classes), default=0)
             chosen[record.split, record.number] = (rank, record, classes)
     for _, record, classes in sorted(chosen.values(), key=lambda each: each[0])[:_PICTURES]:
         (source,) = record.example.get("image/filename", [])[:1] or [b""]
@@ -147,11 +151,6 @@ def _gallery(
             "source": shown(source.decode(errors="replace")),
             "text": as_text(record.example, features),
         }
-
-
-def _total(found: Mapping[str, Any], name: str) -> int:
-    rows = (row for each in found["classes"] for row in each["rows"])
-    return min((row["total"] for row in rows if row["name"] == name), default=0)
 
 
 def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator[dict[str, Any]]:
@@ -203,15 +202,6 @@ def _rejects(path: str) -> list[dict[str, str]]:
     return rows
 
 
-def _json(path: str, name: str) -> dict[str, Any]:
-    """A file of the dataset, which was checked where it was opened; {} without one."""
-    file = storage.join(path, name)
-    if not storage.is_directory(path) or not storage.exists(file):
-        return {}
-    found = json.loads(storage.read_text(file))
-    return found if isinstance(found, dict) else {}
-
-
 def _command(metadata: Mapping[str, Any]) -> str:
     """The command that builds the dataset, as far as its options are words.
 
@@ -220,37 +210,27 @@ def _command(metadata: Mapping[str, Any]) -> str:
     config = metadata["config"]
     if config.get("adopted"):
         return "python -m beam_pipeline adopt DIRECTORY"
-    words = ["INPUT", "--output", "DATA_DIR"]
-    default = BuildConfig()
-    for name, field in fields_of(BuildConfig).items():
-        value = config.get(name, metadata.get(name))
-        before = getattr(default, name)
-        plain = dict(before) if isinstance(before, Mapping) else before
-        if name in ("input", "output") or value in (None, "", [], plain, list(_items(before))):
-            continue
-        if isinstance(value, Mapping):
-            words += [field.flag, ",".join(f"{key}={each:g}" for key, each in value.items())]
-        elif value is True:
-            words.append(field.flag)
-        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
-            words += [field.flag, ",".join(value)]
-        elif isinstance(value, str | int | float):
-            words += [field.flag, str(value)]
-    for part in ("image", "audio"):
-        words += _part(config.get(part, {}), getattr(default, part))
+    default = BuildConfig().fingerprinted_options()
+    words = ["INPUT", "--output", "DATA_DIR", *_words(BuildConfig, config, default)]
+    for part, kind in parts_of(BuildConfig).items():
+        words += _words(kind, config.get(part, {}), default[part])
     return "python -m beam_pipeline build " + " ".join(map(shlex.quote, words))
 
 
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, tuple | list) else ()
-
-
-def _part(stated: Mapping[str, Any], default: Any) -> Iterator[str]:
-    kind: type = type(default)
+def _words(kind: type, stated: Mapping[str, Any], default: Mapping[str, Any]) -> Iterator[str]:
+    """The options of a class that differ from their defaults, both as JSON has them."""
     for name, field in fields_of(kind).items():
-        value = stated.get(name, getattr(default, name))
-        if value == getattr(default, name) or value is None:
+        value = stated.get(name)
+        if value == default.get(name) or value in (None, "", []):
             continue
-        yield field.flag
-        if value is not True:
-            yield "x".join(map(str, value)) if isinstance(value, list) else str(value)
+        match value:
+            case True:
+                yield field.flag
+            case str() | int() | float():
+                yield from (field.flag, str(value))
+            case dict():
+                yield from (field.flag, ",".join(f"{key}={each:g}" for key, each in value.items()))
+            case [str(), *_]:
+                yield from (field.flag, ",".join(value))
+            case [int(), *_]:  # width and height
+                yield from (field.flag, "x".join(map(str, value)))

@@ -14,6 +14,7 @@ from beam_pipeline.records import FileRef
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.example import lists
+from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
 from tfrecord_dataset.records.reader import RecordReader
 
@@ -77,12 +78,13 @@ def read(dataset: Contents, split: str, numbers: Sequence[int]) -> list[Sampled]
     if not numbers:
         return []
     reader = RecordReader(dataset.index(split))
+    features = [(each, specs_to_read(each)) for each in dataset.features.values()]
     found = []
     for number, serialized in zip(numbers, reader.read(np.array(numbers, np.int64)), strict=True):
         example = lists(serialized)
         values: dict[str, Any] = {}
-        for feature in dataset.features.values():
-            values |= numpy_values(feature, example, decode=False)
+        for feature, specs in features:
+            values |= numpy_values(feature, example, specs, decode=False)
         by_key = {key: list(some) for key, (_, some) in sorted(example.items())}
         found.append(Sampled(split, number, values, by_key))
     return found
