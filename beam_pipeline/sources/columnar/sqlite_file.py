@@ -126,7 +126,11 @@ def opened_sqlite(path: str, table: str = "") -> Iterator[RowGroups]:
 
 def _connected(path: str) -> sqlite3.Connection:
     if not os.path.isfile(path):
-        raise unsupported(path, "a database has to be a file of this machine", "copy it here")
+        raise unsupported(
+            path,
+            "a database has to be a file of this machine, in no archive",
+            "copy or unpack it here",
+        )
     for suffix in ("-wal", "-journal"):
         if os.path.exists(path + suffix) and os.path.getsize(path + suffix):
             raise unsupported(

@@ -78,7 +78,9 @@ def test_a_database_on_a_store_is_refused(tmp_path, bucket):
     url, _ = bucket
     storage.write_bytes(f"{url}/a.db", (tmp_path / written(tmp_path / "a.db")).read_bytes())
 
-    with pytest.raises(ConfigError, match="has to be a file of this machine; copy it here"):
+    with pytest.raises(
+        ConfigError, match="has to be a file of this machine, in no archive; copy or"
+    ):
         ReadSqlite(f"{url}/a.db").job()
 
 
