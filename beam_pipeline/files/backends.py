@@ -1,7 +1,8 @@
 """The kinds of files: of this machine, of stores, of what only Beam opens, and in archives."""
 
 from beam_pipeline.files.archive.backend import Archives
-from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.files.archive.paths import inside, is_in_each
+from beam_pipeline.files.archive.unpacked_folder import UnpackedFolders
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.local import LOCAL
 from tfrecord_dataset.store.urls import is_object, is_remote
@@ -10,7 +11,7 @@ from tfrecord_dataset.store.urls import is_object, is_remote
 def files_of(path: str) -> Backend:
     """The files of the kind of a path; what remote ones need is loaded once one is asked for."""
     if ":" in path and inside(path):
-        return ARCHIVES
+        return UNPACKED if is_in_each(path) else ARCHIVES
     if not is_remote(path):
         return LOCAL
     if is_object(path):
@@ -23,3 +24,4 @@ def files_of(path: str) -> Backend:
 
 
 ARCHIVES = Archives(files_of)
+UNPACKED = UnpackedFolders(files_of)

@@ -16,12 +16,17 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.records import Element, FileRef, Record, file_of
-from beam_pipeline.sources.paths import folder, suffix, uncompressed
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.paths import folder, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import discard, is_packed_tar, tar_place, with_ranges
+from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
 # What tells a tar of a tree from one of WebDataset: of each tar so many members.
 _MEMBERS_LOOKED_AT = 512
+# What is more is no folder of archives, of which each is a split.
+_NAMES_BESIDE_SPLITS = 100
+_ARCHIVES = frozenset({"zip", "tar"})
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "tfrecord"})
 _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
 _THROUGH_PACKED = re.compile(
@@ -40,6 +45,7 @@ def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
     top, image_root = (
         path and _top(path, config.layout, scratch) for path in (config.input, config.image_root)
     )
+    top = _with_splits_unpacked(top, Ignored(config.ignore))
     if (top, image_root) == (config.input, config.image_root):
         return config
     return dataclasses.replace(config, input=top, image_root=image_root)
@@ -66,6 +72,30 @@ def _top(path: str, layout: str, scratch: str) -> str:
     if suffix(path) == "tar" and not _is_meant_as_tree(path, layout):
         return path
     return _top_of(path, path)
+
+
+def _with_splits_unpacked(path: str, ignored: Ignored) -> str:
+    """A folder of an archive a split, with each unpacked in place; any other `path` as it is."""
+    if not path or inside(path) or not storage.is_directory(path):
+        return path
+    folder = storage.absolute(path).rstrip("/")
+    found = list(itertools.islice(storage.sample_folder(folder), _NAMES_BESIDE_SPLITS))
+    folders = {name for name, is_folder in found if is_folder}
+    names = sorted(name for name, is_folder in found if not is_folder and not ignored(name))
+    archives = [name for name in names if suffix(name) in _ARCHIVES]
+    [ending, *others] = {name.rpartition(".")[2] for name in archives} or {""}
+    if others or ending not in _ARCHIVES or not all(is_split(stem(name)) for name in archives):
+        return path
+    is_unpacked = not folders.isdisjoint(map(stem, archives))
+    if (
+        len(found) == _NAMES_BESIDE_SPLITS
+        or is_unpacked
+        or (ending == "tar" and not all(_is_tree(f"{folder}/{a}") for a in archives))
+    ):
+        return path
+    for name in archives:
+        _top_of(f"{folder}/{name}", f"{folder}/{name}")
+    return top_of(f"{folder}/*.{ending}")
 
 
 def _is_meant_as_tree(path: str, layout: str) -> bool:

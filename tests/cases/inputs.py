@@ -17,8 +17,8 @@ with bytes of files as texts, in row groups of two; `arrow` the same as a stream
 as a packed file; `xlsx` is a workbook: a line holds a sheet's name and rows, in JSON; `sqlite` is
 a database that SQL makes; `pixels` has an image's mode and its pixels in JSON, `L: [[0, 1]]`, in
 the format that the path ends with, where `P` has VOC's palette.
-What lies below a path's folder called `*.tar` or `*.npz` is a member of that file; an array is
-`dtype: values` in JSON.
+What lies below a path's folder called `*.tar`, `*.zip` or `*.npz` is a member of that file; an
+array is `dtype: values` in JSON.
 """
 
 import bz2
@@ -53,7 +53,7 @@ _FILE = re.compile(
     r"*)\n",
     re.MULTILINE,
 )
-_MEMBER = re.compile(r"(.*?\.(?:tar|npz))/(.+)")
+_MEMBER = re.compile(r"(.*?\.(?:tar|zip|npz))/(.+)")
 
 
 def make(described: Path, root: Path) -> None:
@@ -65,7 +65,7 @@ def make(described: Path, root: Path) -> None:
         else:
             _write(root / path, content)
     for path, contents in members.items():
-        _write(root / path, (_tar if path.endswith(".tar") else _npz)(contents))
+        _write(root / path, _PACKED[path.rpartition(".")[2]](contents))
 
 
 def _files(text: str) -> Iterator[tuple[str, bytes]]:
@@ -240,11 +240,22 @@ def _tar(members: list[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
+def _zip(members: list[tuple[str, bytes]]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
 def _npz(members: list[tuple[str, bytes]]) -> bytes:
     buffer = io.BytesIO()
     arrays = {name.removesuffix(".npy"): np.load(io.BytesIO(data)) for name, data in members}
     np.savez(buffer, **arrays)
     return buffer.getvalue()
+
+
+_PACKED = {"tar": _tar, "zip": _zip, "npz": _npz}
 
 
 def _array(text: str) -> bytes:

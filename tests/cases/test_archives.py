@@ -123,6 +123,8 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
         text = (case / "options").read_text() if (case / "options").exists() else "INPUT"
         if "INPUT/" in text and ".tar/" in text:
             continue
+        if name.startswith(("zoo/zips-of-", "zoo/tars-of-")):
+            continue  # archives in an archive are read one at a time
         if name.startswith("sqlite/"):  # read where it lies, by SQLite itself
             refusal = read(text, f"{packed(root, how)}:", f"{root}.scratch")
             assert "has to be a file of this machine, in no archive" in refusal, name

@@ -163,19 +163,19 @@ class Archives(Backend):
         return [path for path in paths if regex.fullmatch(path)]
 
     def create(self, path: str) -> Any:
-        raise _read_only(path)
+        raise read_only(path)
 
     def writing(self, path: str, durable: bool) -> Any:
-        raise _read_only(path)
+        raise read_only(path)
 
     def make_folder(self, path: str) -> None:
-        raise _read_only(path)
+        raise read_only(path)
 
     def _place(self, pair: tuple[str, str]) -> None:
-        raise _read_only(pair[1])
+        raise read_only(pair[1])
 
     def delete(self, path: str) -> None:
-        raise _read_only(path)
+        raise read_only(path)
 
     def newest_change(self, folder: str) -> float:
         where = _where(folder)
@@ -197,7 +197,8 @@ def _paths(names: FileNames) -> Iterator[str]:
     return (prefix + name for name in names.names)
 
 
-def _read_only(path: str) -> OSError:
+def read_only(path: str) -> OSError:
+    """The error of writing where nothing is written."""
     return OSError(errno.EROFS, "Nothing is written into an archive", path)
 
 

@@ -2,7 +2,8 @@
 
 `photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
 that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states where the member
-lies, so that whoever reads it need not know the others. Archives may nest.
+lies, so that whoever reads it need not know the others. Archives may nest. `downloads/*.zip:` is
+the folder `downloads` with all of its zips unpacked (`unpacked_folder`).
 """
 
 import re
@@ -15,6 +16,9 @@ _INSIDE = re.compile(
     r"\d{1,19},\d{1,19},\d{1,19},(?:plain|stored|deflated),[0-9a-f]{8})(?:/.*)?$)",
     re.DOTALL,
 )
+
+
+_EACH = re.compile(r".+?/\*\.(?:zip|tar):(?:$|/)", re.DOTALL)
 
 
 class Inside(NamedTuple):
@@ -45,6 +49,17 @@ def inside(path: str) -> Inside | None:
 def top_of(archive: str) -> str:
     """The folder that holds all members of an archive."""
     return f"{archive}:"
+
+
+def each_of(path: str) -> tuple[str, str] | None:
+    """("downloads", "zip") of `downloads/*.zip:`; None of any other path, one below it, too."""
+    folder, found, ending = path.rstrip("/:").rpartition("/*.")
+    return (folder, ending) if found and path.endswith((":", ":/")) else None
+
+
+def is_in_each(path: str) -> bool:
+    """Whether a path is `downloads/*.zip:`, or below that."""
+    return bool(_EACH.match(path))
 
 
 def placed(archive: str, name: str, place: Place) -> str:
