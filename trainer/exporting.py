@@ -129,7 +129,8 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
 
     def predict(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
         inputs = {name: step(columns[by_input[name].name]) for name, step in steps.items()}
-        return task.goal.export(model(task.prepare(inputs), training=False))
+        outputs = model(task.prepare(inputs), training=False)
+        return task.goal.export(outputs, task.windows(columns))
 
     from_inputs = tf.function(lambda tensors: predict(reading.of_inputs(tensors)))
     from_examples = tf.function(lambda examples: predict(reading.of_examples(examples)))
@@ -162,11 +163,13 @@ class _Reading:
             padding=lengths.padding(arguments["padding_value"], outputs),
         )
         self._varies = {each.name for each in outputs if each.varies}
+        by_name = {output.name: output for output in outputs}
         self.specs = {
             name: tf.TensorSpec([None], tf.string, name)
             if _is_encoded(feature)
             else tf.TensorSpec([None, *output.shape], output.dtype, name)
-            for (name, feature), output in zip(features.items(), outputs, strict=True)
+            for name, feature in features.items()
+            for output in (by_name[feature.name],)
         }
 
     def of_examples(self, examples: Tensor) -> parsing.Tensors:

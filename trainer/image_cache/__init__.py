@@ -144,7 +144,7 @@ def resolve(
         is_seen_again: Whether there are further passes.
 
     Raises:
-        ConfigError: There is no size.
+        ConfigError: There is no size; or views are letterboxes.
     """
     if not images or cache.place == "none":
         return dataclasses.replace(cache, place="none", size=cache.size if images else None)
@@ -153,6 +153,13 @@ def resolve(
             return ImageCache(place="none")
         raise ConfigError(
             f"cache={cache.place!r} keeps images of one size; give image_size=(height, width)"
+        )
+    if views is not None and views.letterbox:
+        if cache.place == "auto":
+            return ImageCache(place="none")
+        raise ConfigError(
+            f"cache={cache.place!r} keeps images stretched to one size, but here they keep their "
+            "aspect; leave it out, or stretch them (train: --resize stretch)"
         )
     stored = cache.size or stored_size(views, size)
     memory, disk = cache.max_bytes, cache.max_bytes

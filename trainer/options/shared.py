@@ -8,6 +8,7 @@ from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Option
 
 AUGMENTATIONS = ("auto", "none", "flip", "crop", "rand")
+LETTERBOX, STRETCH = "letterbox", "stretch"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,8 @@ from tfrecord_dataset.options import Group, Options, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.errors import ConfigError
 from trainer.options.shared import (
+    LETTERBOX,
+    STRETCH,
     Augment,
     CacheBytes,
     CacheDir,
@@ -139,6 +141,14 @@ class TrainConfig(Options):
         ),
     ] = "uniform"
     image_size: Size = None
+    resize: Annotated[
+        str,
+        RunOption(
+            "images get their size by being stretched, or in their own aspect, on grey (letterbox, "
+            "for boxes); auto (default): letterbox for boxes, else stretch",
+            choices=("auto", LETTERBOX, STRETCH),
+        ),
+    ] = "auto"
     epochs: Annotated[
         int,
         RunOption("total, including those before --resume", least=1, may_change=True),

@@ -1,5 +1,6 @@
 """Encoded images."""
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -27,7 +28,8 @@ class Image(Reader):
 
     Output: float32 in 0..1 or, where `image_dtype` is "uint8", integers as they are stored, uint8
     or uint16 of 16 bits: [height, width, channels]; three channels unless the shape declares
-    another number.
+    another number. Of a letterbox also `<name>_window`, float32 [4]: xmin, ymin, xmax, ymax of what
+    is shown, in 0..1 of the image and beyond.
 
     Attributes:
         nearest: Whether the nearest pixel is shown (maps) instead of the antialiased mean.
@@ -38,18 +40,21 @@ class Image(Reader):
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         size = decoding.image_size or feature.shape[:2]
-        return [
-            Output(
-                name=feature.name,
-                feature=feature,
-                dtype=self.dtype(feature, decoding),
-                shape=(*size, feature.shape[2] or 3),
-            )
-        ]
+        image = Output(
+            name=feature.name,
+            feature=feature,
+            dtype=self.dtype(feature, decoding),
+            shape=(*size, feature.shape[2] or 3),
+        )
+        if decoding.letterbox is None or self.nearest:
+            return [image]
+        name = window_name(feature.name)
+        return [image, Output(name=name, feature=feature, dtype=tf.float32, shape=(4,))]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         if decoding.image_size is not None:
-            return self.decode_view(feature, parsed, decoding, whole)[0]
+            choose = functools.partial(whole, size=decoding.letterbox)
+            return self.decode_view(feature, parsed, decoding, choose)[0]
         image = self.pixels(feature, parsed[feature.key])
         return {feature.name: self.finished(image, decoding)}
 
@@ -98,8 +103,11 @@ class Image(Reader):
             image, view = from_jpeg() if feature.format == "jpeg" else from_other()
         else:
             image, view = tf.cond(tf.io.is_jpeg(encoded), from_jpeg, from_other)
-        image = tf.ensure_shape(image, (*size, channels))
-        return {feature.name: image}, View(*view)
+        view = View(*view)
+        outputs = {feature.name: tf.ensure_shape(image, (*size, channels))}
+        if decoding.letterbox is not None and not self.nearest:
+            outputs[window_name(feature.name)] = tf.ensure_shape(view.shares, (4,))
+        return outputs, view
 
     def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:
         """A view of a decoded image, at `decoding.image_size`."""
@@ -111,6 +119,11 @@ class Image(Reader):
             decoding.views,
             dtype=decoding.image_dtype,
         )
+
+
+def window_name(image: str) -> str:
+    """The output of a letterbox beside the image."""
+    return f"{image}_window"
 
 
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:

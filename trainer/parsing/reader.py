@@ -48,7 +48,7 @@ class Decoding:
             None decodes each view from the encoded image.
 
     Raises:
-        ConfigError: `views` or a `stored_size` without an `image_size`.
+        ConfigError: `views` or a `stored_size` without an `image_size`; or both in a letterbox.
     """
 
     image_size: ImageSize | None = None
@@ -65,6 +65,13 @@ class Decoding:
     def __post_init__(self) -> None:
         if (self.views or self.stored_size) and self.image_size is None:
             raise ConfigError("views are shown at image_size; give image_size=(height, width)")
+        if self.letterbox is not None and self.stored_size:
+            raise ConfigError("kept images have lost the aspect that a letterbox needs; keep none")
+
+    @property
+    def letterbox(self) -> ImageSize | None:
+        """`image_size`, if images keep their aspect in it; else None."""
+        return self.image_size if self.views is not None and self.views.letterbox else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

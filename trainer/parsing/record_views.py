@@ -91,22 +91,25 @@ def _read_image(
     def choose(image: Tensor) -> View:
         if decoding.views is None:
             return whole(image)
-        return draw(decoding.views, seed, image, boxes) if first is None else first.on(image)
+        if first is not None:
+            return first.on(image)
+        return draw(decoding.views, seed, image, boxes, decoding.letterbox)
 
     augment = decoding.augment if is_first else None
     pixels = dataclasses.replace(decoding, image_dtype="uint8") if augment else decoding
     view: View | None = None
     if decoding.image_size is None:
-        image = reader.decode(feature, parsed, pixels)[feature.name]
+        outputs = reader.decode(feature, parsed, pixels)
     elif feature.name not in stored:
         outputs, view = reader.decode_view(feature, parsed, pixels, choose)
-        image = outputs[feature.name]
     else:
         view = choose(tf.constant(decoding.stored_size))
-        image = reader.see_pixels(view, stored[feature.name], pixels)
+        outputs = {feature.name: reader.see_pixels(view, stored[feature.name], pixels)}
     if augment is not None:
+        image = outputs[feature.name]
         if image.dtype == tf.uint16:
             image = tf.cast(image // 257, tf.uint8)
         augmented = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
-        image = as_dtype(tf.ensure_shape(augmented, image.shape), decoding.image_dtype)
-    return {feature.name: image}, view
+        augmented = tf.ensure_shape(augmented, image.shape)
+        outputs |= {feature.name: as_dtype(augmented, decoding.image_dtype)}
+    return outputs, view

@@ -152,7 +152,9 @@ def _records(
     settings: Settings,
 ) -> Iterator[_Record]:
     step = tf.function(
-        lambda inputs: task.goal.decode(model(task.prepare(inputs), training=False)),
+        lambda inputs, windows: task.goal.decode(
+            model(task.prepare(inputs), training=False), windows
+        ),
         reduce_retracing=True,
     )
     for dataset, split, sources in _datasets(config, task, features, settings):
@@ -161,8 +163,8 @@ def _records(
             task, dataset, split, batch_size=config.batch_size, others=others
         )
         number = 0
-        for inputs, columns in batches:
-            predictions = {name: value.numpy() for name, value in step(inputs).items()}
+        for inputs, windows, columns in batches:
+            predictions = {name: value.numpy() for name, value in step(inputs, windows).items()}
             by_name = {name: value.numpy() for name, value in columns.items()}
             for place in range(len(next(iter(predictions.values())))):
                 yield _Record(

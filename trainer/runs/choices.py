@@ -95,6 +95,7 @@ def settings(config: TrainConfig) -> Settings:
         lengths=config.pad,
         augment=config.augment,
         dice=config.dice,
+        resize=config.resize,
     )
 
 

@@ -62,7 +62,7 @@ def input_of_run(
     """
     tuning = Tuning() if config.tuning is None else Tuning.read(config.tuning)
     place = config.cache
-    if place == "auto" and tuning.cache is not None:
+    if place == "auto" and tuning.cache is not None and task.decoding.letterbox is None:
         place = tuning.cache
     names = [each.name for each in task.inputs.values()]
     images = parsing.keepable([dataset.features[name] for name in names])

@@ -51,7 +51,7 @@ class RunConfig:
 _OPTIONS = {field.name for field in dataclasses.fields(TrainConfig)}
 _FIELDS = {field.name for field in dataclasses.fields(RunConfig)}
 # Of options that are younger than some runs: what those runs did.
-_BEFORE = {"augment": "none"}
+_BEFORE = {"augment": "none", "resize": "stretch"}
 
 
 def sealed(record: Mapping[str, Any]) -> bytes:

@@ -1,5 +1,6 @@
 """Chooses the inputs and the target: by the dataset's schema, or as the user says."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,6 +51,7 @@ def choose_task(
     """
     settings = settings or Settings()
     goal = choose_target(features, target, target_as, task)
+    settings = _with_resize(settings, goal)
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)
     not_inputs = (goal.name, sample_weight)
@@ -67,6 +69,17 @@ def choose_task(
         augment=settings.augment,
     )
     return chosen_task, _reason(chosen_task, features)
+
+
+def _with_resize(settings: Settings, goal: Target) -> Settings:
+    if settings.resize == AUTO:
+        return dataclasses.replace(settings, resize=goal.resizes[0])
+    if settings.resize not in goal.resizes:
+        raise ConfigError(
+            f"--resize {settings.resize} is for boxes, but the target {goal.name!r} is "
+            f"{goal.in_words}; leave it out"
+        )
+    return settings
 
 
 def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:

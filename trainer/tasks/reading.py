@@ -110,12 +110,11 @@ def training_batches(
         worker=worker,
         num_workers=num_workers,
         drop_remainder=True,
-        views=task.augmentation.views,
         augment=_one_after_the_other(task.augmentation.pixels, augment),
         cache=cache,
         tuning=tuning,
         prepare=task.host_step(),
-        **decoding_arguments(task),
+        **decoding_arguments(task) | {"views": task.augmentation.views},
     )
     if changes is None or changes == BatchChanges():
         return arranged
@@ -188,7 +187,10 @@ def evaluation_batches(
 def prediction_batches(
     task: Task, dataset: Dataset, split: str, *, batch_size: int, others: Sequence[str] = ()
 ) -> tf.data.Dataset:
-    """One pass of (inputs, {name: [b, …] for the other features}), in the order of the files."""
+    """One pass of (inputs, windows, {name: [b, …] for the others}), in the order of the files.
+
+    Windows are those of `Task.windows`.
+    """
     names = [each.name for each in task.inputs.values()]
     step = task.inputs_step()
     return dataset.batches(
@@ -197,6 +199,7 @@ def prediction_batches(
         features=[*names, *others],
         prepare=lambda columns: (
             step(columns),
+            task.windows(columns),
             {name: columns[name] for name in others},
         ),
         **decoding_arguments(task, with_target=False),
@@ -212,6 +215,7 @@ def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any
     return {
         "image_size": decoding.image_size,
         "image_dtype": decoding.image_dtype,
+        "views": decoding.views,
         "audio_mono": decoding.audio_mono,
         "masks": False,
         "pad": lengths,

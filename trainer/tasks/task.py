@@ -81,6 +81,7 @@ class Task:
         return Decoding(
             image_size=self.images[0].image_size if self.images else None,
             image_dtype="uint8",  # a quarter of the bytes to transfer to the device
+            views=self.images[0].views if self.images else None,
             audio_mono=True,  # before records with fewer samples or channels are padded
         )
 
@@ -97,7 +98,15 @@ class Task:
     @property
     def augmentation(self) -> Augmentation:
         """What happens to the images of training records."""
-        return self.goal.policies[self.augment]
+        chosen, plain = self.goal.policies[self.augment], self.decoding.views
+        if plain is None:
+            return chosen
+        views = plain if chosen.views is None else dataclasses.replace(chosen.views, letterbox=True)
+        return dataclasses.replace(chosen, views=views)
+
+    def windows(self, columns: Mapping[str, Any]) -> Any:
+        """What the model sees of each image, float32 [b, 4], of what is read; None for all."""
+        return None if self.decoding.views is None else columns[self.images[0].window]
 
     def check_one_class(self, option: str) -> None:
         """Raises ConfigError unless records have one class, which an option needs."""

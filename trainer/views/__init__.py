@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor
 
@@ -29,6 +30,9 @@ class Views:
         mirror: Whether half of the views are mirrored left to right.
         upside_down: Whether half of the views are mirrored top to bottom.
         least_box_area: The share of a box's area that has to be visible, or the box is left out.
+        letterbox: Whether the image keeps its aspect: what is seen as a whole is then the least
+            window around the image that has the result's aspect, with the image in the middle of
+            grey; other windows are shares of that one.
 
     Raises:
         ConfigError: A range is empty, or not of positive numbers.
@@ -39,6 +43,7 @@ class Views:
     mirror: bool = False
     upside_down: bool = False
     least_box_area: float = 0.3
+    letterbox: bool = False
 
     def __post_init__(self) -> None:
         for name in ("area", "aspect"):
@@ -55,20 +60,21 @@ class Views:
 
     @property
     def are_whole(self) -> bool:
-        """Whether every window is the whole image."""
+        """Whether every window shows the whole image."""
         return self.area == (1.0, 1.0) and self.aspect == (1.0, 1.0)
 
     @property
     def reach_beyond(self) -> bool:
         """Whether windows may be larger than the image."""
-        return self.area[1] > 1
+        return self.letterbox or self.area[1] > 1
 
 
 class View(NamedTuple):
     """One view of one image.
 
     Attributes:
-        window: int32 [4]: top, left, height, width, in pixels of the image; it may reach beyond.
+        window: float32 [4]: top, left, height, width, in pixels of the image; it may reach beyond,
+            and only there it may end within a pixel.
         image: int32 [2]: the image's height and width.
         flips: bool [2]: whether the view is mirrored left to right, and top to bottom.
     """
@@ -80,16 +86,49 @@ class View(NamedTuple):
     def on(self, image: Tensor) -> "View":
         """The same part of another image, of this height and width: int32 [2]."""
         scale = tf.cast(image, tf.float32) / tf.cast(self.image, tf.float32)
-        window = tf.round(tf.cast(self.window, tf.float32) * tf.tile(scale, [2]))
-        return View(tf.cast(window, tf.int32), image, self.flips)
+        window = tf.round(self.window * tf.tile(scale, [2]))
+        is_as_large = tf.tile(tf.equal(image, self.image), [2])
+        return View(tf.where(is_as_large, self.window, window), image, self.flips)
+
+    @property
+    def shares(self) -> Tensor:
+        """The window's xmin, ymin, xmax, ymax in 0..1 of the image, or beyond: float32 [4]."""
+        top, left, height, width = tf.unstack(self.window)
+        rows, columns = tf.unstack(tf.cast(self.image, tf.float32))
+        return tf.stack(
+            [left / columns, top / rows, (left + width) / columns, (top + height) / rows]
+        )
 
 
-def whole(image: Tensor) -> View:
-    """The view of a whole image, from its height and width, int32 [2]."""
-    return View(tf.concat([[0, 0], image], axis=0), image, tf.constant([False, False]))
+def whole(image: Tensor, size: ImageSize | None = None) -> View:
+    """The view of a whole image.
+
+    Args:
+        image: int32 [2]: its height and width.
+        size: Of the result, for a letterbox; None where the image is stretched.
+    """
+    pixels = tf.cast(image, tf.float32)
+    window = tf.concat([[0.0, 0.0], pixels], axis=0) if size is None else _letterbox(pixels, size)
+    return View(window, image, tf.constant([False, False]))
 
 
-def draw(views: Views, seed: Tensor, image: Tensor, boxes: Tensor | None = None) -> View:
+def _letterbox(pixels: Tensor, size: ImageSize) -> Tensor:
+    """The window that shows an image, float32 [2], on whole pixels in the middle of a result."""
+    sides = tf.constant(size, tf.float32)
+    shown = tf.round(pixels * tf.reduce_min(sides / pixels))
+    shown = tf.clip_by_value(shown, 1.0, sides)
+    before = tf.floor((sides - shown) / 2)
+    per_pixel = pixels / shown
+    return tf.concat([-before * per_pixel, sides * per_pixel], axis=0)
+
+
+def draw(
+    views: Views,
+    seed: Tensor,
+    image: Tensor,
+    boxes: Tensor | None = None,
+    size: ImageSize | None = None,
+) -> View:
     """A view of an image.
 
     Args:
@@ -97,25 +136,28 @@ def draw(views: Views, seed: Tensor, image: Tensor, boxes: Tensor | None = None)
         seed: int64 [2], of this record in this epoch.
         image: int32 [2]: the image's height and width.
         boxes: float32 [n, 4] in 0..1, of which at least one should be seen.
+        size: (height, width) of the result, which decides a letterbox.
     """
+    frame = whole(image, size if views.letterbox else None)
     tries = 1 if boxes is None else _TRIES
     numbers = tf.random.stateless_uniform([tries * 4 + 2], seed)
     flips = (numbers[:2] < 0.5) & tf.constant([views.mirror, views.upside_down])
     if views.are_whole:
-        return whole(image)._replace(flips=flips)
-    windows = _windows(views, tf.reshape(numbers[2:], [tries, 4]), tf.cast(image, tf.float32))
+        return frame._replace(flips=flips)
+    windows = _windows(views, tf.reshape(numbers[2:], [tries, 4]), frame)
     if boxes is None:
         return View(windows[0], image, flips)
     candidates = View(windows[:, None, None], image, flips)
     _, visible = see_boxes(views, candidates, boxes)  # bool [tries, n]
     sees = tf.reduce_any(visible, axis=-1) | (tf.shape(boxes)[0] == 0)
-    all_of_it = whole(image).window[None]
-    chosen = tf.concat([windows, all_of_it], axis=0)[tf.argmax(tf.concat([sees, [True]], axis=0))]
+    chosen = tf.concat([windows, frame.window[None]], axis=0)[
+        tf.argmax(tf.concat([sees, [True]], axis=0))
+    ]
     return View(chosen, image, flips)
 
 
-def _windows(views: Views, numbers: Tensor, pixels: Tensor) -> Tensor:
-    """Windows int32 [n, 4], from random numbers [n, 4] and the image's size, float32 [2]."""
+def _windows(views: Views, numbers: Tensor, frame: View) -> Tensor:
+    """Windows float32 [n, 4], from random numbers [n, 4] and the window of all of the image."""
     area, aspect = (
         [math.log(least), math.log(largest / least)]
         for least, largest in (views.area, views.aspect)
@@ -127,14 +169,15 @@ def _windows(views: Views, numbers: Tensor, pixels: Tensor) -> Tensor:
         + tf.constant([area[0] - aspect[0], area[0] + aspect[0]])
     )
     sides = tf.exp(logarithms / 2)
-    grid = _grid(pixels)
+    start, pixels = frame.window[:2], frame.window[2:]
+    grid = _grid(tf.cast(frame.image, tf.float32))
     size = tf.maximum(tf.round(sides * pixels / grid), 1.0) * grid
     if views.reach_beyond:
-        corner = tf.round(numbers[:, 2:] * (pixels - size) / grid) * grid
+        corner = tf.round((start + numbers[:, 2:] * (pixels - size)) / grid) * grid
     else:
         size = tf.minimum(size, pixels)
         corner = tf.floor(numbers[:, 2:] * (tf.floor((pixels - size) / grid) + 1.0)) * grid
-    return tf.cast(tf.concat([corner, size], axis=-1), tf.int32)
+    return tf.concat([corner, size], axis=-1)
 
 
 def _grid(pixels: Tensor) -> Tensor:
@@ -152,11 +195,13 @@ def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
         boxes: float32 [n, 4]: xmin, ymin, xmax, ymax in 0..1 of the image.
 
     Returns:
-        float32 [n, 4] in 0..1 of the view, and bool [n].
+        float32 [n, 4] in 0..1 of the view, and bool [n]: all, where views are of whole images.
     """
     corners = _see(view, tf.reshape(boxes, [-1, 2, 2]))  # [n, 2 corners, 2]
     least, most = tf.reduce_min(corners, axis=-2), tf.reduce_max(corners, axis=-2)
     seen = tf.clip_by_value(tf.concat([least, most], axis=-1), 0.0, 1.0)
+    if views.are_whole:
+        return seen, tf.ones_like(seen[..., 0], tf.bool)
     area = tf.reduce_prod(most - least, axis=-1)
     visible = tf.reduce_prod(seen[..., 2:] - seen[..., :2], axis=-1)
     return seen, (visible > 0) & (visible >= views.least_box_area * area)
@@ -188,7 +233,7 @@ def see_keypoints(view: View, points: Tensor, flips: Sequence[int] = ()) -> Tens
 def _see(view: View, places: Tensor) -> Tensor:
     """Places [..., 2] (x, y) in 0..1 of the image, as places in 0..1 of the view."""
     # Shares of the image, so that a whole one leaves places as they are, whatever its size.
-    shares = tf.cast(view.window, tf.float32) / tf.cast(tf.tile(view.image, [2]), tf.float32)
+    shares = view.window / tf.cast(tf.tile(view.image, [2]), tf.float32)
     corner, size = shares[..., 1::-1], shares[..., :1:-1]  # x first
     seen = (places - corner) / size
     return tf.where(view.flips, 1.0 - seen, seen)

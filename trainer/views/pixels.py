@@ -128,11 +128,11 @@ def _reaches_beyond(views: Views | None) -> bool:
 
 def _inside(view: View, views: Views | None) -> list[Tensor]:
     """top, left, bottom, right of the window's part in the image; at least one pixel."""
-    corner, size = view.window[:2], view.window[2:]
-    if not _reaches_beyond(views):
-        return [*tf.unstack(corner, num=2), *tf.unstack(corner + size, num=2)]
-    least = tf.clip_by_value(corner, 0, view.image - 1)
-    most = tf.clip_by_value(corner + size, least + 1, view.image)
+    least = tf.cast(view.window[:2], tf.int32)
+    most = tf.cast(view.window[:2] + view.window[2:], tf.int32)
+    if _reaches_beyond(views):
+        least = tf.clip_by_value(least, 0, view.image - 1)
+        most = tf.clip_by_value(most, least + 1, view.image)
     return [*tf.unstack(least, num=2), *tf.unstack(most, num=2)]
 
 
@@ -141,7 +141,7 @@ def _shown(view: View, size: ImageSize, views: Views | None) -> Tensor:
     if not _reaches_beyond(views):
         return tf.constant(size)
     top, left, bottom, right = _inside(view, views)
-    scale = tf.constant(size, tf.float32) / tf.cast(view.window[2:], tf.float32)
+    scale = tf.constant(size, tf.float32) / view.window[2:]
     part = tf.cast(tf.stack([bottom - top, right - left]), tf.float32)
     return tf.clip_by_value(tf.cast(tf.round(part * scale), tf.int32), 1, tf.constant(size))
 
@@ -219,8 +219,8 @@ def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fil
     channels = scaled.shape[-1]
     if _reaches_beyond(views):
         shown = tf.shape(scaled)[:2]
-        times = tf.constant(size, tf.float32) / tf.cast(view.window[2:], tf.float32)
-        missing = tf.cast(tf.maximum(-view.window[:2], 0), tf.float32)
+        times = tf.constant(size, tf.float32) / view.window[2:]
+        missing = tf.maximum(-view.window[:2], 0.0)
         before = tf.cast(tf.round(missing * times), tf.int32)
         before = tf.minimum(before, tf.constant(size) - shown)
         after = tf.constant(size) - shown - before

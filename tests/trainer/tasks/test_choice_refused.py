@@ -80,6 +80,13 @@ from trainer.tasks import Settings
             id="Dice of a label",
         ),
         pytest.param(
+            {"image": "image", "label": "label"},
+            {"settings": Settings(resize="letterbox")},
+            ConfigError,
+            "--resize letterbox is for boxes, but the target 'label' is one class per record",
+            id="a letterbox for a label",
+        ),
+        pytest.param(
             {"text": "text", "cats": "boxes", "dogs": "boxes"},
             {"target": "cats"},
             ConfigError,

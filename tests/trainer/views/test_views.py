@@ -12,7 +12,7 @@ SIZE = tf.constant([120, 160])
 
 
 def view(top=0, left=0, height=120, width=160, flips=(False, False)):
-    return View(tf.constant([top, left, height, width]), SIZE, tf.constant(flips))
+    return View(tf.constant([top, left, height, width], tf.float32), SIZE, tf.constant(flips))
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,9 @@ def view(top=0, left=0, height=120, width=160, flips=(False, False)):
     ],
 )
 def test_boxes(seen_by, box, expected, is_visible):
-    boxes, visible = see_boxes(Views(least_box_area=0.5), seen_by, tf.constant([box]))
+    boxes, visible = see_boxes(
+        Views(area=(0.5, 1.0), least_box_area=0.5), seen_by, tf.constant([box])
+    )
 
     np.testing.assert_allclose(boxes, [expected], atol=1e-6)
     assert visible.numpy().tolist() == [is_visible]

@@ -10,6 +10,7 @@ import numpy as np
 
 from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Arrays
+from trainer.tasks.detection.windows import in_image
 
 
 class MeanAveragePrecision:
@@ -28,17 +29,21 @@ class MeanAveragePrecision:
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Adds images: `BoxesTarget`'s `host_step` and `predict` say what they hold."""
+        boxes, detected = (
+            in_image(np.float32(each["boxes"]), np.float32(target["windows"])).numpy()
+            for each in (target, predictions)
+        )
         for number, labels in enumerate(target["labels"]):
             is_object = labels >= 0
             objects = zip(
-                target["boxes"][number][is_object],
+                boxes[number][is_object],
                 labels[is_object],
                 target["crowd"][number][is_object],
                 strict=True,
             )
             is_detection = predictions["labels"][number] >= 0
             found = zip(
-                predictions["boxes"][number][is_detection],
+                detected[number][is_detection],
                 predictions["labels"][number][is_detection],
                 predictions["scores"][number][is_detection],
                 strict=True,

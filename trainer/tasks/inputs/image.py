@@ -8,9 +8,13 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from trainer.augmentation import AUTO
 from trainer.errors import ConfigError
+from trainer.options.shared import LETTERBOX, STRETCH
+from trainer.parsing.images import window_name
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings
+from trainer.views import Views
 
 
 def check_images(option: str, inputs: Iterable[Input]) -> None:
@@ -44,11 +48,12 @@ class Image(Input):
 
     Attributes:
         name: The feature's.
-        height: Pixels to which images are stretched.
+        height: Pixels of what the model sees.
         width: Likewise.
         channels: 3, unless the schema declares others.
         model: "small", or a name of `keras.applications`.
         weights: A file of weights for such a model, or None.
+        resize: How images get their size: "stretch", or "letterbox" in their own aspect, on grey.
     """
 
     kind: ClassVar[str] = "image"
@@ -59,6 +64,7 @@ class Image(Input):
     channels: int
     model: str = dataclasses.field(default=image_models.SMALL, compare=False)
     weights: str | None = dataclasses.field(default=None, compare=False)
+    resize: str = dataclasses.field(default=STRETCH, compare=False)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -74,6 +80,7 @@ class Image(Input):
             channels=feature.shape[2] or 3,
             model=settings.image_model,
             weights=settings.weights,
+            resize=STRETCH if settings.resize == AUTO else settings.resize,
         )
 
     @property
@@ -86,8 +93,18 @@ class Image(Input):
 
     @property
     def image_size(self) -> ImageSize:
-        """The size to which the input pipeline stretches images."""
+        """The size at which the input pipeline shows images."""
         return ImageSize(self.height, self.width)
+
+    @property
+    def views(self) -> Views | None:
+        """How whole images are seen; None where they are stretched."""
+        return Views(letterbox=True) if self.resize == LETTERBOX else None
+
+    @property
+    def window(self) -> str:
+        """The output of the input pipeline that says which part of an image is seen, if `views`."""
+        return window_name(self.name)
 
     def prepare(self, values: Any) -> Any:
         # Read as they are stored, of 8 or 16 bits.

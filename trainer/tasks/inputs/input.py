@@ -18,13 +18,14 @@ class Settings:
     """The user's settings of inputs.
 
     Attributes:
-        image_size: (height, width) in pixels to which images are stretched.
+        image_size: (height, width) in pixels at which images are shown.
         image_model: "small", or a name of `keras.applications`.
         weights: A file of weights for such a model, or None.
         lengths: By feature name: the ids, numbers, words or audio samples to which records are
             padded or cut; others are padded to the longest record in the batch.
         augment: One of the target's `policies`, for images in training.
         dice: The weight of the Dice loss of maps of classes.
+        resize: One of the target's `resizes`, or "auto" for the first of them.
     """
 
     image_size: ImageSize = _USUAL_SIZE
@@ -33,6 +34,7 @@ class Settings:
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
     augment: str = AUTO
     dice: float = 0.0
+    resize: str = AUTO
 
 
 # Types of features that hold no numbers.

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, Augmentation
+from trainer.options.shared import LETTERBOX, STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
@@ -22,6 +23,7 @@ from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections
+from trainer.tasks.detection.windows import in_image
 from trainer.tasks.image_sizes import default_size, size_of
 from trainer.tasks.inputs import Image, Input, Settings
 from trainer.tasks.inputs.image import only_image
@@ -43,6 +45,8 @@ class BoxesTarget(Target):
             are not learned, and detections in them are not counted as wrong.
         height: Of the model's image, in pixels.
         width: Likewise.
+        window: The output of the input pipeline that says which part of its image the model sees;
+            empty where that is all of it.
         most: Boxes to which records are padded or cut; None for the most in the batch.
     """
 
@@ -53,6 +57,7 @@ class BoxesTarget(Target):
     leader: ClassVar[str | None] = "image"
     varies: ClassVar[bool] = True
     needs_image: ClassVar[bool] = True
+    resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
 
@@ -62,6 +67,7 @@ class BoxesTarget(Target):
     crowd: str = dataclasses.field(default="", compare=False)
     height: int = dataclasses.field(default=0, compare=False)
     width: int = dataclasses.field(default=0, compare=False)
+    window: str = dataclasses.field(default="", compare=False)
     most: int | None = dataclasses.field(default=None, compare=False)
 
     @classmethod
@@ -86,7 +92,10 @@ class BoxesTarget(Target):
     def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
         image = only_image(inputs, "detection")
         most = settings.lengths.get(self.name)
-        return dataclasses.replace(self, height=image.height, width=image.width, most=most)
+        window = image.window if image.views is not None else ""
+        return dataclasses.replace(
+            self, height=image.height, width=image.width, window=window, most=most
+        )
 
     @property
     def in_words(self) -> str:
@@ -110,8 +119,9 @@ class BoxesTarget(Target):
     def host_step(self) -> Callable[[Tensors], Any]:
         """To a dict of what `loss` and the metrics take.
 
-        `boxes` float32 [b, n, 4] in 0..1; `labels` int64 [b, n], -1 for padding; `crowd` bool
-        [b, n]; `records` float32 [b], 1, so that the padding of a batch can be told by its 0.
+        `boxes` float32 [b, n, 4] in 0..1 of what the model sees; `labels` int64 [b, n], -1 for
+        padding; `crowd` bool [b, n]; `records` float32 [b], 1, so that the padding of a batch can
+        be told by its 0; `windows` float32 [b, 4], what the model sees in 0..1 of the image.
         """
         message = (
             f"{self.labels} of a record has a number that is not one of the {len(self.classes)} "
@@ -129,11 +139,14 @@ class BoxesTarget(Target):
             else:
                 labels = tf.where(is_box, tf.constant(0, tf.int64), -1)
             crowd = columns[self.crowd] > 0 if self.crowd else tf.zeros_like(labels, tf.bool)
+            records = tf.ones(tf.shape(labels)[:1])
+            all_of_it = records[:, None] * tf.constant([0.0, 0.0, 1.0, 1.0])
             return {
                 "boxes": boxes,
                 "labels": labels,
                 "crowd": crowd,
-                "records": tf.ones(tf.shape(labels)[:1]),
+                "records": records,
+                "windows": columns[self.window] if self.window else all_of_it,
             }
 
         return step
@@ -158,8 +171,10 @@ class BoxesTarget(Target):
     def predict(self, outputs: Any) -> dict[str, Tensor]:
         return detections(self.points, outputs)
 
-    def decode(self, outputs: Any) -> dict[str, Tensor]:
+    def decode(self, outputs: Any, windows: Any = None) -> dict[str, Tensor]:
         found = self.predict(outputs)
+        if windows is not None:
+            found["boxes"] = in_image(found["boxes"], windows)
         names = tf.gather(tf.constant(self.classes), tf.maximum(found["labels"], 0))
         return {**found, "classes": tf.where(found["labels"] >= 0, names, "")}
 

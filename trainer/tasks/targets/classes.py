@@ -60,7 +60,7 @@ class _Classes(Target):
     def head(self, x: Any) -> Any:  # in float32 under any policy
         return keras.layers.Dense(len(self.classes), dtype="float32", name="logits")(x)
 
-    def export(self, outputs: Any) -> dict[str, Any]:
+    def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         names = tf.broadcast_to(tf.constant(self.classes), tf.shape(outputs))
         return {**self.decode(outputs), "classes": names}
 
@@ -152,7 +152,7 @@ class OneClass(_Classes):
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.nn.softmax(outputs)}
 
-    def decode(self, outputs: Any) -> dict[str, Any]:
+    def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         probabilities = tf.nn.softmax(outputs)
         return {
             "prediction": tf.gather(tf.constant(self.classes), tf.argmax(probabilities, axis=-1)),

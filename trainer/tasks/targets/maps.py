@@ -129,7 +129,7 @@ class MapTarget(Target):
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"prediction": tf.cast(tf.argmax(outputs, axis=-1), tf.uint8)}
 
-    def export(self, outputs: Any) -> dict[str, Any]:
+    def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         probabilities = tf.nn.softmax(outputs)
         shape = [tf.shape(outputs)[0], len(self.classes)]
         names = tf.broadcast_to(tf.constant(self.classes), shape)

@@ -97,7 +97,7 @@ class NumberTarget(Target):
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"values": outputs}
 
-    def decode(self, outputs: Any) -> dict[str, Any]:
+    def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         return {"prediction": outputs[:, 0] if self.size == 1 else outputs}
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:

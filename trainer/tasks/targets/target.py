@@ -11,6 +11,7 @@ import keras
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import POLICIES, Augmentation
+from trainer.options.shared import STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.inputs import Input, Settings, encode, keras_inputs, single_or_dict
@@ -53,6 +54,7 @@ class Target(abc.ABC):
         makes_maps: Whether `write_map` writes what is predicted.
         needs_image: Whether `row` and `draw` need the encoded image of the record.
         policies: What `--augment` does to images, by name.
+        resizes: How images may get the model's size, the default first.
         documents: Further formats of predictions by name.
         name: The feature's.
         classes: Names by number; empty if the target is numbers.
@@ -72,6 +74,7 @@ class Target(abc.ABC):
     makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
+    resizes: ClassVar[Sequence[str]] = (STRETCH,)
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
     name: str
     classes: tuple[str, ...] = ()
@@ -186,13 +189,18 @@ class Target(abc.ABC):
     def predict(self, outputs: Any) -> dict[str, Any]:
         """What the model's outputs say, by name: tensors of numbers [b, …]."""
 
-    def decode(self, outputs: Any) -> dict[str, Any]:
-        """What is predicted for records, in one graph for rows and exported models: [b, …]."""
+    def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
+        """What is predicted for records, in one graph for rows and exported models: [b, …].
+
+        Args:
+            outputs: Of the model.
+            windows: float32 [b, 4]: what it sees of each image, where images keep their aspect.
+        """
         return self.predict(outputs)
 
-    def export(self, outputs: Any) -> dict[str, Any]:
+    def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         """What an exported model returns: `decode`, with what its clients need besides."""
-        return self.decode(outputs)
+        return self.decode(outputs, windows)
 
     @abc.abstractmethod
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:

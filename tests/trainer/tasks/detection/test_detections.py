@@ -66,6 +66,7 @@ def images():
     labels = np.where(rng.random((12, 6)) < 0.7, rng.integers(0, 2, (12, 6)), -1)
     moved = np.clip(boxes + rng.normal(0, 0.03, boxes.shape), 0, 1)
     target = {"boxes": boxes, "labels": labels, "crowd": rng.random((12, 6)) < 0.1}
+    target["windows"] = np.tile([0.0, 0.0, 1.0, 1.0], (12, 1))
     found = np.where(rng.random((12, 6)) < 0.8, rng.integers(0, 2, (12, 6)), -1)
     return target, {"boxes": moved, "labels": found, "scores": rng.random((12, 6))}
 
@@ -147,7 +148,12 @@ def test_the_ends_of_map(target, found, expected):
     metric = MeanAveragePrecision(["a", "b"])
 
     metric.update(
-        {"boxes": box, "labels": np.array([target]), "crowd": np.array([[False]])},
+        {
+            "boxes": box,
+            "labels": np.array([target]),
+            "crowd": np.array([[False]]),
+            "windows": np.array([[0.0, 0.0, 1.0, 1.0]]),
+        },
         {"boxes": box, "labels": np.array([found]), "scores": np.array([[0.9]])},
     )
 
