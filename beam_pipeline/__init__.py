@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from beam_pipeline.cli.report.page import write_report as write_report
     from beam_pipeline.config import BuildConfig as BuildConfig
     from beam_pipeline.dataset.adoption import adopt as adopt
+    from beam_pipeline.dataset.difference.datasets import Difference as Difference
+    from beam_pipeline.dataset.difference.datasets import diff as diff
     from beam_pipeline.dataset.opening import DatasetInfo as DatasetInfo
     from beam_pipeline.dataset.opening import open_dataset as open_dataset
     from beam_pipeline.dataset.salvaging import salvage as salvage
@@ -61,6 +63,8 @@ _MODULES = {
     "adopt": "dataset.adoption",
     "WriteDataset": "pipeline",
     "salvage": "dataset.salvaging",
+    "diff": "dataset.difference.datasets",
+    "Difference": "dataset.difference.datasets",
     "write_report": "cli.report.page",
     "open_dataset": "dataset.opening",
     "DatasetInfo": "dataset.opening",

@@ -17,9 +17,10 @@ def page() -> str:
     parts = [
         "# Options",
         "All options of the commands, as `--help` shows them; `plan` has those of `build`. "
-        "`plan`, `verify` and `show` print JSON with `--json`. `beam-tfrecords` is `python -m "
-        "beam_pipeline`, and `beam-tfrecords-train` is `python -m trainer`. `--version` prints the "
-        "version, and `--print-completion bash` a script that completes commands and options.",
+        "`plan`, `verify`, `show` and `diff` print JSON with `--json`. `beam-tfrecords` is "
+        "`python -m beam_pipeline`, and `beam-tfrecords-train` is `python -m trainer`. "
+        "`--version` prints the version, and `--print-completion bash` a script that completes "
+        "commands and options.",
         "A `BuildConfig` takes the options of `build`, and `trainer.train` those of `train`, by "
         "their names with `_`: `batch_size=64`. In Python a size is a side or (height, width); "
         "`640x480` is for the command line.",

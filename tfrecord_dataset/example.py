@@ -285,6 +285,18 @@ def lists(data: bytes, keys: Iterable[str] | None = None) -> dict[str, tuple[str
     Raises:
         ValueError: `data` is not an Example, or one of too many keys.
     """
+    found = features_of(data)
+    if keys is None:
+        return {key: _list(feature) for key, feature in found.items()}
+    return {key: _list(found[key]) for key in keys if key in found}
+
+
+def features_of(data: bytes) -> Mapping[str, Any]:
+    """The Features of a serialized Example by key, in no order.
+
+    Raises:
+        ValueError: As `lists`.
+    """
     if example_keys.has_too_many(data):
         raise ValueError(f"an Example has {example_keys.TOO_MANY}")
     try:
@@ -293,10 +305,8 @@ def lists(data: bytes, keys: Iterable[str] | None = None) -> dict[str, tuple[str
         raise ValueError(f"not a tf.train.Example: {error}") from error
     if len(unknown_fields.UnknownFieldSet(example)):
         raise ValueError("not a tf.train.Example; perhaps a tf.train.SequenceExample")
-    found = example.features.feature
-    if keys is None:
-        return {key: _list(feature) for key, feature in found.items()}
-    return {key: _list(found[key]) for key in keys if key in found}
+    found: Mapping[str, Any] = example.features.feature
+    return found
 
 
 def _list(feature: Any) -> tuple[str, Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""The commands: build, plan, adopt, verify, salvage, show, report, doctor."""
+"""The commands: build, plan, adopt, verify, salvage, show, diff, report, doctor."""
 
 import contextlib
 import logging
@@ -15,11 +15,12 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
 )
 
-from beam_pipeline.cli import as_json, summary
+from beam_pipeline.cli import as_json, difference, summary
 from beam_pipeline.cli.beam_arguments import beam_options, names_of_beam, split_arguments
 from beam_pipeline.cli.doctor import examine
 from beam_pipeline.cli.options import (
     AdoptOptions,
+    DiffOptions,
     DoctorOptions,
     ReportOptions,
     SalvageOptions,
@@ -31,6 +32,7 @@ from beam_pipeline.cli.options import (
 from beam_pipeline.cli.show import as_text, examples, write_images
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
+from beam_pipeline.dataset.difference.datasets import diff
 from beam_pipeline.dataset.opening import is_dataset, open_dataset
 from beam_pipeline.dataset.salvaging import LOSSES_FILE, salvage
 from beam_pipeline.dataset.verification.whole_dataset import verify
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("apache_beam.runners.common").addFilter(_is_unreported)
     try:
         with ended_by_interrupt():
-            _run(arguments)
+            return _run(arguments)
     except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, KeyboardInterrupt) as error:
@@ -80,11 +82,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         message, exit_code = failure
         print(message, file=sys.stderr)
+        if arguments[:1] == ["diff"] and exit_code in (1, 3):
+            return 2  # 1 says that the datasets differ
         return exit_code
     return 0
 
 
-def _run(arguments: Sequence[str]) -> None:
+def _run(arguments: Sequence[str]) -> int:
     own, beams = split_arguments(arguments)
     is_job = own[:1] in (["build"], ["plan"])
     args, stray = command_parser().parse_command(own, names_of_beam() if is_job else ())
@@ -95,9 +99,10 @@ def _run(arguments: Sequence[str]) -> None:
     use_options(options)
     given = vars(args)
     how = {"to_json": True} if given.pop("json", False) else {}
-    _COMMANDS[args.command](options_of(args.command, given), options, **how)
+    code = _COMMANDS[args.command](options_of(args.command, given), options, **how)
     if line := tally.as_text(tally.TALLY.take()):
         print(line, file=sys.stderr)
+    return code or 0
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:
@@ -255,6 +260,13 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
         print(f"--- {printable(name, keeps='')}{drawn}\n{text}")
 
 
+def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = False) -> int:
+    found = diff(config.old, config.new, key=config.key)
+    if text := difference.as_json(found) if to_json else difference.as_text(found):
+        print(text)
+    return 1 if found else 0
+
+
 def _report(config: ReportOptions, options: PipelineOptions) -> None:
     from beam_pipeline.cli.report.page import write_report  # 0.2 s, for this command alone
 
@@ -272,13 +284,14 @@ def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
         raise BeamTFRecordsError(f"{counted(wrong, 'thing')} to mend, each with what helps (→)")
 
 
-_COMMANDS: Mapping[str, Callable[..., None]] = {
+_COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "build": _build,
     "plan": _plan,
     "adopt": _adopt,
     "verify": _verify,
     "salvage": _salvage,
     "show": _show,
+    "diff": _diff,
     "report": _report,
     "doctor": _doctor,
 }

@@ -61,6 +61,23 @@ class ShowOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class DiffOptions(Options):
+    """The options of `diff`."""
+
+    old: Annotated[
+        str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
+    ]
+    new: Annotated[str, Option("the one to compare with it", is_positional=True)]
+    key: Annotated[
+        str,
+        Option(
+            "the key of the Examples that tells records apart, such as image/filename (default: "
+            "the record's key in the index; existing Examples are compared whole)"
+        ),
+    ] = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
     """The options of `report`."""
 
@@ -140,6 +157,14 @@ COMMANDS = {
         options=ShowOptions,
         summary="print records",
         description="Prints the first records of a dataset.",
+        has_json=True,
+    ),
+    "diff": Described(
+        options=DiffOptions,
+        summary="compare two datasets",
+        description="Prints which records of two datasets were added, removed, changed or moved to "
+        "another split, and which features, classes and options differ. The exit code is 0 if "
+        "nothing does, 1 if something does, 2 for errors.",
         has_json=True,
     ),
     "report": Described(

@@ -30,6 +30,7 @@ STAGES = {
     "write": "Writing",
     "verify": "Verifying",
     "salvage": "Salvaging",
+    "diff": "Comparing",
 }
 
 
