@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format constraints clean
+.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format dist constraints clean
 
 setup: $(READY)
 
@@ -151,10 +151,23 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The source distribution and the wheel, in dist/.
+dist: .venv-docs/ready
+	rm -rf dist
+	.venv-docs/bin/python -m build --outdir dist .
+	.venv-docs/bin/twine check --strict dist/*
+
+.venv-docs/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-docs
+	$(PYTHON) -c "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+	  print(*extras['docs'], *extras['dist'], sep='\n')" > .venv-docs/requirements.txt
+	.venv-docs/bin/pip install --quiet --constraint constraints.txt --requirement .venv-docs/requirements.txt
+	touch $@
+
 # Takes the newest versions that pyproject.toml allows, in an environment of their own.
 constraints:
 	$(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/pip install --quiet --editable '.[dev,docker,gcp,mutations,readers]' tensorflow-cpu
+	.venv-constraints/bin/pip install --quiet --editable '.[dev,dist,docker,docs,gcp,mutations,readers]' tensorflow-cpu
 	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
 	  { .venv-constraints/bin/pip freeze --exclude-editable; \
 	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \
@@ -162,4 +175,4 @@ constraints:
 	rm -rf .venv-constraints
 
 clean:
-	rm -rf .venv .venv-dataflow build dist demo *.egg-info
+	rm -rf .venv .venv-dataflow .venv-docs build dist site demo *.egg-info

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import NoReturn
 
+# The first ends the program on Windows, before what cannot be imported there.
+from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import streams
 
 # Native libraries that keep threads from their load on, for work that nobody here gives them:

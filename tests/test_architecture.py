@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        split_names value_forms
+        posix_only split_names value_forms
         errors feature durable example_keys image_size regular_files streams
         declaration example feature_keys frames
         observation

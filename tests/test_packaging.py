@@ -1,8 +1,10 @@
-"""What Beam ships to remote workers with `--setup_file ./setup.py`."""
+"""What Beam ships to remote workers with `--setup_file ./setup.py`; what is released."""
 
+import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,3 +29,39 @@ def test_the_source_distribution_holds_the_pipeline(tmp_path):
         for path in (ROOT / package).rglob("*.py")
     }
     assert modules <= names
+
+
+@pytest.mark.slow
+def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
+    """`make dist`, then the wheel with extras into an environment that holds nothing else."""
+    source = tmp_path / "clone"
+    left_out = shutil.ignore_patterns(".*", "build", "dist", "demo", "site", "*.egg-info", "tests")
+    shutil.copytree(ROOT, source, ignore=left_out)
+    _run("make", "dist", f"PYTHON={sys.executable}", folder=source)
+    (wheel,) = (source / "dist").glob("*.whl")
+
+    _run(sys.executable, "-m", "venv", tmp_path / "empty", folder=tmp_path)
+    bin = tmp_path / "empty/bin"
+    constraint = ("--constraint", ROOT / "constraints.txt")
+    _run(bin / "pip", "install", "-q", *constraint, f"{wheel}[hdf5,text]", folder=tmp_path)
+    built = _run(
+        *(bin / "beam-tfrecords", "build", ROOT / "examples/data/cells", "--output", "data"),
+        folder=tmp_path,
+    )
+    assert built.splitlines()[-1] == str(tmp_path / "data/cells/1.0.0")
+    _run(bin / "beam-tfrecords", "verify", "data/cells/1.0.0", folder=tmp_path)
+    for module in ("h5py", "tokenizers", "trainer", "beam_pipeline.cli.report.page"):
+        _run(bin / "python", "-c", f"import {module}", folder=tmp_path)
+
+
+def test_the_version_is_stated_alike():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def _run(*command, folder):
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout

@@ -10,6 +10,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+# The first ends the program on Windows, before what cannot be imported there.
+from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import streams
 from tfrecord_dataset.command_line import Parser, add_program_options, program
 from tfrecord_dataset.options import Options, add_options

@@ -16,13 +16,14 @@ from tfrecord_dataset.options import fields_of
 from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
-_PAGES = [_ROOT / "README.md", _ROOT / "SECURITY.md", *sorted((_ROOT / "docs").glob("*.md"))]
+_OUTSIDE = [_ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")]
+_PAGES = [*_OUTSIDE, *sorted((_ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What argparse adds by itself.
 _BUILT_IN = {"--help"}
-# Of docker, kubectl, Beam's boot, its worker pool and its job server.
+# Of pytest, docker, kubectl, Beam's boot, its worker pool and its job server.
 _OF_OTHER_PROGRAMS = {"--build-arg", "--entrypoint", "--gpus", "--rm", "--shm-size", "--user"} | {
-    *("--volumes", "--for", "--timeout", "--worker_pool"),
+    *("--regenerate", "--volumes", "--for", "--timeout", "--worker_pool"),
     *("--sdk-language", "--image", "--metadata-file", "--template-file-gcs-location"),
     *("--parameters", "--spark-master-url", "--add-opens", "--constraint"),
     *(
@@ -169,7 +170,9 @@ def test_pages_that_the_code_refers_to_exist() -> None:
 def test_every_page_is_in_the_index() -> None:
     readme = (_ROOT / "README.md").read_text()
 
-    assert [page.name for page in _PAGES[2:] if f"](docs/{page.name})" not in readme] == []
+    assert [
+        page.name for page in _PAGES[len(_OUTSIDE) :] if f"](docs/{page.name})" not in readme
+    ] == []
 
 
 def test_every_reason_of_a_reject_is_explained() -> None:

@@ -1,0 +1,11 @@
+"""Ends a command on Windows with what helps; imported by the commands before modules that fail."""
+
+import sys
+
+if sys.platform == "win32":
+    print(
+        "error: this program cannot run on Windows: it locks files and forks processes as Linux "
+        "and macOS do; run it in WSL 2 (`wsl --install`), or in a container (docs/docker.md)",
+        file=sys.stderr,
+    )
+    sys.exit(2)
