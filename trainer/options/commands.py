@@ -29,7 +29,7 @@ Run = Annotated[str, Option("directory that train wrote", flag="--run", metavar=
 Which = Annotated[
     str,
     Option(
-        "model.keras, or best.keras from the epoch with the lowest validation loss",
+        "model.keras, or best.keras from the best validation (train --best-by)",
         choices=("final", "best"),
     ),
 ]

@@ -178,11 +178,22 @@ class TrainConfig(Options):
     early_stopping: Annotated[
         int | None,
         RunOption(
-            "end after N validations without a lower loss (default: never)",
+            "end after N validations without a better one (default: never)",
             least=1,
             may_change=True,
         ),
     ] = None
+    best_by: Annotated[
+        str,
+        RunOption(
+            "what tells the best validation, for best.keras and --early-stopping: loss, or a "
+            "metric such as accuracy, mAP or mIoU; of your own with :min or :max",
+            metavar="METRIC",
+        ),
+    ] = "loss"
+    keep: Annotated[
+        int, RunOption("checkpoints that are kept, the newest", least=1, may_change=True)
+    ] = 3
     callback: Annotated[
         str | None,
         own_function(

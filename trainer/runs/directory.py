@@ -32,7 +32,7 @@ class RunDirectory:
     history.csv    one row per validation: epoch (from 1), step, loss, the metrics, val_…
     checkpoints/   the last few, to resume from
     logs/          for TensorBoard
-    best.keras     the model of the epoch with the lowest val_loss (loss without validation)
+    best.keras     the model of the best validation, by --best-by
     model.keras    the model at the end
     """
 

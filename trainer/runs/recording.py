@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.progress import Progress, as_text
+from trainer.runs.best import Best
 from trainer.runs.directory import Row, RunDirectory
 from trainer.training.averaging import averaged
 from trainer.training.checkpoint import Checkpoints
@@ -31,6 +32,7 @@ class Events:
         checkpoint_every: Further checkpoints, or None.
         validate_every: Further validations, or None.
         patience: Ends training after so many validations without a better one, or None.
+        best: Which validation is the best.
     """
 
     epochs: int
@@ -38,6 +40,7 @@ class Events:
     checkpoint_every: int | None = None
     validate_every: int | None = None
     patience: int | None = None
+    best: Best = dataclasses.field(default_factory=Best)
 
     @property
     def last_step(self) -> int:
@@ -250,7 +253,7 @@ class Recorder:
         values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
         self.history.append(row)
         if self._run is not None:
-            if row is min(self.history, key=selection_loss):
+            if row is min(self.history, key=self._events.best.rank):
                 with averaged(self._plan.optimizer):
                     self._run.save_model(self._plan.model, self._run.best_model)
             # With the row the validation is done: what belongs to it is there before.
@@ -264,20 +267,14 @@ class Recorder:
         """Whether validation has not become better for too long."""
         if self._events.patience is None or not self.history:
             return False
-        best = min(range(len(self.history)), key=lambda place: selection_loss(self.history[place]))
-        return len(self.history) - 1 - best >= self._events.patience
+        ranks = [self._events.best.rank(row) for row in self.history]
+        return len(ranks) - 1 - ranks.index(min(ranks)) >= self._events.patience
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:
         if writer in self._writers:
             with self._writers[writer].as_default(step=self.step):
                 for name, value in values.items():
                     tf.summary.scalar(name, value)
-
-
-def selection_loss(row: Row) -> float:
-    """The best row has the lowest; a loss that is not finite is never the best."""
-    loss = row.get("val_loss", row["loss"])
-    return loss if math.isfinite(loss) else math.inf
 
 
 def _range_text(first: int, last: int) -> str:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from trainer.dataset import Dataset
 from trainer.options.train import TrainConfig
+from trainer.runs.best import best_by
 from trainer.runs.building import build, validator
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.own_parts import NOTHING_OWN, OwnParts
@@ -82,8 +83,11 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     validate = validator(prepared, plan)
     if previous:
         check_same_weights(plan.model, previous.weights, config.output)
+    names = loop.metric_names(plan.task)
     if validate is not None:
-        validate(num_batches=1)  # a fault there is found before training
+        names = [*validate(num_batches=1)]  # a fault there is found before training
+    own = plan.task.more_metrics
+    best = best_by(config.best_by, names, own, validated=validate is not None)
     if is_chief:
         if config.overwrite:
             run.clear()
@@ -96,12 +100,14 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         checkpoint_every=config.checkpoint_every_steps,
         validate_every=config.validate_every_steps,
         patience=config.early_stopping,
+        best=best,
     )
     checkpoints = Checkpoints(
         run.checkpoints,
         plan.model,
         plan.optimizer,
         num_sums=len(loop.metric_names(plan.task)),
+        max_to_keep=config.keep,
         writes=is_chief,
         say=prepared.progress.say,
     )

@@ -9,6 +9,7 @@ import pytest
 
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
+from trainer.runs.best import Best
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recording import Events, Recorder
 from trainer.training.checkpoint import Checkpoints
@@ -96,6 +97,20 @@ def test_the_best_model_is_kept(make_recorder, val_losses, best_epoch):
     rows = run.read_history()
     assert [(row["epoch"], row["step"]) for row in rows] == [(1, 4), (2, 8), (3, 12)]
     assert [row["loss"] for row in rows] == [2.5, 6.5, 10.5]
+
+
+def test_the_best_by_a_metric(make_recorder):
+    """By the highest, though its loss is not the lowest; the others end the training."""
+    events = {"patience": 2, "best": Best("mAP", is_least=False)}
+    run, recorder = make_recorder([1.0], epochs=6, **events)
+    found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.6), (0.7, 0.9)])
+    recorder._validate = lambda: dict(zip(("loss", "mAP"), next(found), strict=True))
+    recorder.restore()
+
+    follow(recorder)
+
+    assert (keras.models.load_model(run.best_model).get_weights()[0] == 3 * 4).all()
+    assert len(run.read_history()) == 5
 
 
 def test_events_come_at_their_steps(make_recorder):

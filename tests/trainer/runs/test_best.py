@@ -1,0 +1,49 @@
+"""Which metric tells the best model, and which way."""
+
+import pytest
+
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.runs.best import Best, best_by
+
+METRICS = ("loss", "mae", "mAP", "IoU/a:max", "mine")
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("loss", Best("loss", True)),
+        ("mae", Best("mae", True)),
+        ("mAP", Best("mAP", False)),
+        ("mAP:min", Best("mAP", True)),
+        ("mine:max", Best("mine", False)),
+        ("IoU/a:max", Best("IoU/a:max", False)),
+        ("IoU/a:max:min", Best("IoU/a:max", True)),
+    ],
+)
+def test_what_is_stated(stated, expected):
+    assert best_by(stated, METRICS, ("mine",), validated=True) == expected
+
+
+@pytest.mark.parametrize(
+    ("stated", "error", "message"),
+    [
+        ("map", UnknownNameError, "metric, for --best-by, 'map'.*mAP"),
+        ("val_loss", UnknownNameError, "there are: loss, mae, mAP, IoU/a:max, mine"),
+        ("mAP:most", UnknownNameError, "'mAP:most'"),
+        ("mine", ConfigError, "--best-by mine:min or mine:max"),
+    ],
+)
+def test_what_is_refused(stated, error, message):
+    with pytest.raises(error, match=message):
+        best_by(stated, METRICS, ("mine",), validated=True)
+
+
+def test_without_validation():
+    with pytest.raises(UnknownNameError, match="metric without a validation split, for --best-by"):
+        best_by("mAP", ("loss",), (), validated=False)
+
+
+def test_a_row_of_the_training_where_there_is_no_validation():
+    assert Best().rank({"loss": 2.0}) == 2.0
+    assert Best().rank({"loss": 2.0, "val_loss": 1.0}) == 1.0
+    assert Best("mAP", False).rank({"loss": 2.0}) == float("inf")

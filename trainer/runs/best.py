@@ -1,0 +1,60 @@
+"""Which row of the history is the best: by one of its metrics, upwards or downwards."""
+
+import dataclasses
+import math
+from collections.abc import Collection, Mapping
+
+from trainer.errors import ConfigError, UnknownNameError
+
+# Those of tasks that are better the lower they are; all others of tasks the higher.
+_LOWER_IS_BETTER = ("loss", "mse", "mae")
+_WAYS = {"min": True, "max": False}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Best:
+    """How rows are compared.
+
+    Attributes:
+        metric: Its name; of the validation split where rows have that.
+        is_least: Whether the best row has the lowest.
+    """
+
+    metric: str = "loss"
+    is_least: bool = True
+
+    def rank(self, row: Mapping[str, float]) -> float:
+        """The best row has the lowest; what is no finite number is never the best."""
+        value = row.get(f"val_{self.metric}", row.get(self.metric, math.nan))
+        if not math.isfinite(value):
+            return math.inf
+        return value if self.is_least else -value
+
+
+def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
+    """The choice that `--best-by` states: METRIC, METRIC:min or METRIC:max.
+
+    Args:
+        stated: The option.
+        metrics: The names of those that rows have.
+        own: Those of them that are the user's.
+        validated: Whether they are of a validation split.
+
+    Raises:
+        UnknownNameError: There is no such metric.
+        ConfigError: It is the user's own, and whether the lowest is best was not stated.
+    """
+    name, _, way = stated.rpartition(":")
+    if stated in metrics or way not in _WAYS:
+        name, way = stated, ""
+    if name not in metrics:
+        where = "" if validated else " without a validation split"
+        raise UnknownNameError(f"metric{where}, for --best-by,", name, metrics)
+    if way:
+        return Best(name, _WAYS[way])
+    if name in own:
+        raise ConfigError(
+            f"--best-by {name} is a metric of your own: say whether its lowest or its highest "
+            f"value is the best, by --best-by {name}:min or {name}:max"
+        )
+    return Best(name, name in _LOWER_IS_BETTER)
