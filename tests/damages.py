@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 Damage = Callable[[Path], None]
 
 
@@ -55,5 +53,3 @@ def make_link_to_itself(file: Path) -> None:
 
 
 DAMAGES = (flip, cut, empty, zero, remove, make_folder, make_pipe, make_link_to_itself)
-# For tests that take long.
-MOST_SLOW = [*DAMAGES[:2], *(pytest.param(each, marks=pytest.mark.slow) for each in DAMAGES[2:])]

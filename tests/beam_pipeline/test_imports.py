@@ -25,6 +25,7 @@ def test_the_package_itself_loads_nothing():
     assert not loaded & {"apache_beam", "numpy", "PIL", "pyarrow", "tensorflow"}
 
 
+@pytest.mark.slow
 def test_no_module_of_it_loads_tensorflow():
     names = [
         module.name

@@ -14,6 +14,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from tiers import first_quick
 
 from beam_pipeline.assign import columns
 from beam_pipeline.config import BuildConfig
@@ -67,6 +68,7 @@ def config(images, output):
     return BuildConfig(input=str(images), output=str(output), name="t", num_shards=NUM_SHARDS)
 
 
+@pytest.mark.slow
 def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
     build(config(images, tmp_path))
 
@@ -77,6 +79,7 @@ def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
     assert count["pack"] == math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
 
 
+@pytest.mark.slow
 def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
     """A batch to inspect, a chunk to encode: nothing a record."""
     messages = []
@@ -106,12 +109,16 @@ OF_A_CLUSTER = {"GroupBuckets", "Balance"}
 
 @pytest.mark.parametrize(
     ("local_job", "num_shards", "shuffles", "num_stages"),
-    [
-        pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 15, id="here"),
-        pytest.param(Job(processes=2), 8, ALWAYS, 13, id="here, into few shards"),
-        pytest.param(Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 16, id="on a cluster"),
-        pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 14, id="on a cluster, into few shards"),
-    ],
+    first_quick(
+        [
+            pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 15, id="here"),
+            pytest.param(Job(processes=2), 8, ALWAYS, 13, id="here, into few shards"),
+            pytest.param(
+                Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 16, id="on a cluster"
+            ),
+            pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 14, id="on a cluster, into few shards"),
+        ]
+    ),
 )
 def test_shuffles_and_stages(tmp_path, local_job, num_shards, shuffles, num_stages):
     """By content, by key, by shard; by group of shards, which may be very many.

@@ -91,6 +91,7 @@ def test_random_access_and_the_trainer_read_the_same_numbers(dataset):
         np.testing.assert_allclose(fraction * 65_535, record, atol=0.01)
 
 
+@pytest.mark.slow
 def test_views_keep_them(dataset):
     info, expected = dataset
     batches = trainer.open(info.directory).batches(
@@ -117,6 +118,7 @@ def test_tfds_reads_them(dataset):
         assert any((image == each).all() for each in expected)
 
 
+@pytest.mark.slow
 def test_a_tiff_keeps_them_and_a_jpeg_takes_them_away(tmp_path, capsys):
     for number in range(2):
         path = tmp_path / "in" / "ab"[number] / f"{number}.tif"

@@ -68,6 +68,7 @@ def test_sounds_are_stored_as_they_are(words, tmp_path, capsys):
     check_equal(records, sources(words), tolerance=0)
 
 
+@pytest.mark.slow
 def test_sounds_of_one_rate_and_channel(words, tmp_path, capsys):
     options = ("--audio-sample-rate", "8000", "--audio-mono")
     feature, records = records_of(words, tmp_path, capsys, *options)

@@ -203,6 +203,7 @@ def test_nothing_at_all(tmp_path, capsys):
     assert not list(tmp_path.glob("out/**/metadata.json"))
 
 
+@pytest.mark.slow
 def test_names_that_are_no_utf8(tmp_path, class_folders, command):
     """Neither Examples nor Parquet hold such a name; it must not fail the whole build."""
     root = class_folders(tmp_path / "pets", each=4)

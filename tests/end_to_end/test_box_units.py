@@ -21,6 +21,7 @@ COCO = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text", "box_format"),
     [

@@ -43,6 +43,7 @@ def expected(build, voc_input):
     return found
 
 
+@pytest.mark.slow
 def test_with_threads(build, voc_input, expected):
     assert build(voc_input, threads=4) == expected
 

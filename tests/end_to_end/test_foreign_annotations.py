@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline.cli import commands
@@ -75,9 +76,7 @@ def coco(names):
     return {"instances.json": json.dumps({"images": images, "annotations": [], "categories": []})}
 
 
-@pytest.mark.parametrize(
-    "annotate", [csv, coco, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)]
-)
+@pytest.mark.parametrize("annotate", first_quick([csv, coco, *SLOW]))
 def test_files_that_rows_name_outside_are_rejects(
     tree, tmp_path, secret, bucket, name, annotate, capsys
 ):

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiers import first_quick
 
 from beam_pipeline.cli import commands
 from beam_pipeline.example import bytes_feature, int64_feature, serialize
@@ -142,7 +143,7 @@ LAYOUTS = (class_folders, csv, jsonl, coco, yolo, voc, kitti, labelme, examples)
 
 @pytest.mark.parametrize(
     "layout",
-    [*LAYOUTS[:2], *(pytest.param(each, marks=pytest.mark.slow) for each in LAYOUTS[2:])],
+    first_quick(LAYOUTS),
 )
 def test_plan_and_build(layout, run, tmp_path, write_image):
     root = tmp_path / EVIL
@@ -236,6 +237,7 @@ LAYOUT = Layout(name="talker", sign="", kind="container", read=None, begins=begi
 """
 
 
+@pytest.mark.slow
 def test_a_library_that_writes_and_fails(tmp_path):
     """As a layout of another package, which is called where nothing is known of its text."""
     (tmp_path / "talker.py").write_text(TALKER)

@@ -64,6 +64,7 @@ OUTAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "kind", "seconds", "operation"), OUTAGES)
 def test_a_build_survives(pets, built, command, scheme, kind, seconds, operation):
     url, _, store = pets
@@ -148,6 +149,7 @@ def test_a_training_survives(uploaded, built, command, tmp_path, scheme, kind, s
     assert "store: " not in here.stderr
 
 
+@pytest.mark.slow
 def test_after_the_limit_the_build_says_how_long_it_tried(pets, monkeypatch, capsys):
     url, _, store = pets
     output = url.replace("/pets", "/data")

@@ -98,6 +98,7 @@ def test_other_contents_of_the_same_size_change_the_shards(build, directory, tmp
     assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
 
 
+@pytest.mark.slow
 def test_an_unknown_split_of_num_shards_writes_nothing(class_folders, build, tmp_path):
     code, shown = build(class_folders(tmp_path / "pets", each=2), "--num-shards", "tset=2")
     assert code == 2

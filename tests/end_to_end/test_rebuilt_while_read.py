@@ -111,6 +111,7 @@ def test_a_reader_never_mixes_two_builds(build, place, read_before):
     assert builds(batches(trainer.open(output, **opened), **SHUFFLED)) == {2}
 
 
+@pytest.mark.slow
 def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_path, monkeypatch):
     output = str(tmp_path / "out")
     build(1, output)
@@ -127,6 +128,7 @@ def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_pa
     assert {int(record["which"]) for record in trainer.open(output).numpy("test")} == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [pytest.param("s3", marks=pytest.mark.slow), "s3 by ranges"], indirect=True
 )

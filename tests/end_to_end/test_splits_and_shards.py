@@ -1,6 +1,7 @@
 """Which record goes to which split and shard, as the options say."""
 
 import pytest
+from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline.cli import commands
@@ -27,6 +28,7 @@ def shards(info):
     return {split: len(found) for split, found in info.splits.items()}
 
 
+@pytest.mark.slow
 def test_fractions(class_folders, build, tmp_path):
     info = build(class_folders(tmp_path / "pets", each=20), "--split", "train=0.5,test=0.5")
     counts = {split: info.num_records(split) for split in info.splits}
@@ -48,6 +50,7 @@ def test_the_layouts_splits_are_kept_and_share_nothing(class_folders, build, tmp
     assert shards(info) == {"train": 2, "val": 1}
 
 
+@pytest.mark.slow
 def test_groups_by_level(write_image, build, tmp_path):
     for number in range(40):
         write_image(
@@ -79,11 +82,13 @@ def test_groups_by_column(write_image, build, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [
-        pytest.param(["--num-shards", "16"], {"train": 16}, id="at most one a record"),
-        pytest.param(["--target-shard-bytes", "3KiB"], {"train": 6}, id="by size"),
-        pytest.param([], {"train": 1}, id="at least one"),
-    ],
+    first_quick(
+        [
+            pytest.param(["--num-shards", "16"], {"train": 16}, id="at most one a record"),
+            pytest.param(["--target-shard-bytes", "3KiB"], {"train": 6}, id="by size"),
+            pytest.param([], {"train": 1}, id="at least one"),
+        ]
+    ),
 )
 def test_shards(class_folders, build, tmp_path, options, expected):
     info = build(class_folders(tmp_path / "pets"), *options)

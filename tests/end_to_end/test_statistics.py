@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tiers import first_quick
 
 import beam_pipeline
 import trainer
@@ -55,11 +56,13 @@ def values_of(task):
 
 @pytest.mark.parametrize(
     ("target", "inputs"),
-    [
-        pytest.param("price", ["year", "weight", "position"], id="numbers"),
-        pytest.param("species", ["year", "position"], id="names as classes"),
-        pytest.param("price", ["ids"], id="ids"),
-    ],
+    first_quick(
+        [
+            pytest.param("price", ["year", "weight", "position"], id="numbers"),
+            pytest.param("species", ["year", "position"], id="names as classes"),
+            pytest.param("price", ["ids"], id="ids"),
+        ]
+    ),
 )
 def test_no_pass_over_the_data_is_needed(dataset, target, inputs):
     without = dataclasses.replace(dataset, read_statistics=dict)

@@ -83,6 +83,7 @@ def test_readers_agree(built, form, known):
         assert stored_as == b"jpeg" or (tensor == by_pillow).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("views", [None, CROPS], ids=["whole", "crops"])
 def test_batches_are_those_of_png(built, views):
     """The same pixels in the same order, at a size to which they are scaled."""

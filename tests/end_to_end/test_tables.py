@@ -50,6 +50,7 @@ def built(table, tmp_path_factory):
     return str(output / "titanic/1.0.0")
 
 
+@pytest.mark.slow
 def test_plan_tells_of_gaps(table, capsys):
     without_age = sum(row[COLUMNS.index("Age")] == "" for row in passengers())
     arguments = [str(table), "--label-column", "Survived"]

@@ -64,6 +64,7 @@ def built(flowers, tmp_path_factory):
     return beam_pipeline.open_dataset(f"{output}/flowers/1.0.0")
 
 
+@pytest.mark.slow
 def test_planned_built_and_shown(flowers, built, tmp_path, capsys):
     assert commands.main(["plan", str(flowers)]) == 0
     assert "feature class: class_label, 3 classes, none in some records" in capsys.readouterr().out
@@ -100,6 +101,7 @@ def test_adopted_or_opened_as_they_lie(flowers, tmp_path):
     assert adopted.features["class"].default == bare.features["class"].default == -1
 
 
+@pytest.mark.slow
 def test_the_schema_of_the_built_declares_the_same(flowers, built, tmp_path):
     declared = beam_pipeline.build(
         beam_pipeline.BuildConfig(

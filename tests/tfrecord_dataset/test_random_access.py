@@ -176,6 +176,7 @@ def read_in_child(records, numbers):
     return captions(records[numbers])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["spawn", pytest.param("forkserver", marks=pytest.mark.slow)])
 def test_worker_processes_read_the_same(split, start):
     before = captions(split)

@@ -21,6 +21,7 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
     assert not modules_after(script) & {"tensorflow", "keras", "apache_beam", "numpy"}
 
 
+@pytest.mark.slow
 def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
     modules = modules_after("import trainer; trainer.open; import trainer.runs.evaluate")
 

@@ -379,6 +379,7 @@ def gathered(placed):
     return tables
 
 
+@pytest.mark.slow
 def test_many_shards_get_every_record_once(run_transform):
     """Two steps place what one step places."""
     rows = table(900)

@@ -98,6 +98,7 @@ def test_twice_gives_the_same_bytes(directory, digests):
     assert digests(directory) == first
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bytes(directory, digests, monkeypatch):
     adopt(str(directory))
     first = digests(directory)
@@ -312,7 +313,8 @@ def test_what_killed_ones_left_goes(directory):
     assert all((directory / file).exists() for file in others)
 
 
-@pytest.mark.parametrize("overwrite", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("overwrite", [False, True])
 def test_a_power_cut_leaves_a_whole_description_or_none(directory, overwrite):
     """At any call: the old one, or none, or the new one, and nothing else."""
     if overwrite:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline.cli import commands
@@ -176,7 +177,7 @@ def test_a_dataset_by_what_it_states(dataset, tmp_path):
     )
 
 
-@pytest.mark.parametrize("state", ["damaged", "missing"])
+@pytest.mark.parametrize("state", first_quick(["damaged", "missing"]))
 def test_a_dataset_that_cannot_be_opened(dataset, tmp_path, state):
     (dataset / "metadata.json").unlink()
     if state == "damaged":
@@ -191,6 +192,7 @@ def test_a_dataset_that_cannot_be_opened(dataset, tmp_path, state):
     assert saved.num_records == 14
 
 
+@pytest.mark.slow
 def test_adopt_describes_what_is_left(dataset, tmp_path):
     """By the schema of the damaged dataset; verified, and read by TensorFlow."""
     damage(shard(dataset, 1))
@@ -251,6 +253,7 @@ def test_there_is_nothing(tmp_path):
     assert not (tmp_path / "saved").exists()
 
 
+@pytest.mark.slow
 def test_worker_processes_do_the_same(folder, tmp_path, monkeypatch, digests):
     damage(folder / "train-00000-of-00002", 2)
     salvage([str(folder)], str(tmp_path / "one"))

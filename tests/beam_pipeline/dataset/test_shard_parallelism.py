@@ -28,6 +28,7 @@ def test_map_shards(tmp_path, monkeypatch, large):
     assert all((process != os.getpid()) == large for _, process in done)
 
 
+@pytest.mark.slow
 def test_worker_processes_load_no_beam():
     code = (
         "import sys, beam_pipeline.dataset.shard_inspection\n"

@@ -25,6 +25,7 @@ def test_every_scheme_has_one_file_system():
     assert beam_filesystem.FILE_SYSTEMS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".txt", pytest.param(".txt.gz", marks=pytest.mark.slow)])
 def test_text_is_written_and_read(google, run_transform, suffix):
     url, store = google

@@ -123,6 +123,7 @@ def test_an_answer_that_was_lost_is_no_other_holder(place):
         waiting.check_request()
 
 
+@pytest.mark.slow
 def test_an_outage_longer_than_a_lease_does_not_end_it(place, monkeypatch):
     url, store = place
     monkeypatch.setattr(lease, "EXPIRES_S", 1.2)
@@ -150,6 +151,7 @@ def test_an_outage_longer_than_a_lease_does_not_end_it(place, monkeypatch):
     assert store.keys(url) == []
 
 
+@pytest.mark.slow
 def test_who_waits_counts_anew_after_an_outage(place, monkeypatch):
     url, store = place
     monkeypatch.setattr(lease, "EXPIRES_S", 1.0)
@@ -161,6 +163,7 @@ def test_who_waits_counts_anew_after_an_outage(place, monkeypatch):
         assert time.monotonic() >= store.outage_end + lease.EXPIRES_S
 
 
+@pytest.mark.slow
 def test_who_alone_was_cut_off_has_lost_it_and_sends_nothing_again(place, monkeypatch):
     url, store = place
     monkeypatch.setattr(lease, "EXPIRES_S", 0.6)

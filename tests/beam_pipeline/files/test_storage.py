@@ -87,6 +87,7 @@ def test_a_link_that_leads_nowhere_is_listed_and_not_read(tmp_path, target, reas
         storage.read_bytes(FileRef(path=file.path))
 
 
+@pytest.mark.slow
 def test_a_file_that_is_missing_leaves_nothing_in_memory(tmp_path):
     """Its error would be held by its own traceback, and with it all that the callers hold."""
     missing = FileRef(path=str(tmp_path / "nowhere"))

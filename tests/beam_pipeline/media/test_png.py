@@ -60,6 +60,7 @@ def test_pixel_data_in_many_chunks(make_png, chunk):
     assert png.inspect(make_png(pixel_chunks=split), ANY_SIZE).width == 11
 
 
+@pytest.mark.slow
 def test_an_image_larger_than_one_piece(make_png):
     assert png.inspect(make_png(8, 6, size=(3000, 1500)), ANY_SIZE).height == 1500
 

@@ -54,6 +54,7 @@ def test_what_is_loaded_or_not_installed_stays(package):
     assert "no_such_module" not in sys.modules
 
 
+@pytest.mark.slow
 def test_beam_asks_nothing_of_them_at_its_import():
     code = (
         "import sys\n"

@@ -94,6 +94,7 @@ def test_an_error_comes_out(threads):
         list(parallel.map_threads(lambda each: 1 / each, [1, 0, 1], threads))
 
 
+@pytest.mark.slow
 def test_processes_keep_the_order():
     numbers = range(-20, 0)
     assert list(parallel.start_processes(2).ahead().map(abs, numbers)) == list(range(20, 0, -1))

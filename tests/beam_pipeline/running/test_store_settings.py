@@ -60,6 +60,7 @@ def on_a_worker(tmp_path):
     return load
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "own", "expected"),
     [

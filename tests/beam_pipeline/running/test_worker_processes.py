@@ -122,6 +122,7 @@ def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):
     assert list(results) == list(range(12))
 
 
+@pytest.mark.slow
 def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
     results = parallel.start_processes(2).ahead().map(functools.partial(deadly.die, ""), range(12))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
@@ -129,6 +130,7 @@ def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
         next(results)
 
 
+@pytest.mark.slow
 def test_a_process_that_started_anew_steers_no_terminal(deadly, capfd):
     assert list(parallel.start_processes(1).ahead().map(deadly.talk, range(2))) == [None] * 2
     assert capfd.readouterr().err == "\\u001b 0\n\\u001b 1\n"
@@ -153,6 +155,7 @@ parallel.end_processes()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("deadly")
 def test_forked_processes_are_replaced_by_new_ones(tmp_path):
     done = subprocess.run(

@@ -182,6 +182,7 @@ def test_the_older_dataset_stays_until_its_files_are_copied_over(store, config, 
     check_whole(store, config, shards)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["copy", "put", "list"])
 def test_cut_off_and_run_again(store, config, shards, operation):
     """As a runner does after a worker is lost; also when all was done but for the last step."""

@@ -75,6 +75,7 @@ def test_pieces_are_the_whole(work, first_number):
     assert rows[0].equals(rows[2])
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_for_once_costs_no_record(work, tmp_path):
     encode, chunk = work("once")
     (tmp_path / "once").touch()

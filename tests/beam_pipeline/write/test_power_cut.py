@@ -131,6 +131,7 @@ def num_finished(disk):
     return count
 
 
+@pytest.mark.slow
 def test_the_rejects_of_a_build_that_fails(pets, tmp_path):
     """Once it has ended, the list that its message names is there."""
     source = shutil.copytree(pets, tmp_path / "pets")

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline import errors
@@ -295,7 +296,7 @@ def all_digests(directory):
     }
 
 
-@pytest.mark.parametrize("place", ["local", "store"])
+@pytest.mark.parametrize("place", first_quick(["local", "store"]))
 def test_damaged_shards_are_written_anew(finish_shards, tmp_path, place, bucket, warned):
     config = finish_shards(tmp_path / "out" if place == "local" else f"{bucket[0]}/out")
     damage(config, 0, ".tfrecord", lambda whole: bytes(len(whole)))

@@ -21,6 +21,7 @@ import interleaving
 import obstore
 import pytest
 from obstore.store import MemoryStore
+from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline import pipeline as building
@@ -407,7 +408,7 @@ def simulate(request, alone, works):
     return make
 
 
-@pytest.mark.parametrize("place", ["disk", "store"])
+@pytest.mark.parametrize("place", first_quick(["store", "disk"]))
 def test_some_moments(simulate, place):
     """The other build has the same options and other images."""
     simulation = simulate(place, "other input")

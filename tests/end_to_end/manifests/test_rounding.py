@@ -19,6 +19,7 @@ def table(tmp_path, write_manifest):
     return str(write_manifest(tmp_path / "times.csv", rows))
 
 
+@pytest.mark.slow
 def test_numbers_that_are_rounded_are_noted(table, tmp_path, capsys):
     assert commands.main(["plan", table]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == NOTE

@@ -102,8 +102,8 @@ SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = 
 }
 
 
-# Raw bytes, lists of no fixed length, and several kinds at once; the others take as long again.
-QUICK = ("image and metadata", "sequence", "boxes", "raw image")
+# Several kinds at once; the others take as long again.
+QUICK = ("image and metadata", "boxes")
 
 
 @pytest.fixture(

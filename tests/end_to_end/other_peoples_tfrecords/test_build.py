@@ -135,6 +135,7 @@ def test_images_that_others_would_convert_are_kept(tmp_path, jpeg, write, build_
     assert info.metadata["changes"] == {"image kept: orientation": 1}
 
 
+@pytest.mark.slow
 def test_raw_values_are_declared(tmp_path, examples, write, build_verified):
     folder = write(tmp_path / "in", examples("raw image"))
     image = {"kind": "tensor", "dtype": "float32", "shape": [64, 64], "encoding": "bytes"}
@@ -146,6 +147,7 @@ def test_raw_values_are_declared(tmp_path, examples, write, build_verified):
     assert 0 <= record["image"].min() < record["image"].max() <= 1
 
 
+@pytest.mark.slow
 def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
     info = build_verified(labelled.directory, tmp_path)
 

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tiers import first_quick
 
 import trainer
 
@@ -136,12 +137,15 @@ def test_ragged_beside_padded(dataset):
 
 @pytest.mark.parametrize(
     ("buckets", "shuffle"),
-    [
-        pytest.param([(2, 3), (4, 2), (None, 1)], False, id="three"),
-        pytest.param([(2, 3), (4, 2), (None, 1)], True, id="three, shuffled"),
-        pytest.param([(None, 4)], False, id="one"),
-        pytest.param([(1, 2), (8, 9), (None, 2)], False, id="the last one empty"),
-    ],
+    first_quick(
+        [
+            pytest.param([(2, 3), (4, 2), (None, 1)], False, id="three"),
+            pytest.param([(2, 3), (4, 2), (None, 1)], True, id="three, shuffled"),
+            pytest.param([(None, 4)], False, id="one"),
+            pytest.param([(1, 2), (8, 9), (None, 2)], False, id="the last one empty"),
+        ],
+        2,
+    ),
 )
 def test_buckets(dataset, buckets, shuffle):
     batches = list(

@@ -10,6 +10,7 @@ from damages import DAMAGES, flip
 from hypothesis import given
 from hypothesis import strategies as st
 from run_files import COMMANDS, seal, unsealed
+from tiers import first_quick
 
 from trainer.errors import RunDamagedError
 from trainer.runs.directory import RunDirectory
@@ -28,7 +29,11 @@ def write_text(text):
 TEXTS = ("[]", "null", "3", "{}", '{"a":' * 200_000, b'{"a": "\xff"}', '{"options": 1e999}', "\0")
 
 
-@pytest.mark.parametrize("damage", [*DAMAGES, *map(write_text, TEXTS)], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "damage",
+    first_quick([*DAMAGES, *map(write_text, TEXTS)], 4),
+    ids=lambda f: f.__name__,
+)
 @pytest.mark.parametrize(
     ("name", "commands"),
     [(CONFIG, COMMANDS), (TASK, COMMANDS), (HISTORY, ["resume"]), ("model.keras", COMMANDS[1:])],

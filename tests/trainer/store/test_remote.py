@@ -33,6 +33,7 @@ def numbers(dataset, **options):
     return np.concatenate([batch["number"] for batch in found.as_numpy_iterator()]).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scheme",
     [

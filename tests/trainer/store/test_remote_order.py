@@ -50,6 +50,7 @@ def numbers(dataset, **options):
     return np.concatenate([batch["number"] for batch in found.as_numpy_iterator()]).tolist()
 
 
+@pytest.mark.slow
 def test_training_needs_no_whole_shard_to_start(stored, local, tmp_path, monkeypatch):
     """Nothing is copied here: windows of 32 records fetch their ranges, many at once."""
     monkeypatch.setattr(Fetcher, "expect", lambda *_: None)

@@ -35,6 +35,7 @@ def sources(steps, operation):
     return [steps[name] for name in names if name in steps]
 
 
+@pytest.mark.slow
 def test_batches_come_as_bytes_and_only_sums_are_copied_to_the_host(steps):
     batches = [each for each in steps.values() if each.op == "IteratorGetNext"]
     on_host = [each for each in steps.values() if each.device.endswith("/device:CPU:0")]

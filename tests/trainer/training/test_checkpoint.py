@@ -5,7 +5,8 @@ import shutil
 import keras
 import numpy as np
 import pytest
-from damages import MOST_SLOW, flip
+from damages import DAMAGES, flip
+from tiers import first_quick
 
 from trainer.errors import CheckpointError, RunDamagedError
 from trainer.training import checkpoint_files
@@ -92,7 +93,7 @@ def test_nothing_to_restore(tmp_path, one_replica):
 
 
 @pytest.mark.parametrize("name", ["state.index", DATA, "checksums.json"])
-@pytest.mark.parametrize("damage", MOST_SLOW)
+@pytest.mark.parametrize("damage", first_quick(DAMAGES))
 def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     saved, one_replica, name, damage
 ):

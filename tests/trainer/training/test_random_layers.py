@@ -132,6 +132,7 @@ def test_each_part_of_each_replica_has_its_own_numbers(
     )
 
 
+@pytest.mark.slow
 def test_parts_draw_by_the_seed(make_plan, one_replica):
     first, again, other = (
         drawn(make_plan, one_replica, FEW, parts=3, jit_compile=True, seed=seed)

@@ -98,6 +98,7 @@ def test_checks(tmp_path, write_image):
     assert "--max-bad-fraction 0.5" in facts["command"]
 
 
+@pytest.mark.slow
 def test_rare_classes_are_found_by_the_index(tmp_path, write_image):
     for number in range(300):
         write_image(tmp_path / "pets/cat" / f"{number}.jpg", seed=number)

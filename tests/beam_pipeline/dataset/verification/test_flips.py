@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "count"),
     [

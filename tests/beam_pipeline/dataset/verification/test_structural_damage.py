@@ -100,6 +100,7 @@ def check(whole, other, found, copy, path, damage, rng):
         assert named == changed or OPENING in named
 
 
+@pytest.mark.slow
 def test_one_file_of_each_kind(whole, other, found, files, tmp_path):
     rng = random.Random(0)
     cases = list(damages(whole, other, files(whole)))
@@ -154,6 +155,7 @@ def test_extra_files(whole, found, tmp_path, source, name, is_extra):
     assert said == ([expected] if is_extra else [])
 
 
+@pytest.mark.slow
 def test_damage_on_a_store(whole, other, found, files, bucket):
     """Each kind that there can be, over the files in turn."""
     url, store = bucket

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from tiers import first_quick
 
 import tfrecord_dataset
 from beam_pipeline.config import BuildConfig
@@ -68,11 +69,15 @@ def built(source, output, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        pytest.param({"compression": "snappy", "row_group_size": 7}, id="row groups"),
-        pytest.param({"compression": "none", "use_dictionary": False}, id="as they are"),
-        pytest.param({"compression": "zstd", "data_page_version": "2.0"}, id="pages of version 2"),
-    ],
+    first_quick(
+        [
+            pytest.param({"compression": "snappy", "row_group_size": 7}, id="row groups"),
+            pytest.param({"compression": "none", "use_dictionary": False}, id="as they are"),
+            pytest.param(
+                {"compression": "zstd", "data_page_version": "2.0"}, id="pages of version 2"
+            ),
+        ]
+    ),
 )
 def test_images_in_a_file_are_those_of_a_folder(written, tmp_path, options):
     info = built(written(photographs(20), **options), tmp_path / "data")
@@ -85,6 +90,7 @@ def test_images_in_a_file_are_those_of_a_folder(written, tmp_path, options):
     assert pixels == expected
 
 
+@pytest.mark.slow
 def test_workers_and_threads_write_the_same_bytes(written, tmp_path, digests):
     source = written(photographs(30), row_group_size=4)
 
@@ -102,6 +108,7 @@ def test_nothing_that_was_unpacked_stays(written, tmp_path):
     assert [path.name for path in (tmp_path / "data/t").iterdir()] == ["1.0.0"]
 
 
+@pytest.mark.slow
 def test_tables_are_what_the_same_json_lines_are(written, tmp_path):
     rows = [
         {
@@ -174,6 +181,7 @@ def test_a_page_that_is_damaged_stops_the_build(written, tmp_path):
         built(folder, tmp_path / "data")
 
 
+@pytest.mark.slow
 def test_a_file_on_a_store(written, tmp_path, bucket):
     url, _ = bucket
     folder = written(photographs(12), row_group_size=5)

@@ -55,6 +55,7 @@ def test_giou(second, expected):
     )
 
 
+@pytest.mark.slow
 def test_boxes_are_assigned_once_a_step():
     step = tf.function(lambda target, outputs: loss(target, outputs))
     graph = step.get_concrete_function(TARGET, OUTPUTS).graph

@@ -181,6 +181,7 @@ def test_tuning_measures_maps_along(run, data, tmp_path):
     assert min(json.loads(out)["records_per_s"].values()) > 0
 
 
+@pytest.mark.slow
 def test_balanced_weights_are_by_pixels(data):
     from trainer.tasks.class_weights import class_weights
 
