@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beam_pipeline import example as example
-    from beam_pipeline.cli.report.page import write_report as write_report
     from beam_pipeline.config import BuildConfig as BuildConfig
     from beam_pipeline.dataset.adoption import adopt as adopt
     from beam_pipeline.dataset.difference.datasets import Difference as Difference
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from beam_pipeline.records import RawFile as RawFile
     from beam_pipeline.records import Record as Record
     from beam_pipeline.records import Rejected as Rejected
+    from beam_pipeline.report.page import write_report as write_report
     from beam_pipeline.schema.declaration import parse_schema as parse_schema
     from beam_pipeline.schema.declaration import read_schema as read_schema
     from beam_pipeline.sources.arrays.read import ReadArrays as ReadArrays
@@ -65,7 +65,7 @@ _MODULES = {
     "salvage": "dataset.salvaging",
     "diff": "dataset.difference.datasets",
     "Difference": "dataset.difference.datasets",
-    "write_report": "cli.report.page",
+    "write_report": "report.page",
     "open_dataset": "dataset.opening",
     "DatasetInfo": "dataset.opening",
     "verify": "dataset.verification.whole_dataset",

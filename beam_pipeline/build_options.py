@@ -118,6 +118,11 @@ class BuildOptions(Options):
         ),
         _OUTPUT,
     ] = False
+    no_report: Annotated[
+        bool,
+        BuildOption("leave out report.html, the page of the dataset", is_content=False),
+        _OUTPUT,
+    ] = False
     duplicates: Annotated[
         str,
         BuildOption(

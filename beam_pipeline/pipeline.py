@@ -125,6 +125,7 @@ def build(
     runner = choose_runner(options)
     if runner is None:
         _build_elsewhere(config, options, source)
+        draw_page(config)
         return open_dataset(config.dataset_dir)
     check_output(config)
     with (
@@ -139,7 +140,15 @@ def build(
         except Exception as error:
             drop_unfinished(config, error)
             raise
+        draw_page(config)
     return open_dataset(config.dataset_dir)
+
+
+def draw_page(config: BuildConfig) -> None:
+    if not config.no_report:
+        from beam_pipeline.report.page import write_page_of_build  # 0.2 s
+
+        write_page_of_build(config.dataset_dir)
 
 
 def stage(

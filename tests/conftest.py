@@ -4,6 +4,7 @@ import gc
 import hashlib
 import math
 import pickle
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,6 +51,26 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before a test's fixtures are made, which may take minutes."""
     if time.time() > item.config.getoption("--until"):
         pytest.skip("no time was left for it")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _draw_page() -> Iterator[Callable[[Any], None] | None]:
+    """What draws the page of a build; builds of tests draw none, but for those of `pages`.
+
+    There are hundreds of them.
+    """
+    pipeline = sys.modules.get("beam_pipeline.pipeline")
+    with pytest.MonkeyPatch.context() as patch:
+        draws = pipeline and pipeline.draw_page
+        if pipeline:
+            patch.setattr(pipeline, "draw_page", lambda config: None)
+        yield draws
+
+
+@pytest.fixture
+def pages(_draw_page: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds of this test draw their page."""
+    monkeypatch.setattr("beam_pipeline.pipeline.draw_page", _draw_page)
 
 
 gc.disable()  # until all tests are collected, and all modules imported

@@ -47,6 +47,8 @@ LAYERS = {
         describe
         write
         dataset
+        showing
+        report
         pipeline
         cli
         example

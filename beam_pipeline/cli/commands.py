@@ -29,7 +29,7 @@ from beam_pipeline.cli.options import (
     command_parser,
     options_of,
 )
-from beam_pipeline.cli.show import as_text, examples, write_images
+from beam_pipeline.cli.show import examples, write_images
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference.datasets import diff
@@ -50,6 +50,7 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
+from beam_pipeline.showing.texts import as_text
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.write.overlap import check_apart
@@ -268,7 +269,7 @@ def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 
 def _report(config: ReportOptions, options: PipelineOptions) -> None:
-    from beam_pipeline.cli.report.page import write_report  # 0.2 s, for this command alone
+    from beam_pipeline.report.page import write_report  # 0.2 s, for this command alone
 
     print(write_report(config.dataset, config.output, seed=config.seed))
 

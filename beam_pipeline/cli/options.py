@@ -132,7 +132,7 @@ COMMANDS = {
         description="Reads and checks everything, prints what build would do, and writes nothing. "
         "It takes all options of build.",
         has_json=True,
-        unused=("output", "overwrite", "trust_receipts"),
+        unused=("output", "overwrite", "trust_receipts", "no_report"),
     ),
     "adopt": Described(
         options=AdoptOptions,

@@ -6,7 +6,7 @@ import pytest
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline
-from beam_pipeline.cli.report.page import write_report
+from beam_pipeline.report.page import write_report
 
 pytestmark = pytest.mark.readers
 

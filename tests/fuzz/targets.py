@@ -309,7 +309,8 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
     def read(data: bytes, folder: Path) -> int:
         import beam_pipeline
         import trainer
-        from beam_pipeline.cli.show import as_text, examples
+        from beam_pipeline.cli.show import examples
+        from beam_pipeline.showing.texts import as_text
 
         directory = folder / "d"
         shutil.copytree(corpus.GOLDEN, directory)

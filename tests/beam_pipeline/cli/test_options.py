@@ -53,6 +53,7 @@ def test_every_option_sets_its_field(parser, tmp_path):
                 "2",
             ),
             "--trust-receipts",
+            "--no-report",
             *("--max-record-seconds", "7.5"),
             *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
             *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),

@@ -9,8 +9,8 @@ import numpy as np
 import soundfile
 from PIL import Image
 
-from beam_pipeline.cli.report.sample import Sampled
-from beam_pipeline.cli.show import draw_example
+from beam_pipeline.report.sample import Sampled
+from beam_pipeline.showing.images import draw_example
 from tfrecord_dataset.feature import Feature
 
 _SIDE = 360  # pixels
@@ -23,11 +23,9 @@ _MOST_AUDIO_BYTES = 250_000
 def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
     """A record's image with its objects and maps, as a data URI; "" without an image."""
     unlabelled = [feature for feature in features if feature.kind != "class_label"]
-    drawn = draw_example(unlabelled, record.example)
-    if drawn is None:
+    image = draw_example(unlabelled, record.example, _SIDE)
+    if image is None:
         return ""
-    image = Image.open(io.BytesIO(drawn))
-    image.thumbnail((_SIDE, _SIDE), Image.Resampling.LANCZOS)
     return _uri("image/jpeg", _encoded(image, "JPEG", quality=_QUALITY, optimize=True))
 
 

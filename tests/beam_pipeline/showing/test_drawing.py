@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_pipeline.cli.drawing import COLORS, color_of, draw
-from beam_pipeline.cli.shading import Shading
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Objects
+from beam_pipeline.showing.drawing import COLORS, color_of, draw
+from beam_pipeline.showing.shading import Shading
 from tfrecord_dataset.image_size import ImageSize
 
 GREY = 128
@@ -29,8 +29,7 @@ def relative(*rows: tuple[float, float, float, float], labels: tuple[str, ...] =
 
 
 def drawn(*arguments, **keywords) -> np.ndarray:
-    data = draw(*arguments, image_format="png", **keywords)
-    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+    return np.asarray(draw(*arguments, **keywords))
 
 
 def where(pixels: np.ndarray, color: tuple[int, int, int]) -> tuple[int, int, int, int]:
@@ -114,9 +113,12 @@ def test_without_boxes_nothing_is_drawn():
     assert (drawn(encoded((640, 480), "L")) == GREY).all()
 
 
-def test_encodings():
-    assert draw(encoded((9, 9))).startswith(b"\xff\xd8\xff")
-    assert draw(encoded((9, 9)), image_format="png").startswith(b"\x89PNG")
+@pytest.mark.parametrize("size", [(1200, 900), (90, 360)])
+def test_at_most_so_large(size):
+    pixels = drawn(encoded(size), relative((0.25, 0.5, 0.75, 1.0)), most_side=360)
+    height, width = pixels.shape[:2]
+    assert max(width, height) in (360, 720), "small ones are enlarged, all the same"
+    assert where(pixels, color_of(""))[1] == pytest.approx(height / 2, abs=2)
 
 
 def test_colours_are_stable_and_distinct():

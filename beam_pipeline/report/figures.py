@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from beam_pipeline.cli.report.sample import Sampled
 from beam_pipeline.media.images import size_in_file
+from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 

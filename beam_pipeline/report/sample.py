@@ -1,6 +1,7 @@
 """Some records of each split, drawn by seed, and of rare classes those that the index knows."""
 
 import collections
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
+from beam_pipeline.dataset.reading import read_frames
 from beam_pipeline.describe.index import rows_file
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
@@ -17,6 +19,7 @@ from tfrecord_dataset.example import lists
 from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
 from tfrecord_dataset.records.reader import RecordReader
+from tfrecord_dataset.records.split import Split
 
 # Records that are neighbours, and so one read.
 _BLOCK = 10
@@ -63,6 +66,42 @@ def sample(
     return found
 
 
+def first_records(
+    dataset: Contents, directory: str, *, most: int = 60, most_bytes: int = 8 << 20
+) -> list[Sampled]:
+    """The first records of all splits: a sample, since a build has shuffled them.
+
+    One read a split from the start of its first shard, however large the dataset is, also of
+    compressed shards and on a store; no index is read.
+
+    Args:
+        dataset: Which a build has written.
+        directory: Its directory.
+        most: Records of all splits; of a small split one more.
+        most_bytes: A split's records end with the one that goes beyond its part of that.
+    """
+    total = sum(dataset.num_records(split) for split in dataset.splits)
+    found = []
+    for name, split in dataset.splits.items():
+        left = most_bytes // len(dataset.splits)
+        frames = _frames(directory, split)
+        for number, frame in enumerate(
+            itertools.islice(frames, -(-most * dataset.num_records(name) // max(1, total)))
+        ):
+            if left <= 0:
+                break
+            left -= len(frame)
+            found.append(sampled(dataset, name, number, frame))
+    return found
+
+
+def _frames(directory: str, split: Split) -> Iterator[bytes]:
+    for path in split.files:
+        file = storage.join(directory, path.rpartition("/")[2])
+        for frame in read_frames(file, bool(split.compression)):
+            yield frame.payload
+
+
 def _blocks(size: int, share: int, seed: int) -> list[int]:
     """About so many numbers below `size`, in blocks of neighbours."""
     if share >= size:
@@ -78,16 +117,21 @@ def read(dataset: Contents, split: str, numbers: Sequence[int]) -> list[Sampled]
     if not numbers:
         return []
     reader = RecordReader(dataset.index(split))
-    features = [(each, specs_to_read(each)) for each in dataset.features.values()]
-    found = []
-    for number, serialized in zip(numbers, reader.read(np.array(numbers, np.int64)), strict=True):
-        example = lists(serialized)
-        values: dict[str, Any] = {}
-        for feature, specs in features:
-            values |= numpy_values(feature, example, specs, decode=False)
-        by_key = {key: list(some) for key, (_, some) in sorted(example.items())}
-        found.append(Sampled(split, number, values, by_key))
-    return found
+    serialized = reader.read(np.array(numbers, np.int64))
+    return [
+        sampled(dataset, split, number, each)
+        for number, each in zip(numbers, serialized, strict=True)
+    ]
+
+
+def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sampled:
+    """A record of its Example."""
+    example = lists(serialized)
+    values: dict[str, Any] = {}
+    for feature in dataset.features.values():
+        values |= numpy_values(feature, example, specs_to_read(feature), decode=False)
+    by_key = {key: list(some) for key, (_, some) in sorted(example.items())}
+    return Sampled(split, number, values, by_key)
 
 
 def of_classes(

@@ -1,7 +1,9 @@
 """The page of a dataset: what it shows, of any dataset, and that nothing in it acts."""
 
+import errno
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,8 +13,11 @@ import soundfile
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline
+import tfrecord_dataset
 from beam_pipeline.cli import commands
-from beam_pipeline.cli.report.page import write_report
+from beam_pipeline.files import storage
+from beam_pipeline.report.page import write_report
+from beam_pipeline.report.sample import first_records, of_classes, sample
 
 HOSTILE = '<script>alert("x")<⁄script>'
 LARGEST_BYTES = 5_000_000
@@ -77,6 +82,53 @@ def test_a_build_that_replaces_the_dataset_takes_it_away(tmp_path, class_folders
     assert not (Path(dataset) / "report.html").exists()
 
 
+@pytest.mark.parametrize("compression", ["gzip", pytest.param("none", marks=pytest.mark.slow)])
+def test_a_build_writes_it(tmp_path, class_folders, pages, compression):
+    pets = class_folders(tmp_path / "pets")
+    options = {"compression": compression, "split": {"train": 0.7, "test": 0.3}}
+    drawn = build(pets, tmp_path / "drawn", **options)
+    bare = build(pets, tmp_path / "bare", **options, no_report=True)
+    facts = report(drawn)
+    assert 0 < facts["figures"]["sampled"] == page(drawn).count("data:image/jpeg")
+    assert not (Path(bare) / "report.json").exists()
+    same = [(Path(each) / "metadata.json").read_bytes() for each in (drawn, bare)]
+    assert same[0] == same[1]
+    assert commands.main(["verify", drawn]) == 0
+
+
+@pytest.mark.slow
+def test_a_page_that_fails_leaves_the_build_whole(
+    tmp_path, class_folders, pages, monkeypatch, caplog, capsys
+):
+    with monkeypatch.context() as full:
+        full.setattr(storage, "write_bytes", no_space_for_pages(storage.write_bytes))
+        dataset = build(class_folders(tmp_path / "pets"), tmp_path / "data")
+    [record] = caplog.records
+    assert "No space left" in record.getMessage()
+    (command,) = re.findall("`python -m beam_pipeline (.*)`", record.getMessage())
+    assert commands.main(shlex.split(command)) == 0
+    assert page(dataset)
+
+
+def no_space_for_pages(write):
+    def fail_at_pages(path, data, **options):
+        if "report." in path:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+        write(path, data, **options)
+
+    return fail_at_pages
+
+
+def test_first_records(golden):
+    opened = tfrecord_dataset.open(str(golden))
+    found = first_records(opened, str(golden))
+    every = sorted(sample(opened))
+    assert [each[:2] for each in found] == [each[:2] for each in every]
+    assert [each.example for each in found] == [each.example for each in every]
+    assert len(first_records(opened, str(golden), most=4)) == 5, "a part of each of 2 splits"
+    assert len(first_records(opened, str(golden), most_bytes=3)) == 2
+
+
 def test_checks(tmp_path, write_image):
     for number in range(20):
         write_image(tmp_path / "pets/cat" / f"{number}.jpg", seed=number)
@@ -104,10 +156,7 @@ def test_rare_classes_are_found_by_the_index(tmp_path, write_image):
         write_image(tmp_path / "pets/cat" / f"{number}.jpg", seed=number)
     write_image(tmp_path / "pets/lynx/0.jpg", seed=1000)
     dataset = build(tmp_path / "pets", tmp_path / "data")
-    from beam_pipeline.cli.report.sample import of_classes, sample
-    from tfrecord_dataset import open
-
-    opened = open(dataset)
+    opened = tfrecord_dataset.open(dataset)
     [record] = of_classes(opened, opened.path, ["lynx"], each=2)
     assert record.values["label"] == 1
     assert len(sample(opened, most=60)) == 60

@@ -1,19 +1,17 @@
 """Images with their boxes, masks, polygons, points and names drawn, for `show --images`."""
 
 import dataclasses
-import io
 import math
 import zlib
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from beam_pipeline.cli.shading import Named, Shading, shaded
 from beam_pipeline.kinds.masks import pixels_of
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.records import Objects
+from beam_pipeline.showing.shading import Named, Shading, shaded
 
 Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -51,8 +49,8 @@ def draw(
     *,
     classes: Sequence[str] = (),
     shading: Shading | None = None,
-    image_format: Literal["jpeg", "png"] = "jpeg",
-) -> bytes:
+    most_side: int | None = None,
+) -> Image.Image:
     """An encoded image with its objects and their names, and its own label below it.
 
     Lines and letters scale with the image; an image whose longer side is under 400 pixels is
@@ -65,7 +63,7 @@ def draw(
         classes: All classes in order, so that each has its own colour; without them the colour
             follows from the name.
         shading: A map of the image, which is laid over it.
-        image_format: "jpeg" or "png": of the result.
+        most_side: Pixels; a larger image is made as small first, which costs less than after.
 
     Raises:
         RecordError: `data` or the map cannot be decoded.
@@ -75,7 +73,9 @@ def draw(
         raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")
     image = decode_rgb(data)
     longest = max(image.size)
-    if longest < _READABLE_SIDE:
+    if most_side and longest > most_side:
+        image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
+    elif longest < _READABLE_SIDE:
         factor = -(-_READABLE_SIDE // longest)
         image = image.resize(
             (image.width * factor, image.height * factor), Image.Resampling.NEAREST
@@ -99,12 +99,7 @@ def draw(
         _draw_name(canvas, each.name, (x, y, x, y), each.color)
     if label is not None:
         image = _with_strip(image, label, canvas.font)
-    buffer = io.BytesIO()
-    if image_format == "jpeg":
-        image.save(buffer, "JPEG", quality=92, subsampling="4:4:4")
-    else:
-        image.save(buffer, "PNG")
-    return buffer.getvalue()
+    return image
 
 
 def color_of(name: str, classes: Sequence[str] = ()) -> Color:

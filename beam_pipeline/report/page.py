@@ -1,7 +1,8 @@
 """`report.html` and `report.json` of a dataset."""
 
-import collections
+import functools
 import json
+import logging
 import random
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,27 +12,25 @@ from typing import Any
 import jinja2
 
 import tfrecord_dataset
-from beam_pipeline.cli.report import pictures
-from beam_pipeline.cli.report.checks import checks
-from beam_pipeline.cli.report.figures import figures, names
-from beam_pipeline.cli.report.sample import Sampled, of_classes, sample
-from beam_pipeline.cli.show import as_text
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset, open_dataset
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.report import pictures
+from beam_pipeline.report.checks import checks
+from beam_pipeline.report.figures import figures
+from beam_pipeline.report.gallery import gallery, rare_classes
+from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
+from beam_pipeline.showing.texts import as_text
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import fields_of, parts_of
-from tfrecord_dataset.shown_text import shown, size_text
+from tfrecord_dataset.shown_text import printable, shown, size_text
 
 HTML, JSON = "report.html", "report.json"
 
-_PICTURES = 120
-# Of each class: as many as make up so many pictures.
-_AT_LEAST = 48
-_EACH_CLASS = 6
-_RARE_CLASSES = 20
+_LOG = logging.getLogger(__name__)
+
 _SOUNDS = 8
 _TEXTS = 12
 _REJECTS = 200
@@ -54,16 +53,49 @@ def write_report(path: str, output: str | None = None, *, seed: int = 0) -> str:
     folder = output or dataset.path
     if output is None and not storage.is_directory(folder):
         raise ConfigError(f"{path} is no directory of a dataset: say where by --output DIR")
-    facts = facts_of(dataset, seed)
+    records = sample(dataset, seed=seed)
+    random.Random(seed).shuffle(records)
+    rare = of_classes(dataset, dataset.path, rare_classes(dataset, records), each=2)
+    return _write(dataset, folder, records, rare)
+
+
+def write_page_of_build(directory: str) -> None:
+    """Writes both files into the dataset that a build has committed; it costs little.
+
+    What is not in statistics.json is of the first records alone. They are no part of the
+    dataset: that they could not be written is logged, with what to do, and fails nothing.
+    """
+    try:
+        dataset = tfrecord_dataset.open(directory)
+        _write(dataset, directory, first_records(dataset, directory), [])
+    except Exception as error:  # also a bug of this page's
+        _LOG.warning(
+            "the dataset is whole, but its %s could not be written: %s; "
+            "`python -m beam_pipeline report %s` tries again",
+            HTML,
+            printable(str(error)),
+            shlex.quote(directory),
+        )
+
+
+def _write(
+    dataset: Contents, folder: str, records: Sequence[Sampled], rare: Sequence[Sampled]
+) -> str:
+    facts = facts_of(dataset, records, rare)
     shown_facts = {name: value for name, value in facts.items() if name not in _PICTURED}
-    storage.write_bytes(storage.join(folder, JSON), json.dumps(shown_facts, indent=1).encode())
-    page = storage.join(folder, HTML)
-    storage.write_bytes(page, html(facts).encode())
+    text, page = json.dumps(shown_facts, indent=1), storage.join(folder, HTML)
+    storage.write_bytes(storage.join(folder, JSON), text.encode(), durable=True)
+    storage.write_bytes(page, html(facts).encode(), durable=True)
     return page
 
 
 def html(facts: Mapping[str, Any]) -> str:
     """The page: one text, with all that it needs in it."""
+    return _template().render(facts)
+
+
+@functools.cache
+def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
         autoescape=True,
@@ -72,18 +104,24 @@ def html(facts: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["bytes"] = size_text
-    return environment.get_template("report.html.j2").render(facts)
+    return environment.get_template("report.html.j2")
 
 
 # What only the page has.
 _PICTURED = frozenset({"gallery", "sounds", "texts_shown"})
 
 
-def facts_of(dataset: Contents, seed: int = 0) -> dict[str, Any]:
-    """All that the page shows, as JSON has it; names of others without what acts."""
+def facts_of(
+    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled]
+) -> dict[str, Any]:
+    """All that the page shows, as JSON has it; names of others without what acts.
+
+    Args:
+        dataset: Whose.
+        records: A sample of them, in no order.
+        rare: More, of rare classes, to be shown first.
+    """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
-    records = sample(dataset, seed=seed)
-    random.Random(seed).shuffle(records)
     found = figures(dataset, records)
     features = list(dataset.features.values())
     config, version = metadata.get("config", {}), metadata.get("version", "")
@@ -103,54 +141,13 @@ def facts_of(dataset: Contents, seed: int = 0) -> dict[str, Any]:
         "rejects": _rejects(dataset.path),
         "duplicates": (metadata.get("duplicates") or {}).get("examples", []),
         "schema": [_described(feature, records) for feature in features],
-        "gallery": list(_gallery(dataset, features, found, records)),
+        "gallery": list(gallery(features, found, [*rare, *records])),
         "sounds": list(_sounds(features, records)),
         "texts_shown": [
             {"where": f"{each.split} {each.number}", "text": as_text(each.example, features)}
             for each in records[:_TEXTS]
         ],
     }
-
-
-def _gallery(
-    dataset: Contents,
-    features: Sequence[Feature],
-    found: Mapping[str, Any],
-    records: Sequence[Sampled],
-) -> Iterator[dict[str, Any]]:
-    """Pictures: rare classes and images without objects first, some of each class."""
-    if not any(feature.kind == "image" for feature in features):
-        return
-    totals: dict[str, int] = {}  # of a name in several features the least
-    for row in (row for each in found["classes"] for row in each["rows"]):
-        totals[row["name"]] = min(row["total"], totals.get(row["name"], row["total"]))
-    labelled = [each for each in features if each.kind in ("class_label", "boxes")]
-    rare = [row["name"] for each in found["classes"] for row in each["rows"] if row["total"]]
-    extra = of_classes(dataset, dataset.path, rare[::-1][:_RARE_CLASSES], each=2)
-    each_class = max(_EACH_CLASS, _AT_LEAST // max(1, len(rare)))
-    seen: collections.Counter[str] = collections.Counter()
-    chosen: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
-    for record in [*extra, *records]:
-        classes = [name for each in labelled for name in dict.fromkeys(names(each, record))]
-        least = min((seen[name] for name in classes), default=seen[""])
-        if least < each_class and (record.split, record.number) not in chosen:
-            seen.update(classes or [""])
-            rank = min((totals.get(name, 0) for name in classes), default=0)
-            chosen[record.split, record.number] = (rank, record, classes)
-    for _, record, classes in sorted(chosen.values(), key=lambda each: each[0])[:_PICTURES]:
-        (source,) = record.example.get("image/filename", [])[:1] or [b""]
-        try:
-            picture = pictures.thumbnail(features, record)
-        except RecordError:
-            continue  # verify tells of it
-        yield {
-            "picture": picture,
-            "split": record.split,
-            "number": record.number,
-            "classes": [shown(name) for name in classes],
-            "source": shown(source.decode(errors="replace")),
-            "text": as_text(record.example, features),
-        }
 
 
 def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator[dict[str, Any]]:

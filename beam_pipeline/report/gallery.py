@@ -1,0 +1,68 @@
+"""The pictures of a report: which records are shown, and in what order."""
+
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.report import figures, pictures
+from beam_pipeline.report.sample import Sampled
+from beam_pipeline.showing.texts import as_text
+from tfrecord_dataset.contents import Contents
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.shown_text import shown
+
+_PICTURES = 120
+# Of each class: as many as make up so many pictures.
+_AT_LEAST = 48
+_EACH_CLASS = 6
+_RARE_CLASSES = 20
+
+
+def rare_classes(dataset: Contents, records: Sequence[Sampled]) -> list[str]:
+    """The rarest, of all features; none where there is nothing to look at."""
+    if not any(feature.kind == "image" for feature in dataset.features.values()):
+        return []
+    stated = {split: dataset.statistics(split) for split in dataset.splits}
+    found = (figures.classes(feature, stated, records) for feature in dataset.features.values())
+    known = [row["name"] for each in found if each for row in each["rows"] if row["total"]]
+    return known[::-1][:_RARE_CLASSES]
+
+
+def gallery(
+    features: Sequence[Feature],
+    found: Mapping[str, Any],
+    records: Sequence[Sampled],
+) -> Iterator[dict[str, Any]]:
+    """Pictures: rare classes and images without objects first, some of each class."""
+    if not any(feature.kind == "image" for feature in features):
+        return
+    totals: dict[str, int] = {}  # of a name in several features the least
+    for row in (row for each in found["classes"] for row in each["rows"]):
+        totals[row["name"]] = min(row["total"], totals.get(row["name"], row["total"]))
+    labelled = [each for each in features if each.kind in ("class_label", "boxes")]
+    number = sum(1 for each in found["classes"] for row in each["rows"] if row["total"])
+    each_class = max(_EACH_CLASS, _AT_LEAST // max(1, number))
+    seen: collections.Counter[str] = collections.Counter()
+    chosen: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
+    for record in records:
+        classes = [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
+        least = min((seen[name] for name in classes), default=seen[""])
+        if least < each_class and (record.split, record.number) not in chosen:
+            seen.update(classes or [""])
+            rank = min((totals.get(name, 0) for name in classes), default=0)
+            chosen[record.split, record.number] = (rank, record, classes)
+    for _, record, classes in sorted(chosen.values(), key=lambda each: each[0])[:_PICTURES]:
+        (source,) = record.example.get("image/filename", [])[:1] or [b""]
+        try:
+            picture = pictures.thumbnail(features, record)
+        except RecordError:
+            continue  # verify tells of it
+        yield {
+            "picture": picture,
+            "split": record.split,
+            "number": record.number,
+            "classes": [shown(name) for name in classes],
+            "source": shown(source.decode(errors="replace")),
+            "text": as_text(record.example, features),
+        }
