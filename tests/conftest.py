@@ -149,13 +149,17 @@ def class_folders(write_image: Callable[..., Path]) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def digests() -> Callable[[Path], dict[str, str]]:
-    """The sha256 of every file below a folder, hidden ones too, but build.json."""
+    """The sha256 of every file below a folder, hidden ones too, but what is no part of a dataset.
+
+    That is build.json and the page.
+    """
+    others = ("build.json", "report.html", "report.json")
 
     def of(folder: Path) -> dict[str, str]:
         return {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(Path(folder).rglob("*"))
-            if path.is_file() and path.name != "build.json"
+            if path.is_file() and path.name not in others
         }
 
     return of

@@ -50,7 +50,7 @@ def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
     )
     assert built.splitlines()[-1] == str(tmp_path / "data/cells/1.0.0")
     _run(bin / "beam-tfrecords", "verify", "data/cells/1.0.0", folder=tmp_path)
-    for module in ("h5py", "tokenizers", "trainer", "beam_pipeline.cli.report.page"):
+    for module in ("h5py", "tokenizers", "trainer", "beam_pipeline.report.page"):
         _run(bin / "python", "-c", f"import {module}", folder=tmp_path)
 
 

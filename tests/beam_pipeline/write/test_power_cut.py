@@ -18,6 +18,7 @@ from tfrecord_dataset.sealed_json import check_seal
 
 DATASET = "pets/1.0.0"
 MINE = f"{DATASET}/mine/notes.txt"
+PAGE = f"{DATASET}/report.html"
 # Stands for a file system that cannot exchange two folders, or has no second names of files; and a
 # build that was killed after the exchange, or before it waited for the disk once more, and before
 # the same command ran again.
@@ -78,8 +79,15 @@ def recorded(source, root, *, num_old, num_new, without=""):
 
 
 def dataset(files):
-    """The files of the dataset by path; of build.json, which has a time in it, that it is whole."""
-    found = {path: data for path, data in files.items() if path.startswith(f"{DATASET}/")}
+    """The files of the dataset by path; of build.json, which has a time in it, that it is whole.
+
+    The page is no part of it, and comes when it is whole.
+    """
+    found = {
+        path: data
+        for path, data in files.items()
+        if path.startswith(f"{DATASET}/") and not path.startswith(f"{DATASET}/report.")
+    }
     if build := found.get(f"{DATASET}/build.json"):
         check_seal(build)
         found[f"{DATASET}/build.json"] = b"whole"
@@ -112,6 +120,7 @@ def test_the_old_dataset_or_the_new(pets, tmp_path, num_old, num_new, without):
             found = restored(disk, tmp_path / "restored")
         assert found in (old, new), disk
         assert found == new or not disk.is_last, disk
+        assert PAGE in disk.files or not disk.is_last, disk
         if found == old and without != "links":  # else the commit moves them
             finished[num_finished(disk)] += 1
     assert without == "links" or finished.keys() == set(range(num_new + 1))
