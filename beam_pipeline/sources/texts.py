@@ -9,22 +9,34 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Value
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, media_kind, split_at, stem, suffix
+from beam_pipeline.sources.paths import folder, media_kind, split_at, stem
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
+from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.split_names import split_in_name
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
 _TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")
+_NORMALIZED = ".normalized"
+_AUDIO_HOMES = ("wav48_silence_trimmed", "wav48", "wavs", "wav", "flac", "audio")
+_MICROPHONE = re.compile(r"_mic\d$")
 _FILES_LOOKED_INTO = 5
 
 
 class TextFiles(SideFiles):
-    """Texts, each in the folder of the image or audio whose name it has."""
+    """Texts, each in the folder of the image or audio whose name it has.
+
+    Attributes:
+        feature: What they are.
+        are_told_by_name: Whether nothing but such texts is called so, so that folders are no
+            classes.
+    """
 
     suffix = "txt"
     noun = "text file"
     max_bytes = 1 << 20
     feature: ClassVar[str] = ""
+    are_told_by_name: ClassVar[bool] = False
 
     def role(self, path: str, survey: Survey) -> str:
         role = super().role(path, survey)
@@ -63,16 +75,52 @@ class LabFiles(TranscriptFiles):
     suffix = "lab"
 
 
+class NormalizedFiles(TranscriptFiles):
+    """The same as LibriTTS has them: a.wav and a.normalized.txt, in parts called after splits."""
+
+    are_told_by_name = True
+
+    def annotates(self, path: str) -> bool:
+        return path.endswith(f"{_NORMALIZED}.txt")
+
+    def common_name(self, name: str) -> str:
+        return name.removesuffix(_NORMALIZED)
+
+    def image_keys(self, annotation: str, name: str) -> list[str]:
+        return [place_of(annotation).removesuffix(_NORMALIZED)]
+
+    def split_of_folder(self, path: str) -> str | None:
+        return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
+
+
+class TextFolderFiles(TranscriptFiles):
+    """The same in folders of their own, as VCTK has them: txt/p1/a.txt, wav48/p1/a_mic1.flac."""
+
+    home = "txt"
+    is_shared = True
+    are_told_by_name = True
+
+    def annotates(self, path: str) -> bool:
+        return super().annotates(path) and split_at(path, self.home) is not None
+
+    def common_name(self, name: str) -> str:
+        return _MICROPHONE.sub("", name)
+
+    def image_key(self, image: str) -> str:
+        home = next((home for home in _AUDIO_HOMES if split_at(image, home)), "")
+        return _MICROPHONE.sub("", place_of(image, home))
+
+
 def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
-    """How many texts lie beside files of their name, by folder.
+    """How many texts there are of files by their names, by folder.
 
     Nothing where most of these have no text, or the texts are numbers, as YOLO's labels are.
     """
-    media = {path.rpartition(".")[0] for path in tree.files() if media_kind(path) == files.media}
+    media = {files.image_key(path) for path in tree.files() if media_kind(path) == files.media}
     texts = [
         path
         for path in sorted(tree.files())
-        if suffix(path) == files.suffix and path.rpartition(".")[0] in media
+        if files.annotates(path) and not media.isdisjoint(files.image_keys(path, ""))
     ]
     if not texts or len(texts) * 2 < len(media) or not any(_are_texts(tree, texts)):
         return {}

@@ -1,4 +1,4 @@
-"""The layout `transcripts`: what is said in audio, as LibriSpeech and LJ Speech have it, or beside.
+"""The layout `transcripts`: what is said in audio, in lists as LibriSpeech's, or in texts of each.
 
 Sources of the formats: LibriSpeech's README (`84-121123.trans.txt`, a line an utterance, beside the
 audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalised text`, `wavs/`).
@@ -28,7 +28,9 @@ from beam_pipeline.sources.side_files.files import MAX_BYTES
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.texts import (
     LabFiles,
+    NormalizedFiles,
     TextFiles,
+    TextFolderFiles,
     TranscriptFiles,
     is_numbered,
     texts_beside,
@@ -39,7 +41,12 @@ from tfrecord_dataset.split_names import split_in_name
 _OF_CHAPTER = ".trans.txt"
 _TABLE, _HOME = "metadata.csv", "wavs"
 _COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
-_BESIDE: tuple[TextFiles, ...] = (TranscriptFiles(), LabFiles())
+_BESIDE: tuple[TextFiles, ...] = (
+    NormalizedFiles(),
+    TextFolderFiles(),
+    TranscriptFiles(),
+    LabFiles(),
+)
 # Names of some million files: 32 buckets.
 _LISTED_BYTES = 256 << 20
 
@@ -177,7 +184,8 @@ def find_transcripts(tree: Tree) -> list[Place]:
         if counts := texts_beside(tree, files):
             number = counted(sum(counts.values()), f".{files.suffix} file")
             what = f"{tree.at_least}{number} in {places(counts)}"
-            return [Place("", what, has_usual_name=all(map(is_numbered, counts)))]
+            is_usual = files.are_told_by_name or all(map(is_numbered, counts))
+            return [Place("", what, has_usual_name=is_usual)]
     return []
 
 
