@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format dist constraints clean
+.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs dist constraints clean
 
 setup: $(READY)
 
@@ -65,7 +65,7 @@ fuzz: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)
 
 # Against the peers, whose environments are made in the user's cache: benchmarks/RESULTS.md and the
-# README's table. Under 15 minutes on two idle cores once they are there.
+# table of docs/measurements.md. Under 15 minutes on two idle cores once they are there.
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
 
@@ -150,6 +150,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The site, in site/; a link that leads nowhere stops it. It reads the packages, and imports none.
+docs: .venv-docs/ready
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
 
 # The source distribution and the wheel, in dist/.
 dist: .venv-docs/ready

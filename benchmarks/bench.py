@@ -45,8 +45,8 @@ def main() -> None:
             kept.write_text(json.dumps(found, indent=1) + "\n")
     results.write(args.output, found)
     if args.output == HERE:
-        readme = HERE.parent / "README.md"
-        readme.write_text(results.into_readme(readme.read_text(), found))
+        page = HERE.parent / "docs/measurements.md"
+        page.write_text(results.into_page(page.read_text(), found))
 
 
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:

@@ -51,8 +51,8 @@ def write(folder: Path, found: Mapping[str, Any]) -> None:
     (folder / "RESULTS.md").write_text("\n".join(parts))
 
 
-def into_readme(text: str, found: Mapping[str, Any]) -> str:
-    """README.md with the present summary of all suites."""
+def into_page(text: str, found: Mapping[str, Any]) -> str:
+    """docs/measurements.md with the present summary of all suites."""
     return _BETWEEN.sub(lambda _: summary(found), text)
 
 

@@ -55,12 +55,12 @@ def test_a_record_is_what_is_compared(results, suites):
     assert row == "| as fast (at most 1.00) | 1.00 | held |"
 
 
-def test_the_readme_has_the_kept_results(results):
+def test_the_page_has_the_kept_results(results):
     found = json.loads((BENCHMARKS / "results.json").read_text())
-    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs/measurements.md").read_text()
 
-    assert results.summary(found) in readme
-    assert results.into_readme(readme, found) == readme
+    assert results.summary(found) in page
+    assert results.into_page(page, found) == page
 
 
 @pytest.mark.slow

@@ -1,0 +1,182 @@
+"""The trees that the pages of docs/from show, made of what is in examples/data."""
+
+import csv
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+_DATA = Path(__file__).parents[2] / "examples/data"
+_CLASSES = ["Platelets", "RBC", "WBC"]
+_SPLITS = ("train", "val")
+
+
+def _cells(count: int = 10) -> Iterator[tuple[str, Path]]:
+    """(class, image) of some cells of each class, in turn."""
+    images = (sorted((_DATA / "cells" / name).glob("*.jpg"))[:count] for name in _CLASSES)
+    for several in zip(*images, strict=True):
+        yield from zip(_CLASSES, several, strict=True)
+
+
+def _smears() -> Iterator[tuple[str, Path, list[tuple[str, list[int]]]]]:
+    """(split, image, its classes and corners) of four blood smears for each split."""
+    for split in _SPLITS:
+        names = (_DATA / f"blood/ImageSets/Main/{split}.txt").read_text().split()[:4]
+        for name in names:
+            objects = ElementTree.parse(_DATA / f"blood/Annotations/{name}.xml").iter("object")
+            corners = ("xmin", "ymin", "xmax", "ymax")
+            boxes = [
+                (
+                    each.findtext("name", ""),
+                    [int(each.findtext(f"bndbox/{c}", "")) for c in corners],
+                )
+                for each in objects
+            ]
+            yield split, _DATA / f"blood/JPEGImages/{name}.jpg", boxes
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+def _class_folders(root: Path) -> None:
+    for name, image in _cells():
+        _copy(image, root / "cells" / name / image.name)
+
+
+def _coco(root: Path) -> None:
+    for split in _SPLITS:
+        images, annotations = [], []
+        for of, image, boxes in _smears():
+            if of == split:
+                _copy(image, root / "smears" / split / image.name)
+                images.append({"id": len(images), "file_name": image.name})
+                for name, (left, top, right, bottom) in boxes:
+                    box = [left, top, right - left, bottom - top]
+                    annotations.append(
+                        {
+                            "id": len(annotations),
+                            "image_id": images[-1]["id"],
+                            "category_id": _CLASSES.index(name) + 1,
+                            "bbox": box,
+                        }
+                    )
+        categories = [{"id": n, "name": name} for n, name in enumerate(_CLASSES, start=1)]
+        file = root / f"smears/annotations/instances_{split}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(
+            json.dumps({"images": images, "annotations": annotations, "categories": categories})
+        )
+
+
+def _voc(root: Path) -> None:
+    (root / "blood").symlink_to(_DATA / "blood")
+
+
+def _yolo(root: Path) -> None:
+    for split, image, boxes in _smears():
+        _copy(image, root / "smears/images" / split / image.name)
+        with Image.open(image) as opened:
+            width, height = opened.size
+        labels = root / "smears/labels" / split / f"{image.stem}.txt"
+        labels.parent.mkdir(parents=True, exist_ok=True)
+        with labels.open("w") as file:
+            for name, (left, top, right, bottom) in boxes:
+                middle = f"{(left + right) / 2 / width} {(top + bottom) / 2 / height}"
+                size = f"{(right - left) / width} {(bottom - top) / height}"
+                file.write(f"{_CLASSES.index(name)} {middle} {size}\n")
+    lines = [f"{split}: images/{split}" for split in _SPLITS]
+    (root / "smears/data.yaml").write_text("\n".join([*lines, f"names: {_CLASSES}\n"]))
+
+
+def _label_me(root: Path) -> None:
+    for _, image, boxes in _smears():
+        _copy(image, root / "smears" / image.name)
+        shapes = [
+            {"label": name, "points": [box[:2], box[2:]], "shape_type": "rectangle"}
+            for name, box in boxes
+        ]
+        said = {"shapes": shapes, "imagePath": image.name}
+        (root / "smears" / f"{image.stem}.json").write_text(json.dumps(said))
+
+
+def _table(path: Path, rows: list[tuple[object, ...]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def _kaggle_table(root: Path) -> None:
+    rows: list[tuple[object, ...]] = [("id", "breed")]
+    for number, (name, image) in enumerate(_cells()):
+        _copy(image, root / f"dogs/train/{number:04x}.jpg")
+        rows.append((f"{number:04x}", name))
+    _table(root / "dogs/train.csv", rows)
+
+
+def _colours(root: Path) -> None:
+    rows: list[tuple[object, ...]] = [("red", "green", "blue", "label")]
+    for name, image in _cells():
+        with Image.open(image) as opened:
+            rows.append((*np.asarray(opened).mean((0, 1)).round(2), name))
+    _table(root / "colours.csv", rows)
+
+
+def _parquet(root: Path) -> None:
+    names = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": _CLASSES}}
+    metadata = {b"huggingface": json.dumps({"info": {"features": names}}).encode()}
+    rows = [
+        {
+            "image": {"bytes": image.read_bytes(), "path": image.name},
+            "label": _CLASSES.index(name),
+        }
+        for name, image in _cells()
+    ]
+    (root / "cells/data").mkdir(parents=True)
+    for split, some in (("train", rows[:24]), ("test", rows[24:])):
+        table = pa.Table.from_pylist(some).replace_schema_metadata(metadata)
+        pq.write_table(table, root / f"cells/data/{split}-00000-of-00001.parquet")
+
+
+def _digits(root: Path) -> None:
+    (root / "digits").symlink_to(_DATA / "digits")
+
+
+def _reviews(root: Path) -> None:
+    words = {"pos": ("good", "fine", "great"), "neg": ("bad", "dull", "poor")}
+    for split in ("train", "test"):
+        for number in range(20):
+            name = ("pos", "neg")[number % 2]
+            file = root / f"reviews/{split}/{name}/{number}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"A {words[name][number % 3]} film, seen {split} {number} times.")
+
+
+def _zip(root: Path) -> None:
+    with zipfile.ZipFile(root / "cells.zip", "w") as archive:
+        for name, image in _cells():
+            archive.write(image, f"{name}/{image.name}")
+
+
+# Writes the tree of a page below a folder, by the page's name.
+TREES: dict[str, Callable[[Path], None]] = {
+    "class-folders": _class_folders,
+    "coco": _coco,
+    "voc": _voc,
+    "yolo": _yolo,
+    "annotation-programs": _label_me,
+    "kaggle-table": _kaggle_table,
+    "tables": _colours,
+    "parquet": _parquet,
+    "audio": _digits,
+    "text": _reviews,
+    "archives": _zip,
+}
