@@ -64,13 +64,15 @@ class Image:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Map:
-    """A number for each pixel of the record's image; a source gives the first four.
+    """A number for each pixel of the record's image; a source gives the first five.
 
     Attributes:
         file: An encoded image of one channel, or of colours that stand for classes.
         shows: "classes" or "depth".
         colors: Red, green and blue of each class in order, where pixels are colours; empty where
             they are numbers themselves.
+        classes: The class of each of these colours, 255 for the one that is ignored, where they are
+            not in the order of the classes, as of a map that tells objects apart; else empty.
         num_classes: How many classes there are; 0 where nothing says it.
         numbers: The classes that it shows, without the one that is ignored.
         width, height: Pixels, of the upright map as stored.
@@ -81,6 +83,7 @@ class Map:
     file: FileRef
     shows: str = "classes"
     colors: bytes = b""
+    classes: bytes = b""
     num_classes: int = 0
     numbers: tuple[int, ...] = ()
     width: int = 0

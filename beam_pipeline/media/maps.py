@@ -65,8 +65,9 @@ def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
     found = _numbers(header, image, value)
     shown: tuple[int, ...] = ()
     if value.shows == "classes":
+        by_color = value.colors and not value.classes
         (present,) = np.nonzero(np.bincount(found.reshape(-1)))
-        shown = tuple(number for number in present.tolist() if number != IGNORED or value.colors)
+        shown = tuple(number for number in present.tolist() if number != IGNORED or by_color)
         if value.num_classes and shown and shown[-1] >= value.num_classes:
             wrong = next(number for number in shown if number >= value.num_classes)
             raise RecordError(
@@ -162,7 +163,10 @@ def _conversions(header: Header, image: Image.Image, value: Map) -> Iterator[str
 
 def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
     if value.colors:
-        return _of_colors(header, image, value.colors)
+        places = _of_colors(header, image, value.colors, bool(value.classes))
+        if value.classes:
+            return np.frombuffer(value.classes, np.uint8)[places]
+        return places.astype(np.uint8)
     if header.format == "jpeg":
         raise RecordError(
             NOT_A_MAP,
@@ -210,8 +214,10 @@ def _grey(numbers: npt.NDArray[np.uint8], value: Map) -> npt.NDArray[np.uint8]:
     return one
 
 
-def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray[np.uint8]:
-    """The class of each pixel by its colour; of a JPEG with two classes by the nearer one."""
+def _of_colors(
+    header: Header, image: Image.Image, colors: bytes, are_ids: bool
+) -> npt.NDArray[np.int64]:
+    """The place of each pixel's colour; of a JPEG with two colours that of the nearer one."""
     table = np.frombuffer(colors, np.uint8).reshape(-1, 3)
     if image.mode == "I;16":
         raise RecordError(NOT_A_MAP, "16 bits per pixel, where 8-bit colours stand for classes")
@@ -222,22 +228,24 @@ def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray
                 NOT_A_MAP, "a JPEG mixes the colours of neighbouring classes; save maps as PNG"
             )
         distance = [np.square(rgb.astype(np.int32) - color).sum(axis=-1) for color in table]
-        nearest: npt.NDArray[np.uint8] = np.argmin(distance, axis=0).astype(np.uint8)
+        nearest: npt.NDArray[np.int64] = np.argmin(distance, axis=0)
         return nearest
     codes = _codes(table)
     order = np.argsort(codes, kind="stable")
     found = _codes(rgb)
     places = np.minimum(np.searchsorted(codes[order], found), len(codes) - 1)
-    numbers = order[places]
+    numbers: npt.NDArray[np.int64] = order[places]
     if (unknown := codes[numbers] != found).any():
         color = ", ".join(map(str, rgb[tuple(np.argwhere(unknown)[0])].tolist()))
         known = "is not the colour of a class; add a row of it to the table of colours"
         if colors == BINARY:
             known = "is neither black nor white, as in the first maps; make it black or white"
+        if are_ids:
+            known = "is the id of no segment of its image; correct the map or its annotations"
         raise RecordError(
             UNKNOWN_CLASS, f"the pixel at {_place(unknown)} has the colour {color}, which {known}"
         )
-    return numbers.astype(np.uint8)
+    return numbers
 
 
 def _codes(colors: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

@@ -19,9 +19,22 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.store.urls import unsigned
 
-# The first kind that is there is read; the others describe the same images otherwise.
-_KINDS = (NEXT_TO_IMAGES, "instances", "person_keypoints")
-_NO_BOXES = ("captions", "panoptic", "stuff", "image_info")
+BOXES, CAPTIONS, PANOPTIC = "boxes", "captions", "panoptic"
+_OTHER = ""
+_UNANNOTATED = "image_info"  # of COCO's test
+# How files begin, and what they show; the first kind that is there is read, as the others describe
+# the same images otherwise. What has another name tells by its annotations.
+_SHOWS = {
+    NEXT_TO_IMAGES: BOXES,
+    "instances": BOXES,
+    "person_keypoints": BOXES,
+    _OTHER: "",
+    "stuff": BOXES,
+    "panoptic": PANOPTIC,
+    "captions": CAPTIONS,
+    _UNANNOTATED: BOXES,
+}
+_IMAGE_SET = re.compile(r"^(instances|person_keypoints|stuff|panoptic|captions|image_info)_")
 # Lists of objects, by which COCO's files are told from others with "info" or "licenses".
 _LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
 _FILES_LOOKED_INTO = 20
@@ -29,10 +42,27 @@ _FILES_LOOKED_INTO = 20
 _START_BYTES = 1 << 20
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CocoFile(AnnotationFile):
+    """One of COCO's files.
+
+    Attributes:
+        shows: BOXES, CAPTIONS or PANOPTIC; "" where its annotations tell.
+        captions: The file of the captions of its images, which is read with it; "" for none.
+        captions_of: Of a file of captions that is read with another, the other.
+    """
+
+    shows: str = ""
+    captions: str = ""
+    captions_of: str = ""
+
+
 def find_coco_files(
     path: str, image_root: str | None, tree: Tree | None = None
-) -> tuple[list[AnnotationFile], list[Rejected]]:
+) -> tuple[list[CocoFile], list[Rejected]]:
     """The annotation files of a COCO dataset, and those left aside with the reason.
+
+    Files of captions follow those of boxes whose images they are of.
 
     Args:
         path: One JSON file, or a folder with `annotations/instances_<split>.json`,
@@ -53,27 +83,30 @@ def find_coco_files(
         return [dataclasses.replace(_coco_file(base, relative, images), path=path)], []
 
     candidates = sorted(_json_files(tree or Tree(path)))
-    chosen = _choose(candidates)
-    looked_into = chosen[:_FILES_LOOKED_INTO]  # a JSON file an image is none of COCO's
-    if usable := [file for file in looked_into if is_coco(storage.join(path, file))]:
-        chosen = chosen if usable == looked_into else usable
-    chosen = _without_unions(chosen)
+    chosen = _without_unions(_choose(candidates, path))
     if not chosen:
         raise ConfigError(
             f"no COCO annotations in {path}: looked for annotations/instances_<split>.json, "
             f"<split>/{NEXT_TO_IMAGES} and *.json, found {candidates[:5] or 'no JSON file'}; "
             "give the JSON file itself"
         )
+    files = _with_captions([_coco_file(path, relative, images) for relative in chosen], candidates)
+    files += [
+        dataclasses.replace(_coco_file(path, file.captions, images), captions_of=file.relative)
+        for file in files
+        if file.captions
+    ]
+    read = {file.relative for file in files}
     left_aside = [
         left_out(
             relative,
             "not an instances file",
-            f"not read with {', '.join(chosen[:3])}; give the file itself to read it",
+            f"not read with {', '.join(chosen[:3])}; {_remedy(relative, candidates)} to read it",
         )
         for relative in candidates
-        if relative not in chosen
+        if relative not in read
     ]
-    return [_coco_file(path, relative, images) for relative in chosen], left_aside
+    return files, left_aside
 
 
 def is_coco(path: str) -> bool:
@@ -99,11 +132,46 @@ def _json_files(tree: Tree) -> list[str]:
     return []
 
 
-def _choose(candidates: list[str]) -> list[str]:
-    for kind in _KINDS:
-        if chosen := [file for file in candidates if name_of(file).startswith(kind)]:
-            return chosen
-    return [file for file in candidates if not name_of(file).startswith(_NO_BOXES)]
+def _kind(relative: str) -> str:
+    """What a file is by its name, one of `_SHOWS`."""
+    name = name_of(relative)
+    return next((each for each in _SHOWS if each != _OTHER and name.startswith(each)), _OTHER)
+
+
+def _choose(candidates: list[str], path: str) -> list[str]:
+    """The files of the first kind of which some begin as COCO's do; else of the first."""
+    first: list[str] = []
+    for kind in (each for each in _SHOWS if each != _UNANNOTATED):
+        chosen = [file for file in candidates if _kind(file) == kind]
+        looked_into = chosen[:_FILES_LOOKED_INTO]  # a JSON file an image is none of COCO's
+        if usable := [file for file in looked_into if is_coco(storage.join(path, file))]:
+            return chosen if usable == looked_into else usable
+        first = first or chosen
+    return first
+
+
+def _remedy(relative: str, candidates: list[str]) -> str:
+    """What makes a file that is left aside one of those that are read."""
+    kinds, own = [*_SHOWS], _kind(relative)
+    found = set(map(_kind, candidates))
+    there = [kind for kind in kinds[: kinds.index(own)] if kind in found]
+    if not there or own == _UNANNOTATED or found & {_OTHER, NEXT_TO_IMAGES}:
+        return "give the file itself"
+    return " ".join(["pass", *(f"--ignore '{kind}*'" for kind in there)])
+
+
+def _with_captions(files: list[CocoFile], candidates: list[str]) -> list[CocoFile]:
+    """Files of boxes with those of the captions of the same images, if each has one."""
+    if not all(_kind(file.relative) in ("instances", "person_keypoints") for file in files):
+        return files
+    captions = {_image_set(each): each for each in candidates if _kind(each) == "captions"}
+    sets = [_image_set(file.relative) for file in files]
+    if not captions.keys() >= set(sets):
+        return files
+    return [
+        dataclasses.replace(file, captions=captions[image_set])
+        for file, image_set in zip(files, sets, strict=True)
+    ]
 
 
 def _without_unions(files: list[str]) -> list[str]:
@@ -114,6 +182,12 @@ def _without_unions(files: list[str]) -> list[str]:
     return [file for file in files if splits[file] != "trainval"]
 
 
-def _coco_file(root: str, relative: str, images: str | None) -> AnnotationFile:
-    image_set = re.sub(r"^(instances|person_keypoints)_", "", stem(relative))
-    return annotation_file(root, relative, images, image_set=image_set)
+def _image_set(relative: str) -> str:
+    """The images that a file is of: "train2017"."""
+    return _IMAGE_SET.sub("", stem(relative))
+
+
+def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
+    file = annotation_file(root, relative, images, image_set=_image_set(relative))
+    known = {each.name: getattr(file, each.name) for each in dataclasses.fields(file)}
+    return CocoFile(**known, shows=_SHOWS[_kind(relative)])

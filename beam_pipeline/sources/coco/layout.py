@@ -1,7 +1,7 @@
 """The layout `coco`: JSON files of boxes, and images that they name."""
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.coco.files import find_coco_files, is_coco
+from beam_pipeline.sources.coco.files import CocoFile, find_coco_files, is_coco
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
 from beam_pipeline.sources.tree import Tree
@@ -15,9 +15,14 @@ def find_coco(tree: Tree) -> list[Place]:
         return []
     if not is_coco(files[0].path):  # else all are
         return []
-    what = ", ".join(file.relative + (f" ({file.split})" if file.split else "") for file in files)
+    what = ", ".join(map(_described, (file for file in files if not file.captions_of)))
     read = (*(file.relative for file in files), *(each.source for each in aside))
     return [Place("", what, files=read)]
+
+
+def _described(file: CocoFile) -> str:
+    with_captions = f" with {file.captions}" if file.captions else ""
+    return file.relative + (f" ({file.split})" if file.split else "") + with_captions
 
 
 def _accept(folder: str) -> str:

@@ -1,4 +1,4 @@
-"""COCO's JSON files: instances and person keypoints, streamed, never loaded whole.
+"""COCO's JSON files: instances, keypoints, captions and panoptic maps, streamed, never whole.
 
 Format: https://cocodataset.org/#format-data
 """
@@ -15,14 +15,18 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of
-from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected
-from beam_pipeline.sources.coco.files import find_coco_files
+from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected, Value
+from beam_pipeline.sources.coco.captions import CaptionedImage, CocoCaption, captions_of
+from beam_pipeline.sources.coco.files import BOXES, CAPTIONS, PANOPTIC, find_coco_files
+from beam_pipeline.sources.coco.panoptic import CocoMap, map_of
 from beam_pipeline.sources.coco.segmentation import is_number, outline
 from beam_pipeline.sources.coco.stream import (
+    FEATURES,
     CocoAnnotation,
     CocoImage,
     read_coco,
 )
+from beam_pipeline.sources.columns.lists import array_of
 from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.left_behind import not_kept
@@ -38,12 +42,16 @@ FEW_CORNERS = "polygon dropped: fewer than 3 corners"
 NO_BOX = "box dropped: no bbox"
 _SHOWN = 3
 
+# What is said of an image, of all that its files have.
+Stated = CocoImage | CocoAnnotation | CocoCaption | CaptionedImage | CocoMap
+
 
 @dataclasses.dataclass
 class ReadCoco(beam.PTransform):
-    """The images of COCO JSON files, with their boxes.
+    """The images of COCO JSON files, with their boxes, captions or panoptic maps.
 
-    Yields a Record for every image that a file describes, with "boxes" in format "xywh"
+    Yields a Record for every image that a file describes; of captions with "captions", of panoptic
+    segmentation with the map "segmentation", of others with "boxes" in format "xywh"
     (none where it has no annotations), their attributes `is_crowd` (int) and `area` (float,
     pixels²; width times height where it is not stated), and keypoints, polygons and masks where
     there are any; a box that is not stated is that around its polygons or mask, or is left out and
@@ -75,17 +83,18 @@ class ReadCoco(beam.PTransform):
             dataclasses.replace(file, allowed=(*file.allowed, *self.allow_outside))
             for file in found
         ]
+        of_images = [file for file in files if not file.captions_of]
         join = functools.partial(
             joined,
             box_format=self.box_format or "xywh",
-            keeps_ids=len({file.split for file in files}) == len(files),
+            keeps_ids=len({file.split for file in of_images}) == len(of_images),
         )
         return pipeline | ReadFiles(files, left_aside, read_coco) | Gather(join)
 
 
 def joined(
     key: str,
-    values: list[CocoImage | CocoAnnotation],
+    values: list[Stated],
     box_format: str = "xywh",
     *,
     keeps_ids: bool = True,
@@ -100,11 +109,9 @@ def joined(
     """
     file, _, image_id = key.partition("\0")
     images = [value for value in values if isinstance(value, CocoImage)]
-    annotations = [value for value in values if isinstance(value, CocoAnnotation)]
+    others = [value for value in values if not isinstance(value, CocoImage)]
     if not images:
-        fault = malformed(f"belongs to image {image_id}, which the file does not describe")
-        for annotation in annotations:
-            yield Rejected.of(f"{file}: annotation {annotation.annotation_id}", fault)
+        yield from _of_no_image(file, image_id, others)
     elif len(images) > 1:
         names = ", ".join(image.key for image in images[:_SHOWN])
         names += f", … ({len(images):,} images)" if images[_SHOWN:] else ""
@@ -112,23 +119,59 @@ def joined(
         yield from (Rejected.of(image.source, fault) for image in images)
     else:
         try:
-            record = record_of(images[0], annotations, box_format)
+            record = record_of(images[0], others, box_format)
             yield record if keeps_ids else dataclasses.replace(record, source_id="")
         except RecordError as error:
             yield Rejected.of(images[0].source, error)
 
 
-def record_of(
-    image: CocoImage, annotations: list[CocoAnnotation], box_format: str = "xywh"
-) -> Record:
-    """One image with its boxes.
+def _of_no_image(file: str, image_id: str, values: Sequence[Stated]) -> Iterator[Rejected]:
+    """What is said of an image that a file does not describe."""
+    is_named = any(isinstance(value, CaptionedImage) for value in values)
+    for value in values:
+        if isinstance(value, CocoAnnotation):
+            fault = malformed(f"belongs to image {image_id}, which the file does not describe")
+            yield Rejected.of(f"{file}: annotation {value.annotation_id}", fault)
+        elif not isinstance(value, CocoCaption) or not is_named:  # its image says it for all
+            fault = malformed(f"belongs to image {image_id}, which {file} does not describe")
+            yield Rejected.of(value.source, fault)
+
+
+def record_of(image: CocoImage, values: Sequence[Stated], box_format: str = "xywh") -> Record:
+    """One image with all that is said of it.
 
     Raises:
         RecordError: An annotation cannot be used; the message names it.
     """
+    features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
+    notes = not_kept(image.others)
+    if FEATURES[BOXES] in image.features:
+        annotations = [value for value in values if isinstance(value, CocoAnnotation)]
+        features[FEATURES[BOXES]], of_boxes = _objects(image, annotations, box_format)
+        notes = of_boxes + notes
+    if FEATURES[PANOPTIC] in image.features:
+        features[FEATURES[PANOPTIC]] = map_of(
+            [each for each in values if isinstance(each, CocoMap)]
+        )
+    if FEATURES[CAPTIONS] in image.features:
+        features[FEATURES[CAPTIONS]] = captions_of(image.path, values)
+    features |= {name: array_of([*ids], (len(ids),), "int64") for name, ids in image.lists}
+    return Record(
+        key=image.key,
+        features=features,
+        split=image.split,
+        source=image.source,
+        source_id=_source_id(image.image_id),
+        notes=notes,
+    )
+
+
+def _objects(
+    image: CocoImage, annotations: list[CocoAnnotation], box_format: str
+) -> tuple[Objects, Counter[str]]:
+    """The boxes of an image, and what is noted of them."""
     check_number(len(annotations))
     stated, notes = _with_boxes(annotations, box_format)
-    notes.update(not_kept(image.others))
     for annotation in stated:
         if fault := _fault(annotation):
             raise malformed(f"{image.key}: annotation {annotation.annotation_id}: {fault}")
@@ -139,7 +182,7 @@ def record_of(
     unit = image.size if box_format.startswith("rel_") else ImageSize(1, 1)
     segments = [a.segmentation for a in stated]
     names = next((a.keypoint_names for a in stated if a.keypoint_names), ())
-    boxes = Objects(
+    objects = Objects(
         boxes=coordinates,
         format=box_format,
         labels=labels,
@@ -157,14 +200,7 @@ def record_of(
         masks=tuple(a.mask for a in segments) if any(a.rings or a.mask for a in segments) else (),
         image_size=image.size,
     )
-    return Record(
-        key=image.key,
-        features={"image": Image(file=FileRef(path=image.path)), "boxes": boxes},
-        split=image.split,
-        source=image.source,
-        source_id=_source_id(image.image_id),
-        notes=notes,
-    )
+    return objects, notes
 
 
 def _with_boxes(

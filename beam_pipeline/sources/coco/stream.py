@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.pickling import crosses
+from beam_pipeline.sources.coco.captions import caption_entry, captioned_images
+from beam_pipeline.sources.coco.files import BOXES, CAPTIONS, PANOPTIC, CocoFile
+from beam_pipeline.sources.coco.ids import ID_LISTS, file_name, ids_of, plain_id
+from beam_pipeline.sources.coco.panoptic import Maps
 from beam_pipeline.sources.coco.segmentation import (
     NOTHING,
     Segmentation,
@@ -14,11 +18,13 @@ from beam_pipeline.sources.coco.segmentation import (
     segmentation_of,
 )
 from beam_pipeline.sources.gather import Entry
-from beam_pipeline.sources.image_folders import AnnotationFile, image_folder, located
+from beam_pipeline.sources.image_folders import image_folder, located
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import items
 from tfrecord_dataset.image_size import ImageSize
 
+# What files show is a feature.
+FEATURES = {BOXES: "boxes", CAPTIONS: "captions", PANOPTIC: "segmentation"}
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
 # What records keep of an annotation, and what says where it belongs; of the rest, the names.
@@ -26,6 +32,8 @@ _KEPT = frozenset(
     {"id", "image_id", "category_id", "bbox", "area", "iscrowd", "keypoints", "num_keypoints"}
     | {"segmentation"}
 )
+# By these an annotation is of an object, whatever is said of it beside.
+_OF_OBJECTS = frozenset({"bbox", "category_id", "segmentation"})
 # Where an image comes from says nothing of it.
 _OF_IMAGE = frozenset(
     {"id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"}
@@ -38,6 +46,8 @@ class CocoImage(NamedTuple):
 
     Attributes:
         others: The names of what else it has.
+        features: What records of its file have beside the image.
+        lists: Its lists of ids of categories by the names of their features.
     """
 
     key: str
@@ -47,6 +57,8 @@ class CocoImage(NamedTuple):
     source: str
     split: str | None
     others: tuple[str, ...] = ()
+    features: tuple[str, ...] = ("boxes",)
+    lists: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @crosses
@@ -85,30 +97,60 @@ class Categories(NamedTuple):
     differ: bool
 
 
-def read_coco(file: AnnotationFile) -> Iterator[Entry | Element]:
+def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
     """The images and annotations of one file, keyed for their join; its classes; rejects.
 
-    Goes through the file three times: the categories may come last, and the first pass
+    Goes through the file three times or more: the categories may come last, and the first pass
     finds whether the file is JSON to its end before anything of it is used.
     """
     try:
         categories = _categories(file)
+        shows = file.shows or _shown(file)
+        maps = Maps.of(file, categories.names) if shows == PANOPTIC else None
     except RecordError as error:
         yield Rejected.of(file.relative, error)
         return
-    if categories.names:
-        yield DeclaredClasses(feature="boxes", names=categories.names)
-    num_images = 0
-    for num_images, item in enumerate(_images(file), start=1):  # noqa: B007
-        yield item
-    if not num_images:
-        fault = malformed('has no "images": not a COCO instances file, or an empty one')
-        yield Rejected.of(file.relative, fault)
+    if file.captions_of:
+        yield from captioned_images(file)
+    else:
+        if maps:
+            yield maps.declared()
+        elif categories.names and shows == BOXES:
+            yield DeclaredClasses(feature="boxes", names=categories.names)
+        num_images = 0
+        features = (FEATURES[shows], *([FEATURES[CAPTIONS]] if file.captions else []))
+        for num_images, item in enumerate(_images(file, features), start=1):  # noqa: B007
+            yield item
+        if not num_images:
+            fault = malformed('has no "images": not a COCO instances file, or an empty one')
+            yield Rejected.of(file.relative, fault)
     for number, annotation in enumerate(items(file.path, "annotations")):
-        yield _annotation_entry(file, number, annotation, categories)
+        if not isinstance(annotation, dict) or annotation.get("image_id") is None:
+            fault = malformed(f"has no image_id: {str(annotation)[:200]}")
+            yield Rejected.of(f"{file.relative}: annotation number {number}", fault)
+        elif shows == CAPTIONS:
+            try:
+                yield caption_entry(file, number, annotation)
+            except RecordError as error:
+                yield Rejected.of(f"{file.relative}: annotation number {number}", error)
+        elif maps:
+            yield maps.entry(number, annotation)
+        else:
+            yield _annotation_entry(file, number, annotation, categories)
 
 
-def _categories(file: AnnotationFile) -> Categories:
+def _shown(file: CocoFile) -> str:
+    """What a file shows whose name does not tell, by its first annotation."""
+    first = next(items(file.path, "annotations"), None)
+    if not isinstance(first, dict):
+        return BOXES
+    if "segments_info" in first:
+        return PANOPTIC
+    is_caption = "caption" in first and not _OF_OBJECTS & first.keys()
+    return CAPTIONS if is_caption else BOXES
+
+
+def _categories(file: CocoFile) -> Categories:
     classes: dict[int, str] = {}
     keypoints: dict[int, tuple[str, ...]] = {}
     for category in items(file.path, "categories"):
@@ -124,27 +166,27 @@ def _categories(file: AnnotationFile) -> Categories:
     return Categories(classes, keypoints, len(set(keypoints.values())) > 1)
 
 
-def plain_id(value: Any) -> Any:
-    """An id as a plain int where it is one: some tools write 17.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _images(file: AnnotationFile) -> Iterator[Entry | Rejected]:
+def _images(file: CocoFile, features: tuple[str, ...]) -> Iterator[Entry | Rejected]:
     images = items(file.path, "images")
     first = list(itertools.islice(images, _PROBED_IMAGES))
-    names = [name for image in first if (name := _file_name(image))]
+    lists = [
+        name for name in ID_LISTS if any(isinstance(each, dict) and name in each for each in first)
+    ]
+    kept = _OF_IMAGE.union(lists)
+    names = [name for image in first if (name := file_name(image))]
     folder, num_left_out = image_folder(file, names)
     # Hashes: the names themselves of millions of images would fill the memory.
     seen: set[int] = set()
     repeats: dict[str, int] = {}
     for number, image in enumerate(itertools.chain(first, images)):
-        name = _file_name(image)
+        name = file_name(image)
         if not name:
             fault = malformed(f"needs an id and a file_name, has {str(image)[:200]}")
             yield Rejected.of(f"{file.relative}: image number {number}", fault)
             continue
         try:
             key, path = located(file, name, folder, num_left_out)
+            ids = tuple((each, ids_of(image, each)) for each in lists)
         except RecordError as error:
             source = f"{file.relative}: image {plain_id(image['id'])}"
             yield Rejected.of(source, error)
@@ -165,19 +207,11 @@ def _images(file: AnnotationFile) -> Iterator[Entry | Rejected]:
                 image_id,
                 f"{file.relative}: image {image_id}",
                 file.split,
-                tuple(f"image {name}" for name in sorted(_stated_names(image, _OF_IMAGE))),
+                tuple(f"image {name}" for name in sorted(_stated_names(image, kept))),
+                features,
+                ids,
             ),
         )
-
-
-def _file_name(image: Any) -> str:
-    """What an image is called; by its place in COCO where that alone is told, as LVIS does."""
-    if not isinstance(image, dict) or not isinstance(image.get("id"), int | float | str):
-        return ""
-    name, url = image.get("file_name"), image.get("coco_url")
-    if isinstance(name, str):
-        return name
-    return "/".join(url.split("/")[-2:]) if isinstance(url, str) and url.count("/") > 2 else ""
 
 
 def _size(image: dict[str, Any]) -> ImageSize | None:
@@ -188,11 +222,8 @@ def _size(image: dict[str, Any]) -> ImageSize | None:
 
 
 def _annotation_entry(
-    file: AnnotationFile, number: int, annotation: Any, categories: Categories
-) -> Entry | Rejected:
-    if not isinstance(annotation, dict) or annotation.get("image_id") is None:
-        fault = malformed(f"has no image_id: {str(annotation)[:200]}")
-        return Rejected.of(f"{file.relative}: annotation number {number}", fault)
+    file: CocoFile, number: int, annotation: Mapping[str, Any], categories: Categories
+) -> Entry:
     category_id = plain_id(annotation.get("category_id"))
     category_id = category_id if isinstance(category_id, int | str | None) else str(category_id)
     names = categories.keypoints.get(category_id, ()) if isinstance(category_id, int) else ()

@@ -46,6 +46,7 @@ def stored(data, value):
     checked = a_map(
         shows=value.shows,
         colors=value.colors,
+        classes=value.classes,
         conversions=facts.conversions,
         width=facts.size.width,
         height=facts.size.height,
@@ -54,6 +55,7 @@ def stored(data, value):
 
 
 OF_COLORS = a_map(colors=COLORS.tobytes())
+OF_SEGMENTS = a_map(colors=COLORS.tobytes(), classes=bytes([255, 1, 1]), num_classes=2)
 DEPTH = a_map(shows="depth")
 BLACK_OR_WHITE = a_map(colors=BINARY)
 
@@ -75,6 +77,9 @@ BLACK_OR_WHITE = a_map(colors=BINARY)
         pytest.param(saved(NUMBERS, mode="RGB"), a_map(), NUMBERS, ("8-bit RGB",), id="grey RGB"),
         pytest.param(saved(NUMBERS, mode="LA"), a_map(), NUMBERS, ("8-bit LA",), id="with alpha"),
         pytest.param(saved(RGB), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",), id="colours"),
+        pytest.param(
+            saved(RGB), OF_SEGMENTS, [[255, 1, 1], [1, 1, 255]], ("colors",), id="ids of segments"
+        ),
         pytest.param(
             saved(RGB, mode="P"), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",), id="colours of P"
         ),
@@ -129,6 +134,7 @@ def test_greys_of_few_bits_are_their_numbers(bits):
         (saved(RGB), a_map(), "not a map", "row 0, column 1 has the colour 128, 0, 0, which is no"),
         (saved(RGB), a_map(), "not a map", r"put a class_dict\.csv with the columns name,r,g,b"),
         (saved(RGB ^ 1), OF_COLORS, "unknown class in map", "the colour 1, 1, 1, which is not the"),
+        (saved(RGB ^ 1), OF_SEGMENTS, "unknown class in map", "is the id of no segment"),
         (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "neither black nor white"),
         (saved(NUMBERS, "JPEG"), a_map(), "not a map", "save maps as PNG"),
         (saved(RGB, "JPEG"), OF_COLORS, "not a map", "mixes the colours of neighbouring classes"),
@@ -151,3 +157,7 @@ def test_a_map_is_turned_and_scaled_by_the_nearest_pixel():
     found = read_numbers(encode_map(data, value, MAX_PIXELS), MAX_PIXELS)
     upright = np.rot90(NUMBERS, -1)  # [3, 2]
     np.testing.assert_array_equal(found, np.kron(upright, np.ones((2, 2), np.uint8)))
+
+
+def test_what_segments_leave_out_is_no_class():
+    assert inspect_map(saved(RGB), OF_SEGMENTS, MAX_PIXELS).numbers == (1,)
