@@ -9,7 +9,7 @@ from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.stage import Assigned
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import description, metadata, provenance
+from beam_pipeline.describe import croissant, description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError
@@ -114,6 +114,9 @@ def commit(
         plan.schema, statistics.values, num_records
     )
     entries = {path: file.entry for path, file in files.items()}
+    texts[croissant.FILE] = croissant.croissant(
+        config.name, config.version, plan.schema, by_split, entries
+    )
     entries |= {path: FileEntry.of(text.encode()) for path, text in texts.items()}
     others = entries.keys() - {info.file for info in shards}
     metadata_text = metadata.metadata(

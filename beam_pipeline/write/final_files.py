@@ -112,7 +112,7 @@ def is_build_file(config: BuildConfig, path: str) -> bool:
     build_file = (
         rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.gz)?(\.parquet|\.idx)?"
         r"|.*\.labels\.txt|dataset_info\.json|features\.json|label_map\.(pbtxt|csv)|schema\.pbtxt"
-        rf"|report\.(html|json)|statistics\.json|build\.json|{re.escape(metadata.FILE)}|(failed-)?{re.escape(REJECTS_FILE)}"
+        rf"|report\.(html|json)|statistics\.json|croissant\.json|build\.json|{re.escape(metadata.FILE)}|(failed-)?{re.escape(REJECTS_FILE)}"
         r"|.*\.[0-9a-f]{32}\.partial"  # its writer was killed
     )
     return folder in _FOLDERS and re.fullmatch(build_file, name) is not None

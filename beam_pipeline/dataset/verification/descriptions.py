@@ -14,6 +14,7 @@ from beam_pipeline.dataset.verification.stated_files import (
 from beam_pipeline.describe import (
     card,
     class_names,
+    croissant,
     provenance,
     statistics,
     tensorflow_metadata,
@@ -74,6 +75,8 @@ def _checks(info: DatasetInfo, values: Values) -> dict[str, Check]:
     if info.format_version == 2:  # which states no hash of it
         name, version = info.metadata["name"], info.metadata["version"]
         texts[card.FILE] = card.card(name, version, info.splits)
+    if croissant.FILE in info.files:  # else it is older
+        checks[croissant.FILE] = lambda _: ""
     if not info.compressed:  # else TFDS cannot read it, so there are none
         checks[_DATASET_INFO] = functools.partial(_dataset_info_cause, info)
         checks[_FEATURES] = functools.partial(_features_cause, info)

@@ -1,0 +1,141 @@
+"""croissant.json: the files and what they hold, as mlcommons.org/croissant/1.0 describes datasets.
+
+Its readers know no TFRecord files (mlcroissant 1.1): they read the rows of the index, which lie
+beside the shards in Parquet.
+"""
+
+import json
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow
+
+from beam_pipeline.describe.index import arrow_schema, rows_file
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.metadata import FileEntry, ShardEntry
+
+FILE = "croissant.json"
+
+_TFRECORD, _PARQUET = "application/x-tfrecord", "application/x-parquet"
+_TYPES = {
+    pyarrow.string(): "sc:Text",
+    pyarrow.int64(): "sc:Integer",
+    pyarrow.float32(): "sc:Float",
+}
+# Of the specification, for readers that look at nothing else.
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    **{
+        name: f"cr:{name}"
+        for name in (
+            *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty"),
+            *("fileObject", "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key"),
+            *("md5", "parentField", "path", "recordSet", "references", "regex", "repeated"),
+            *("replace", "samplingRate", "separator", "source", "subField", "transform"),
+        )
+    },
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+}
+
+
+def croissant(
+    name: str,
+    version: str,
+    schema: Sequence[Feature],
+    shards: Mapping[str, Sequence[ShardEntry]],
+    files: Mapping[str, FileEntry],
+) -> str:
+    """The text of croissant.json.
+
+    Args:
+        name: The dataset's.
+        version: The dataset's.
+        schema: Its features.
+        shards: The shards of each split, in order.
+        files: The files of the index, by path.
+    """
+    entries = [shard for of_split in shards.values() for shard in of_split]
+    indices = {rows_file(shard.file): shard for shard in entries}
+    columns = arrow_schema(schema)
+    facts = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "name": name,
+        "version": version,
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "description": "TFRecords made by beam-tfrecords; metadata.json describes what they hold.",
+        "distribution": [
+            *(
+                _file(each.file, _TFRECORD, each.sha256, f"{each.num_records} tf.train.Examples")
+                for each in entries
+            ),
+            *(
+                _file(path, _PARQUET, files[path].sha256, f"a row per record of {shard.file}")
+                for path, shard in indices.items()
+            ),
+            *(
+                {
+                    "@type": "cr:FileSet",
+                    "@id": _index_of(split),
+                    "name": _index_of(split),
+                    "description": f"the index of {split}",
+                    "encodingFormat": _PARQUET,
+                    "includes": rows_file(f"{name}-{split}.tfrecord-*"),
+                }
+                for split in shards
+            ),
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": split,
+                "name": split,
+                "description": f"what the index tells of each record of {split}",
+                "field": [_field(column, split) for column in columns],
+            }
+            for split in shards
+        ],
+    }
+    return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def _file(path: str, encoding: str, sha256: str, description: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "description": description,
+        "contentUrl": path,
+        "encodingFormat": encoding,
+        "sha256": sha256,
+    }
+
+
+def _index_of(split: str) -> str:
+    return f"index-{split}"
+
+
+def _field(column: pyarrow.Field, split: str) -> dict[str, Any]:
+    """A column of the index as the field of a split's records."""
+    is_list = pyarrow.types.is_list(column.type)
+    dtype = column.type.value_type if is_list else column.type
+    return {
+        "@type": "cr:Field",
+        "@id": f"{split}/{urllib.parse.quote(column.name)}",
+        "name": column.name,
+        "dataType": _TYPES[dtype],
+        **({"repeated": True} if is_list else {}),
+        "source": {
+            "fileSet": {"@id": _index_of(split)},
+            "extract": {"column": column.name},
+        },
+    }

@@ -1,0 +1,57 @@
+"""croissant.json names every file with its hash, and every column of the index."""
+
+import hashlib
+import json
+import logging
+import shutil
+
+import pyarrow.parquet
+import pytest
+from testdata.make_golden import GOLDEN
+
+from beam_pipeline.describe.croissant import croissant
+from beam_pipeline.schema.declaration import parse_schema
+from tfrecord_dataset.metadata import FileEntry, ShardEntry
+
+INDEX = sorted((GOLDEN / "index").glob("*.parquet"))
+
+
+def test_the_golden_dataset():
+    facts = json.loads((GOLDEN / "croissant.json").read_text())
+    files = [each for each in facts["distribution"] if each["@type"] == "cr:FileObject"]
+    for file in files:
+        data = (GOLDEN / file["contentUrl"]).read_bytes()
+        assert file["sha256"] == hashlib.sha256(data).hexdigest()
+    assert {each["@id"] for each in files} == {
+        *(each.name for each in GOLDEN.glob("*.tfrecord-*")),
+        *(f"index/{each.name}" for each in INDEX),
+    }
+    for split in facts["recordSet"]:
+        columns = [field["source"]["extract"]["column"] for field in split["field"]]
+        assert columns == pyarrow.parquet.read_schema(INDEX[0]).names
+
+
+def test_ids_of_odd_names():
+    shard = ShardEntry(file="a-x.tfrecord-00000-of-00001", num_records=1, num_bytes=9, sha256="")
+    index = {f"index/{shard.file}.parquet": FileEntry(1, "")}
+    schema = parse_schema([{"name": 'a "b" c', "kind": "scalar", "dtype": "float32"}])
+    facts = json.loads(croissant("a", "1.0.0", schema, {"x": [shard]}, index))
+    [record_set] = facts["recordSet"]
+    [field] = [each for each in record_set["field"] if each["dataType"] == "sc:Float"]
+    assert (field["@id"], field["name"]) == ("x/a%20%22b%22%20c", 'a "b" c')
+
+
+@pytest.mark.readers
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own, of itself
+def test_mlcroissant_reads_the_index(tmp_path, caplog):
+    import mlcroissant
+
+    copy = shutil.copytree(GOLDEN, tmp_path / "golden")
+    with caplog.at_level(logging.ERROR):
+        described = mlcroissant.Dataset(jsonld=str(copy / "croissant.json"))
+    assert not described.metadata.ctx.issues.errors
+    for split, count in (("train", 7), ("test", 3)):
+        rows = list(described.records(split))
+        assert len(rows) == count
+        assert all(row[f"{split}/key"].startswith(b"images/") for row in rows)
+    assert rows[0]["test/labels"] == [b"dog", b"red"]
