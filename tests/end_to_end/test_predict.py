@@ -114,6 +114,34 @@ def test_boxes_are_drawn(trained, command, tmp_path):
         assert row["detections"][0]["score"] == max(each["score"] for each in row["detections"])
 
 
+def test_boxes_are_shown_from_the_score_that_validation_found(trained, command, tmp_path):
+    """In rows and drawings alike; COCO's file has all boxes, and the same drawings."""
+    _, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
+    image = min((DATA / "blood/JPEGImages").iterdir())
+    with (run / "history.csv").open() as lines:
+        least = float([*csv.DictReader(lines)][-1]["val_min_score"])
+
+    [row] = map(
+        json.loads, predicted(command, run, image, "--images", tmp_path / "rows").splitlines()
+    )
+    found = json.loads(
+        predicted(command, run, image, "--format", "coco", "--images", tmp_path / "coco")
+    )
+
+    scores = [each["score"] for each in row["detections"]]
+    assert scores == [each["score"] for each in found if each["score"] >= least]
+    assert len(scores) < len(found)
+    drawn = [next((tmp_path / name).iterdir()).read_bytes() for name in ("rows", "coco")]
+    assert drawn[0] == drawn[1]
+
+
+def test_a_score_for_a_task_without_scores(cells, command):
+    data, run = cells
+    done = command("trainer", "predict", data, "--run", run, "--min-score", "0.5")
+    assert done.returncode == 2
+    assert "--min-score leaves out boxes, but the model's task is classification" in done.stderr
+
+
 def test_cocos_results_evaluate_to_what_evaluate_says(trained, command, tmp_path):
     """By hand: the dataset's boxes as COCO's JSON, and pycocotools on the predictions."""
     import contextlib

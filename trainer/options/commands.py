@@ -106,7 +106,10 @@ class PredictConfig(Options):
     ] = None
     min_score: Annotated[
         float | None,
-        Option("leave out boxes below this score (default: 0.3; for coco 0)"),
+        Option(
+            "leave out boxes below this score (default: that of the best F1 on the validation "
+            "split, else 0.3; in the file of coco 0)"
+        ),
     ] = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None

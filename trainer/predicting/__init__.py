@@ -24,7 +24,7 @@ from trainer.predicting.report import ClassReport, write_page
 from trainer.predicting.rows import check_format, write_rows
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.runs.trained import open_run
+from trainer.runs.trained import TrainedRun, open_run, validated
 from trainer.tasks import Settings, Task
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.record import check_same_inputs
@@ -66,10 +66,10 @@ def predict(config: PredictConfig) -> dict[str, int]:
     features = run.features_to_predict([*names, *([task.target] if config.report else [])])
     report = _create_report(config, task)
     images, maps = _folders(config, task)
-    least = config.min_score
-    if least is None:
-        least = 0.0 if config.format in task.goal.documents else _LEAST_SCORE
     check_format(config.format, task)
+    shown = _shown_score(config, run, progress)
+    is_document = config.min_score is None and config.format in task.goal.documents
+    least = 0.0 if is_document else shown
     records = _records(config, task, features, run.model, choices.settings(run.options))
     count = 0
 
@@ -84,7 +84,8 @@ def predict(config: PredictConfig) -> dict[str, int]:
             if images is not None:
                 assert record.image is not None
                 images.mkdir(parents=True, exist_ok=True)
-                task.goal.draw(row, record.predictions, record.image, images, name)
+                drawn = task.goal.row(record.predictions, record.image, shown)
+                task.goal.draw(drawn, record.predictions, record.image, images, name)
             if maps is not None:
                 maps.mkdir(parents=True, exist_ok=True)
                 row["map"] = task.goal.write_map(row, record.predictions, maps, name)
@@ -105,6 +106,29 @@ def predict(config: PredictConfig) -> dict[str, int]:
         write_page(report, f"Predictions of {task.target}", about, Path(config.report))
     progress.say(f"predicted {count} record(s) with {run.file}")
     return {} if config.output is None else {"num_records": count}
+
+
+def _shown_score(config: PredictConfig, run: TrainedRun, progress: Progress) -> float:
+    """The score from which on boxes are written and drawn; any for tasks without scores."""
+    metric = run.task.goal.least_score
+    if metric is None:
+        if config.min_score is not None:
+            raise ConfigError(
+                f"--min-score leaves out boxes, but the model's task is {run.task.name}, whose "
+                "predictions are one a record; leave it out"
+            )
+        return 0.0
+    if config.min_score is not None:
+        return config.min_score
+    found = validated(config.run_path, config.which, run.options, metric)
+    if found is None:
+        progress.say(f"the run has no score of its own: boxes of {_LEAST_SCORE} and more are shown")
+        return _LEAST_SCORE
+    progress.say(
+        f"boxes of a score of {found:.2f} and more are shown, with the best F1 of the validation "
+        "split (--min-score)"
+    )
+    return found
 
 
 def _folders(config: PredictConfig, task: Task) -> tuple[Path | None, Path | None]:

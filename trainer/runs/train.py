@@ -86,6 +86,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     names = loop.metric_names(plan.task)
     if validate is not None:
         names = [*validate(num_batches=1)]  # a fault there is found before training
+    names = [name for name in names if name != plan.task.goal.least_score]
     own = plan.task.more_metrics
     best = best_by(config.best_by, names, own, validated=validate is not None)
     if is_chief:

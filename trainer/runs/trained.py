@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs import saved_models
+from trainer.runs.best import best_by
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Task, models
 
@@ -46,6 +48,28 @@ class TrainedRun:
             else each
             for name, each in self.features_of(names).items()
         }
+
+
+def validated(path: str, which: str, options: TrainConfig, metric: str) -> float | None:
+    """A metric that one of a run's models had on the validation split; None if it has no number.
+
+    Args:
+        path: The run's directory.
+        which: "final" or "best".
+        options: Of the run.
+        metric: Its name.
+
+    Raises:
+        RunDamagedError: The history is not what was written.
+    """
+    rows = RunDirectory(path).read_history()
+    if not rows:
+        return None
+    names = {name.removeprefix("val_") for row in rows for name in row}
+    best = best_by(options.best_by, names, (), validated=True)
+    row = min(rows, key=best.rank) if which == "best" else rows[-1]
+    value = row.get(f"val_{metric}")
+    return value if value is not None and math.isfinite(value) else None
 
 
 def open_run(path: str, which: str, model_fn: str | None, *, trust_run: bool) -> TrainedRun:

@@ -12,9 +12,15 @@ from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Arrays
 from trainer.tasks.detection.windows import in_image
 
+MIN_SCORE = "min_score"
+_NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
+
 
 class MeanAveragePrecision:
     """mAP over IoU 0.50:0.05:0.95, mAP50 and mAP75, of boxes with at most 100 detections an image.
+
+    `F1` is the highest that boxes of a score or more reach, of all classes together, where those
+    that overlap by half are right; `min_score` is that score.
 
     Boxes are compared in shares of the image's sides, whose overlaps are those of pixels.
 
@@ -79,7 +85,7 @@ class MeanAveragePrecision:
                     }
                 )
         if not objects:
-            return dict.fromkeys(("mAP", "mAP50", "mAP75"), math.nan)
+            return dict.fromkeys(_NAMES, math.nan)
         return average_precision(
             {
                 "info": {},
@@ -94,12 +100,12 @@ class MeanAveragePrecision:
 
 
 def average_precision(annotations: dict[str, Any], found: list[dict[str, Any]]) -> dict[str, float]:
-    """`mAP`, `mAP50` and `mAP75`, from COCO's annotations and its results as JSON has them."""
+    """The metrics by name, from COCO's annotations and its results as JSON has them."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
     if not found:
-        return dict.fromkeys(("mAP", "mAP50", "mAP75"), 0.0)
+        return dict.fromkeys(_NAMES, 0.0) | {MIN_SCORE: math.nan}
     with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
         truth = COCO()
         truth.dataset = annotations
@@ -108,8 +114,33 @@ def average_precision(annotations: dict[str, Any], found: list[dict[str, Any]]) 
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
-    names = ("mAP", "mAP50", "mAP75")
-    return {name: float(value) for name, value in zip(names, evaluation.stats, strict=False)}
+    values = (*evaluation.stats[:3], *_best_f1(evaluation.evalImgs, evaluation.params.areaRng[0]))
+    return {name: float(value) for name, value in zip(_NAMES, values, strict=True)}
+
+
+def _best_f1(images: Sequence[Any], area: Sequence[float]) -> tuple[float, float]:
+    """The highest F1 at an overlap of 0.5, and the score from which boxes count for it.
+
+    Args:
+        images: What pycocotools found in each image, by class and by the range of areas.
+        area: The range that all objects are in.
+    """
+    known = [each for each in images if each is not None and each["aRng"] == area]
+    objects = sum(int(np.sum(np.equal(each["gtIgnore"], 0))) for each in known)
+    counts = [np.equal(each["dtIgnore"][0], 0) for each in known]
+    scores = np.concatenate([np.asarray(each["dtScores"]) for each in known])
+    hits = np.concatenate([each["dtMatches"][0] > 0 for each in known])
+    is_counted = np.concatenate(counts)
+    scores, hits = scores[is_counted], hits[is_counted]
+    if not len(scores) or not objects:
+        return 0.0, math.nan
+    order = np.argsort(-scores, kind="stable")
+    scores, hits = scores[order], hits[order]
+    f1 = 2 * np.cumsum(hits) / (np.arange(len(scores)) + 1 + objects)
+    f1[:-1][scores[:-1] == scores[1:]] = -1.0  # boxes of one score are taken together
+    best = int(np.argmax(f1))
+    following = scores[best + 1] if best + 1 < len(scores) else 0.0
+    return float(f1[best]), float((scores[best] + following) / 2)
 
 
 def _coco_box(box: np.ndarray) -> dict[str, Any]:

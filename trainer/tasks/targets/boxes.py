@@ -19,7 +19,7 @@ from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.coco_results import coco_results
 from trainer.tasks.detection.drawing import draw_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
-from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
+from trainer.tasks.detection.mean_average_precision import MIN_SCORE, MeanAveragePrecision
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections
@@ -57,6 +57,7 @@ class BoxesTarget(Target):
     leader: ClassVar[str | None] = "image"
     varies: ClassVar[bool] = True
     needs_image: ClassVar[bool] = True
+    least_score: ClassVar[str | None] = MIN_SCORE
     resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})

@@ -53,6 +53,8 @@ class Target(abc.ABC):
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
         makes_maps: Whether `write_map` writes what is predicted.
         needs_image: Whether `row` and `draw` need the encoded image of the record.
+        least_score: The metric that says from which score on what is predicted is shown; or None,
+            where there are no scores.
         policies: What `--augment` does to images, by name.
         resizes: How images may get the model's size, the default first.
         documents: Further formats of predictions by name.
@@ -74,6 +76,7 @@ class Target(abc.ABC):
     makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
+    least_score: ClassVar[str | None] = None
     resizes: ClassVar[Sequence[str]] = (STRETCH,)
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
     name: str

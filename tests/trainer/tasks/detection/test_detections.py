@@ -32,8 +32,8 @@ def outputs(*predictions):
         pytest.param([(9, 1, 0.0, 2.0)], [(1, 0.707, [0, 0, 28, 28])], id="cut at the sides"),
         pytest.param(
             [(18, 0, 3.0, 2.0), (19, 0, 1.0, 2.0)],
-            [(0, 0.976, [4, 4, 36, 36])],
-            id="the less probable of two on the same object is left out",
+            [(0, 0.976, [4, 4, 36, 36]), (0, 0.416, [12, 4, 44, 36])],
+            id="the less probable of two on the same object is less so beside it",
         ),
         pytest.param(
             [(18, 0, 1.0, 2.0), (18, 1, 3.0, 2.0)],
@@ -118,7 +118,29 @@ def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
     ours.update(target, predictions)
 
     expected = dict(zip(("mAP", "mAP50", "mAP75"), by_hand.stats, strict=False))
-    assert ours.result() == pytest.approx(expected, abs=1e-6)
+    result = ours.result()
+    assert {name: result[name] for name in expected} == pytest.approx(expected, abs=1e-6)
+    # F1 by hand: of no other score is it higher.
+    f1 = {}
+    for least in [result["min_score"], *sorted(each["score"] for each in found)]:
+        kept = coco.loadRes([each for each in found if each["score"] >= least])
+        counted = COCOeval(coco, kept, "bbox")
+        counted.evaluate()
+        images_of_all = [
+            each
+            for each in counted.evalImgs
+            if each is not None and each["aRng"] == counted.params.areaRng[0]
+        ]
+        hits = sum(
+            int((each["dtMatches"][0] > 0)[~each["dtIgnore"][0].astype(bool)].sum())
+            for each in images_of_all
+        )
+        boxes = sum(int((each["dtIgnore"][0] == 0).sum()) for each in images_of_all)
+        wanted = sum(int((np.asarray(each["gtIgnore"]) == 0).sum()) for each in images_of_all)
+        f1[least] = 2 * hits / (boxes + wanted)
+    capsys.readouterr()
+    assert result["F1"] == pytest.approx(max(f1.values()))
+    assert f1[result["min_score"]] == result["F1"]
     assert 0.05 < expected["mAP"] < expected["mAP50"] < 0.95
     assert capsys.readouterr().out == ""
 
@@ -135,15 +157,15 @@ def test_merged_is_the_same_as_all_at_once(images):
 
 
 @pytest.mark.parametrize(
-    ("target", "found", "expected"),
+    ("target", "found", "expected", "least"),
     [
-        pytest.param([-1], [0], np.nan, id="no object at all"),
-        pytest.param([0], [-1], 0.0, id="no detection"),
-        pytest.param([0], [0], 1.0, id="the object itself"),
-        pytest.param([0], [1], 0.0, id="another class"),
+        pytest.param([-1], [0], np.nan, np.nan, id="no object at all"),
+        pytest.param([0], [-1], 0.0, np.nan, id="no detection"),
+        pytest.param([0], [0], 1.0, 0.45, id="the object itself"),
+        pytest.param([0], [1], 0.0, 0.45, id="another class"),
     ],
 )
-def test_the_ends_of_map(target, found, expected):
+def test_the_ends_of_map(target, found, expected, least):
     box = np.array([[[0.2, 0.2, 0.6, 0.6]]])
     metric = MeanAveragePrecision(["a", "b"])
 
@@ -158,5 +180,9 @@ def test_the_ends_of_map(target, found, expected):
     )
 
     assert metric.result() == pytest.approx(
-        {"mAP": expected, "mAP50": expected, "mAP75": expected}, nan_ok=True
+        {
+            **dict.fromkeys(("mAP", "mAP50", "mAP75", "F1"), expected),
+            "min_score": least,
+        },
+        nan_ok=True,
     )
