@@ -54,6 +54,11 @@ class DatasetInfo:
     files: Mapping[str, FileEntry]
     problems: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Short: notebooks and debuggers show it."""
+        counts = ", ".join(f"{self.num_records(split):,} in {split}" for split in self.splits)
+        return f"<DatasetInfo {self.directory}: {counts or 'no records'}>"
+
     @property
     def format_version(self) -> int:
         """Of its files (docs/format.md)."""

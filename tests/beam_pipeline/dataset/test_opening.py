@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from testdata.make_golden import GOLDEN
 
-from beam_pipeline.dataset.opening import find_dataset
+from beam_pipeline.dataset.opening import find_dataset, open_dataset
 from beam_pipeline.errors import ConfigError
 
 
@@ -31,3 +32,8 @@ def test_several_datasets_are_named(tmp_path):
 def test_none_is_said(tmp_path):
     with pytest.raises(ConfigError, match="is not a finished dataset"):
         find_dataset(str(tmp_path))
+
+
+def test_what_a_notebook_shows():
+    shown = repr(open_dataset(str(GOLDEN)))
+    assert shown == f"<DatasetInfo {GOLDEN}: 3 in test, 7 in train>"
