@@ -51,7 +51,7 @@ class MaskFiles(SideFiles):
             return False
         shows = place_of(folder(path)).shows
         if not self.by_folder:
-            return shows in ("", IMAGES) and is_marked(path)
+            return shows in ("", IMAGES) and is_marked(path, self.meaning.shows)
         return shows == self.meaning.shows and (not self.labels or label_kind(path) == self.labels)
 
     def role(self, path: str, survey: Survey) -> str:

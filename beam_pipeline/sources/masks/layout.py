@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -14,12 +15,14 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.sources.folders.masks import may_be_marked
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.masks.files import MaskFiles
 from beam_pipeline.sources.masks.known import classes_of
 from beam_pipeline.sources.masks.meaning import Meaning, few, is_map, meaning_of
 from beam_pipeline.sources.masks.names import (
     CLASSES,
     DEPTH,
+    common_name,
     image_key,
     image_keys,
     label_kind,
@@ -40,7 +43,7 @@ _MOST_MAP_BYTES = 64 << 20
 # Of a file that names classes.
 _MOST_BYTES = 1 << 20
 # Maps in folders of their own come before those that their names tell.
-_WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES))
+_WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
 
 def find_masks(tree: Tree) -> list[Place]:
@@ -53,10 +56,10 @@ def find_masks(tree: Tree) -> list[Place]:
     what = described(tree, files, counts)
     doubt = files.meaning.doubt
     if len(found) > 1:
-        homes = [_first_home(tree, each) for each in found]
+        first, other = (_called(tree, each) for each in found[:2])
         doubt = (
-            f"{homes[0]}/ and {homes[1]}/ both hold maps of the images, of which a build reads "
-            f"one; leave one out by --ignore {homes[1].rpartition('/')[2]}"
+            f"{first[0]} and {other[0]} both hold maps of the images, of which a build reads "
+            f"one; leave one out by --ignore {shlex.quote(other[1])}"
         )
     words = f", {files.meaning.words}" if files.meaning.words else ""
     return [Place("", what + words + _unread(counts, files), doubt)]
@@ -70,8 +73,14 @@ def _unread(counts: Counter[str], files: MaskFiles) -> str:
     return ", and the folders are not read as classes"
 
 
-def _first_home(tree: Tree, files: MaskFiles) -> str:
-    return min(map(folder, _maps(tree, files)))
+def _called(tree: Tree, files: MaskFiles) -> tuple[str, str]:
+    """Where maps lie, and a pattern of them: a folder, or how their names end."""
+    first = min(_maps(tree, files))
+    if files.by_folder:
+        home = folder(first)
+        return f"{home}/", home.rpartition("/")[2]
+    ending = _file_name(first).removeprefix(common_name(name_of(first)))
+    return f"*{ending}", f"*{ending}"
 
 
 def _found(tree: Tree) -> list[MaskFiles]:
@@ -133,6 +142,8 @@ def _maps(tree: Tree, files: MaskFiles) -> list[str]:
     def may_hold(home: str, names: Sequence[str]) -> bool:
         if files.by_folder:
             return place_of(home).shows == files.meaning.shows
+        if files.meaning.shows == DEPTH:
+            return any(DEPTH in name.lower() for name in names)
         return may_be_marked(names)
 
     homes = ((home, names) for home, names in tree.names() if may_hold(home, names))

@@ -23,7 +23,9 @@ _HOMES = {
         ),
         CLASSES,
     ),
-    **dict.fromkeys(("depth", "depths", "depth_map", "depth_maps", "depthmaps"), DEPTH),
+    **dict.fromkeys(
+        ("depth", "depths", "depth_map", "depth_maps", "depthmaps", "groundtruth_depth"), DEPTH
+    ),
 }
 # "train_masks", "trainannot", "val_images": what is before is the place that both have.
 _ENDS = re.compile(
@@ -31,7 +33,10 @@ _ENDS = re.compile(
     r"|[ _-](?P<gt>gt|ground_?truth)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
 # Cityscapes has the kind of file at the end of each name.
-_OF_IMAGE = re.compile(r"_leftImg8bit$")
+_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors)$")
+_OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
+# KITTI's depths have it amid their names.
+_OF_KITTI = re.compile(r"(?<=_sync)_(?:image|groundtruth_depth)(?=_\d)")
 _OF_LABELS = re.compile(r"_gt(?:Fine|Coarse)_(?P<what>\w+)$")
 
 
@@ -67,22 +72,29 @@ def place_of(home: str) -> Place:
 
 def common_name(name: str) -> str:
     """What the names of an image and of its map, without suffix, have in common."""
-    return _OF_IMAGE.sub("", unmarked(_OF_LABELS.sub("", name)))
+    return _bare(_OF_DEPTH.sub("", unmarked(_OF_LABELS.sub("", name))))
+
+
+def _bare(name: str) -> str:
+    return _OF_KITTI.sub("", _OF_IMAGE.sub("", name))
 
 
 def image_key(image: str) -> str:
     """What the maps of an image find it by."""
-    return f"{place_of(folder(image)).shared}/{_OF_IMAGE.sub('', name_of(image))}"
+    return f"{place_of(folder(image)).shared}/{_bare(name_of(image))}"
 
 
 def image_keys(path: str) -> list[str]:
     """By what the map at a path finds its image: one of its own name comes first."""
     shared, name = place_of(folder(path)).shared, name_of(path)
-    return [f"{shared}/{each}" for each in dict.fromkeys((name, common_name(name)))]
+    likely = (_bare(name), _bare(unmarked(_OF_LABELS.sub("", name))), common_name(name))
+    return [f"{shared}/{each}" for each in dict.fromkeys(likely)]
 
 
-def is_marked(path: str) -> bool:
-    """Whether a file's name ends as a map's does: "a_mask.png"."""
+def is_marked(path: str, shows: str) -> bool:
+    """Whether a file's name ends as that of a map of this does: "a_mask.png", "a_depth.png"."""
+    if shows == DEPTH:
+        return bool(_OF_DEPTH.search(name_of(path)))
     return unmarked(name_of(path)) != name_of(path)
 
 
