@@ -32,8 +32,7 @@ from beam_pipeline.sources.layout import (
     Layout,
     Place,
     first_file,
-    options_taken,
-    reading,
+    read_by,
 )
 from beam_pipeline.sources.paths import left_out
 from beam_pipeline.sources.tree import Tree, shown
@@ -276,8 +275,7 @@ LAYOUT = Layout(
     name="idx",
     sign="*-images-idx3-ubyte and *-labels-idx1-ubyte, or .gz",
     kind="container",
-    read=reading(ReadIdx),
-    takes=options_taken(ReadIdx),
+    **read_by(ReadIdx),
     find=find_idx,
     accept=lambda folder: first_file(folder, is_images),
     begins=lambda path: is_images(unsigned(path)),

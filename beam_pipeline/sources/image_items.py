@@ -34,7 +34,7 @@ from beam_pipeline.sources.image_folders import (
     image_folder,
     located,
 )
-from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import split_of_folders
@@ -251,8 +251,7 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
         name=name,
         sign=sign,
         kind="annotations",
-        read=reading(ReadItems, formats=lambda config: formats),
-        takes=options_taken(ReadItems),
+        **read_by(ReadItems, formats=lambda config: formats),
         suffixes=tuple(each.suffix for each in formats if each.suffix != "txt"),
         find=places,
         begins=lambda path: any(each.is_one(path) for each in formats),

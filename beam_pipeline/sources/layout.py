@@ -6,7 +6,7 @@ add theirs by entry points of the group "beam_tfrecords.layouts" (docs/layouts.m
 
 import dataclasses
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypedDict, cast
 
 import apache_beam as beam
 
@@ -155,7 +155,19 @@ def reading(
     return read
 
 
-def options_taken(source: type) -> frozenset[str]:
+class Reads(TypedDict):
+    """Of a `Layout`, how it is read and the options that say it."""
+
+    read: Callable[[str, BuildConfig, str], beam.PTransform]
+    takes: Collection[str]
+
+
+def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], Any]) -> Reads:
+    """The `Layout.read` of a source with the options that its fields are; as `reading`."""
+    return Reads(read=reading(source, **derived), takes=_options_taken(source))
+
+
+def _options_taken(source: type) -> frozenset[str]:
     """What `Layout.takes` of a source, a dataclass, that reads what its fields say."""
     names = {field.name for field in dataclasses.fields(source)} - _OF_ALL
     # The source gets the number itself.

@@ -4,7 +4,7 @@ from beam_pipeline.media import hdf5
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
-from beam_pipeline.sources.layout import Layout, Place, container_places, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, container_places, read_by
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_split
@@ -27,8 +27,7 @@ LAYOUT = Layout(
     name="arrays",
     sign=".npz, .npy or .h5 files, not in one folder per class",
     kind="container",
-    read=reading(ReadArrays),
-    takes=options_taken(ReadArrays),
+    **read_by(ReadArrays),
     suffixes=("npz", "npy", *hdf5.SUFFIXES),
     find=find_arrays,
 )

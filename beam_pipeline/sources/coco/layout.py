@@ -3,7 +3,7 @@
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.coco.files import CocoFile, find_coco_files, is_coco
 from beam_pipeline.sources.coco.read import ReadCoco
-from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.tree import Tree
 
 
@@ -33,8 +33,7 @@ LAYOUT = Layout(
     name="coco",
     sign="annotations/instances_*.json, <split>/_annotations.coco.json, another COCO .json",
     kind="annotations",
-    read=reading(ReadCoco),
-    takes=options_taken(ReadCoco),
+    **read_by(ReadCoco),
     suffixes=("json",),
     find=find_coco,
     accept=_accept,

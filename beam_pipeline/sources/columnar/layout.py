@@ -8,8 +8,7 @@ from beam_pipeline.sources.layout import (
     Layout,
     Place,
     container_places,
-    options_taken,
-    reading,
+    read_by,
 )
 from beam_pipeline.sources.tree import Tree, head
 
@@ -30,8 +29,7 @@ def _layout(
         name=name,
         sign=sign,
         kind="container",
-        read=reading(source, divided=lambda config: len(config.split) > 1),
-        takes=options_taken(source),
+        **read_by(source, divided=lambda config: len(config.split) > 1),
         suffixes=source.suffixes,
         find=find,
         begins=begins,

@@ -16,7 +16,7 @@ from beam_pipeline.sources.folders.profile import (
     profile_of,
 )
 from beam_pipeline.sources.folders.read import ReadClassFolders
-from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
 from beam_pipeline.sources.paths import joined, media_kind, stem, suffix
 from beam_pipeline.sources.tree import Tree, counted, head, shown
 from tfrecord_dataset.split_names import is_split, split_in_name
@@ -158,8 +158,7 @@ LAYOUT = Layout(
     name="folders",
     sign="images, audio, arrays or texts in one folder per class, or images or audio in one folder",
     kind="folders",
-    read=reading(ReadClassFolders),
-    takes=options_taken(ReadClassFolders),
+    **read_by(ReadClassFolders),
     find=find_folders,
     accept=lambda folder: first_file(folder, lambda file: bool(file_kind(file))),
     refuse=refuse_volumes,

@@ -8,7 +8,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import is_compressed
 from beam_pipeline.sources.beside import is_submission
-from beam_pipeline.sources.layout import Layout, Place, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl, place_of_rows
@@ -128,8 +128,7 @@ def table_layout(
         name=name,
         sign=sign,
         kind="manifest",
-        read=reading(source, divided=lambda config: len(config.split) > 1),
-        takes=options_taken(source),
+        **read_by(source, divided=lambda config: len(config.split) > 1),
         suffixes=suffixes,
         begins=_has_rows,
         find=functools.partial(find_tables, suffixes=suffixes),

@@ -6,8 +6,7 @@ from beam_pipeline.sources.layout import (
     Place,
     container_places,
     first_file,
-    options_taken,
-    reading,
+    read_by,
 )
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tfrecord.declared import complete_with_keys
@@ -39,8 +38,7 @@ LAYOUT = Layout(
     name="tfrecord",
     sign="files that begin like TFRecord files",
     kind="container",
-    read=reading(ReadTFRecords),
-    takes=options_taken(ReadTFRecords),
+    **read_by(ReadTFRecords),
     find=find_tfrecords,
     accept=lambda folder: first_file(folder, lambda file: True),
     begins=is_tfrecord,

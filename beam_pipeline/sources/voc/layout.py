@@ -10,7 +10,7 @@ import apache_beam as beam
 
 from beam_pipeline.records import Value
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
 from beam_pipeline.sources.side_files.files import SideFiles
@@ -139,8 +139,7 @@ LAYOUT = Layout(
     name="voc",
     sign="Annotations/*.xml, or .xml files next to their images",
     kind="annotations",
-    read=reading(ReadVoc),
-    takes=options_taken(ReadVoc),
+    **read_by(ReadVoc),
     find=find_voc,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "xml"),
 )

@@ -9,7 +9,7 @@ import apache_beam as beam
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Layout, Place, first_file, options_taken, reading
+from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
 from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
 from beam_pipeline.sources.side_files.files import Survey
@@ -147,8 +147,7 @@ LAYOUT = Layout(
     name="yolo",
     sign="a data.yaml, or .txt files in labels/ or next to their images",
     kind="annotations",
-    read=reading(ReadYolo),
-    takes=options_taken(ReadYolo),
+    **read_by(ReadYolo),
     suffixes=("yaml", "yml"),
     find=find_yolo,
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "txt"),
