@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
-        posix_only split_names value_forms
+        posix_only split_names value_forms page
         errors feature durable example_keys image_size regular_files streams
         declaration example feature_keys frames
         observation
@@ -90,7 +90,7 @@ LAYERS = {
         input_pipeline
         dataset
         tasks
-        training
+        training report
         runs
         predicting exporting tuner
         __init__ __main__

@@ -1,6 +1,5 @@
 """`report.html` and `report.json` of a dataset."""
 
-import functools
 import json
 import logging
 import random
@@ -8,8 +7,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import jinja2
 
 import tfrecord_dataset
 from beam_pipeline.config import BuildConfig
@@ -25,7 +22,8 @@ from beam_pipeline.showing.texts import as_text
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import fields_of, parts_of
-from tfrecord_dataset.shown_text import printable, shown, size_text
+from tfrecord_dataset.page import rendered
+from tfrecord_dataset.shown_text import printable, shown
 
 HTML, JSON = "report.html", "report.json"
 
@@ -91,20 +89,7 @@ def _write(
 
 def html(facts: Mapping[str, Any]) -> str:
     """The page: one text, with all that it needs in it."""
-    return _template().render(facts)
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["bytes"] = size_text
-    return environment.get_template("report.html.j2")
+    return rendered(Path(__file__).with_name("templates"), "report.html.j2", facts)
 
 
 # What only the page has.

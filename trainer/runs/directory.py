@@ -34,6 +34,7 @@ class RunDirectory:
     logs/          for TensorBoard
     best.keras     the model of the best validation, by --best-by
     model.keras    the model at the end
+    report.html    a page to look at, which no command reads
     """
 
     def __init__(self, path: str) -> None:
@@ -45,6 +46,7 @@ class RunDirectory:
         self.logs = self.path / "logs"
         self.best_model = self.path / "best.keras"
         self.model = self.path / "model.keras"
+        self.report = self.path / "report.html"
 
     def holds_run(self) -> bool:
         """Whether a run was started here.
@@ -96,7 +98,7 @@ class RunDirectory:
         """Removes the files of a run, and nothing else; config.json for good before the others."""
         self.config_file.unlink(missing_ok=True)
         durable.sync(os.fspath(self.path))
-        for file in (self.task_file, self.history_file, self.best_model, self.model):
+        for file in (self.task_file, self.history_file, self.best_model, self.model, self.report):
             file.unlink(missing_ok=True)
         for directory in (self.checkpoints, self.logs):
             shutil.rmtree(directory, ignore_errors=True)
@@ -166,6 +168,11 @@ class RunDirectory:
         writer.writeheader()
         writer.writerows(rows)
         durable.write(os.fspath(self.history_file), text.getvalue().encode())
+
+    def write_report(self, page: str) -> None:
+        """Writes report.html; it is made anew at any time, so no disk is waited for."""
+        with durable.replacing(os.fspath(self.report), synced=False) as handle:
+            handle.write(page.encode())
 
     def read_history(self) -> list[Row]:
         """The rows; none without a history.

@@ -80,6 +80,8 @@ class Recorder:
         history: The rows so far.
         progress: For messages.
         callbacks: Keras's, called as `Model.fit` does, with a batch a call of the loop.
+        draw: Draws the page of the run, by the rows so far and the place of the best; it raises
+            nothing.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Recorder:
         history: list[Row],
         progress: Progress,
         callbacks: Sequence[keras.callbacks.Callback] = (),
+        draw: Callable[[Sequence[Row], int], None] | None = None,
     ) -> None:
         self.step = 0
         self.history = history
@@ -101,6 +104,7 @@ class Recorder:
         self._checkpoints = checkpoints
         self._validate = validate
         self._progress = progress
+        self._draw = draw
         self._pace = Pace(plan.batch_size, plan.task.unit)
         self._interruption = Interruption()
         self._names = metric_names(plan.task)
@@ -258,6 +262,10 @@ class Recorder:
                     self._run.save_model(self._plan.model, self._run.best_model)
             # With the row the validation is done: what belongs to it is there before.
             self._run.write_history(self.history)
+            if self._draw is not None:
+                for writer in self._writers.values():
+                    writer.flush()
+                self._draw(self.history, self._best_place)
         if ends_epoch:
             self._callbacks.on_epoch_end(epoch - 1, values)
         where = f"epoch {epoch}" if ends_epoch else f"step {self.step}"
@@ -267,8 +275,13 @@ class Recorder:
         """Whether validation has not become better for too long."""
         if self._events.patience is None or not self.history:
             return False
+        return len(self.history) - 1 - self._best_place >= self._events.patience
+
+    @property
+    def _best_place(self) -> int:
+        """Of the first of the best rows."""
         ranks = [self._events.best.rank(row) for row in self.history]
-        return len(ranks) - 1 - ranks.index(min(ranks)) >= self._events.patience
+        return ranks.index(min(ranks))
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:
         if writer in self._writers:

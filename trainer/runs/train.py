@@ -14,6 +14,7 @@ from trainer.runs.best import best_by
 from trainer.runs.building import build, validator
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.own_parts import NOTHING_OWN, OwnParts
+from trainer.runs.page import RunPage
 from trainer.runs.preparing import Prepared, prepare
 from trainer.runs.recording import Events, Recorder
 from trainer.tasks.record import task_to_json
@@ -80,7 +81,9 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     is_chief = prepared.workers.is_chief
     if config.loop == "fit":
         keras_fit.check(plan)
-    validate = validator(prepared, plan)
+    validate, page = validator(prepared, plan), RunPage(prepared, plan)
+    if validate is not None:
+        validate = page.watching(validate)
     if previous:
         check_same_weights(plan.model, previous.weights, config.output)
     names = loop.metric_names(plan.task)
@@ -121,6 +124,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         prepared.history,
         prepared.progress,
         prepared.own.callbacks,
+        page.draw,
     )
 
 

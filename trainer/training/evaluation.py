@@ -1,7 +1,7 @@
 """Loss and metrics over a whole split: every record counts exactly once."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
+from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.task import Task
 from trainer.training.batch_normalization import equaliser
 from trainer.training.loop import example_sums, metric_names
@@ -40,7 +41,7 @@ def evaluator(
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
         raises DatasetDamagedError if there are not `num_records` of them. With a number of
-        batches, it takes only so many.
+        batches, it takes only so many; with accumulators, it fills these in place of new ones.
     """
     is_shared = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
@@ -80,9 +81,11 @@ def evaluator(
             gathered = tf.nest.map_structure(lambda value: tf.concat(local(value), axis=0), records)
         return strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None), gathered
 
-    def evaluate(num_batches: int | None = None) -> dict[str, float]:
+    def evaluate(
+        num_batches: int | None = None, accumulators: Sequence[Accumulator] | None = None
+    ) -> dict[str, float]:
         of_batches = []
-        accumulators = task.goal.accumulators()
+        accumulators = task.goal.accumulators() if accumulators is None else accumulators
         equalise()
         iterator = iter(distributed)
         for _ in itertools.count() if num_batches is None else range(num_batches):

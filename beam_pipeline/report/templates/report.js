@@ -1,17 +1,3 @@
-"use strict";
-const dialog = document.getElementById("enlarged");
-for (const button of document.querySelectorAll(".gallery button")) {
-  button.addEventListener("click", () => {
-    const image = button.querySelector("img");
-    dialog.querySelector("img").src = image.src;
-    dialog.querySelector("img").alt = image.alt;
-    dialog.querySelector("pre").textContent = button.parentElement.querySelector("pre").textContent;
-    dialog.showModal();
-  });
-}
-dialog.addEventListener("click", event => {
-  if (event.target === dialog || event.target.classList.contains("close")) dialog.close();
-});
 const choices = ["class", "split"].map(id => document.getElementById(id)).filter(Boolean);
 function filter() {
   const [name, split] = choices.map(choice => choice.value);

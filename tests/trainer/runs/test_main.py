@@ -56,8 +56,12 @@ def test_train_leaves_a_run(finished):
     names = {file.name for file in run.iterdir()}
     assert names == {
         *("config.json", "task.json", "history.csv", "model.keras", "best.keras"),
-        *("checkpoints", "logs"),
+        *("checkpoints", "logs", "report.html"),
     }
+    page = (run / "report.html").read_text()
+    assert " on validation, best at epoch " in page
+    assert page.count("data:image/jpeg") > 4
+    assert all(f'id="{section}"' in page for section in ("curves", "batch", "classes"))
     assert list((run / "logs" / "train").iterdir())
     assert list((run / "logs" / "validation").iterdir())
     written = json.loads((run / "config.json").read_text())

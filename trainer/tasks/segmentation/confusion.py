@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from trainer.tasks.accumulators import Arrays
+from trainer.tasks.figures import Example, Worst
 
 
 class PixelConfusion:
@@ -20,6 +21,8 @@ class PixelConfusion:
     def __init__(self, classes: Sequence[str]) -> None:
         self._classes = tuple(classes)
         self._counts = np.zeros((len(classes), len(classes)), np.int64)  # [class, predicted class]
+        self._worst = Worst(8)
+        self._seen = 0
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Adds maps.
@@ -33,10 +36,20 @@ class PixelConfusion:
         is_labelled = target < size
         pairs = target[is_labelled].astype(np.int64) * size + predictions["prediction"][is_labelled]
         self._counts += np.bincount(pairs, minlength=size * size).reshape(size, size)
+        is_wrong = is_labelled & (target != predictions["prediction"])
+        for place, wrong in enumerate(is_wrong.sum(axis=(1, 2)).tolist()):
+            share = wrong / max(1, int(is_labelled[place].sum()))
+            if self._worst.takes(share):
+                maps = (target[place].copy(), predictions["prediction"][place].copy())
+                self._worst.add(share, (self._seen + place, share, *maps))
+        self._seen += len(target)
 
     def merge(self, other: Self) -> None:
         """Adds the maps of another."""
         self._counts += other._counts
+        for number, share, *maps in other._worst:
+            self._worst.add(share, (self._seen + number, share, *maps))
+        self._seen += other._seen
 
     def result(self) -> dict[str, float]:
         """`mIoU`, the mean over the classes that occur in maps or predictions; `pixel_accuracy`;
@@ -55,3 +68,29 @@ class PixelConfusion:
                 f"IoU/{name}": float(iou) for name, iou in zip(self._classes, by_class, strict=True)
             },
         }
+
+    def figures(self) -> dict[str, Any]:
+        """`maps`: pixels, IoU, precision and recall of each class; a share of nothing is None."""
+        right = np.diag(self._counts)
+        true, predicted = self._counts.sum(axis=1), self._counts.sum(axis=0)
+        columns = {"iou": true + predicted - right, "precision": predicted, "recall": true}
+        return {
+            "maps": [
+                {
+                    "name": name,
+                    "pixels": int(true[number]),
+                    **{
+                        column: float(right[number] / whole[number]) if whole[number] else None
+                        for column, whole in columns.items()
+                    },
+                }
+                for number, name in enumerate(self._classes)
+            ]
+        }
+
+    def examples(self) -> list[Example]:
+        """Those with the most wrong pixels first."""
+        return [
+            Example(number=number, text=f"{share:.1%} of the pixels are wrong", maps=(true, found))
+            for number, share, true, found in self._worst
+        ]

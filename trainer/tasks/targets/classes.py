@@ -12,6 +12,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
+from trainer.tasks.figures.classes import ClassFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
@@ -175,7 +176,7 @@ class OneClass(_Classes):
         return [[row["prediction"], row["probability"]]]
 
     def accumulators(self) -> list[Accumulator]:
-        return [AreaUnderCurve(len(self.classes))]
+        return [AreaUnderCurve(len(self.classes)), ClassFigures(self.classes)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +248,7 @@ class ManyClasses(_Classes):
         return [[" ".join(row["prediction"])]]
 
     def accumulators(self) -> list[Accumulator]:
-        return [AreaUnderCurve(len(self.classes))]
+        return [AreaUnderCurve(len(self.classes)), ClassFigures(self.classes)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,9 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
+from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite
+from trainer.tasks.figures.numbers import NumberFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
@@ -112,3 +114,6 @@ class NumberTarget(Target):
     def lines(self, row: Row) -> list[list[Any]]:
         prediction = row["prediction"]
         return [prediction if isinstance(prediction, list) else [prediction]]
+
+    def accumulators(self) -> list[Accumulator]:
+        return [NumberFigures(self.size)]

@@ -1,0 +1,95 @@
+"""The page of a run: what it says, and that names of others do nothing."""
+
+import math
+
+import pytest
+
+from trainer.options.train import TrainConfig
+from trainer.report.chart import chart, thinned
+from trainer.report.history import curves, verdict
+from trainer.report.page import Pictured, RunFacts, command, html
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def rows(losses, val_losses=None):
+    made = [{"epoch": n, "step": 7 * n, "loss": loss} for n, loss in enumerate(losses, start=1)]
+    for row, loss in zip(made, val_losses or (), strict=False):
+        row |= {"val_loss": loss, "val_accuracy": 1 - loss / 10}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("losses", "val_losses", "said"),
+    [
+        ([3, 2, 1], [3, 2, 1], "accuracy 0.9 on validation, best at epoch 3 of 5; it was still"),
+        ([3, 2, 1], [3, 1, 2], "best at epoch 2 of 5; it over-fits since"),
+        ([3, 2, 2], [3, 1, 2], "best at epoch 2 of 5; it has not got better since"),
+        ([3, 2, 1], [3, 1, 1], "best at epoch 2 of 5; it has not got better since"),
+        ([3, 2], None, "loss 2 on what it is trained on, not validated, best at epoch 2 of 5"),
+        ([math.nan], None, "loss nan"),
+    ],
+)
+def test_verdicts(losses, val_losses, said):
+    least = val_losses or losses
+    place = least.index(min(least))
+    assert said in verdict(rows(losses, val_losses), place, 5)
+
+
+def test_curves_have_places_between_epochs_and_nothing_that_is_not_finite():
+    history = [
+        {"epoch": 1, "step": 5, "loss": 3.0, "val_loss": 4.0},
+        {"epoch": 1, "step": 10, "loss": 2.0, "val_loss": math.inf},
+        {"epoch": 2, "step": 20, "loss": 1.0, "val_loss": 2.0},
+    ]
+    found = curves(history)
+    assert found == {
+        "loss": {"train": [(0.5, 3.0), (1.0, 2.0), (2.0, 1.0)], "validation": [(0.5, 4.0), (2, 2)]}
+    }
+
+
+def test_charts_stay_in_their_frame():
+    made = chart("loss", {"train": [(1, 5.0), (3, 1.0), (2, math.nan)]}, mark=2)
+    (line,) = made["lines"]
+    assert (line["points"], made["mark"]) == ("0,0 300,110", 150)
+    assert (made["x"], made["y"]) == (("1", "3"), ("1", "5"))
+    assert chart("loss", {"train": []})["lines"] == []
+    assert chart("loss", {"train": [(1, 2.0)]})["lines"][0]["points"] == "150,55"
+    many = thinned([(n, 2.0 * n) for n in range(1_000)], 100)
+    assert (len(many), many[0], many[-1]) == (100, (4.5, 9.0), (994.5, 1989.0))
+
+
+def test_the_command_repeats_the_training_and_names_no_places():
+    options = TrainConfig(
+        data="/home/me/data", output="/home/me/run", epochs=3, image_size=(64, 48), seed=7, ema=0.9
+    )
+    program, *words = command(options).split(" --")
+    assert program == "python -m trainer train"
+    expected = {"data DATASET", "output RUN", "epochs 3", "image-size 48x64", "seed 7", "ema 0.9"}
+    assert set(words) == expected
+
+
+def test_names_of_others_are_escaped():
+    facts = RunFacts(
+        title=HOSTILE,
+        task="classification",
+        options=TrainConfig(data="d", output="o"),
+        fingerprint=None,
+        history=rows([2, 1], [2, 1]),
+        split=HOSTILE,
+        examples=[Pictured(pictures={"": "data:,"}, text=HOSTILE)],
+        figures={
+            "classes": {
+                "rows": [{"name": HOSTILE, "records": 1, "precision": 1, "recall": 1, "f1": None}],
+                "curves": {HOSTILE: [(0.0, 1.0), (1.0, 1.0)]},
+                "confusion": [[1]],
+                "confusions": [],
+                "reliability": [(0.9, 1.0)],
+                "off": 0.1,
+            }
+        },
+    )
+    page = html(facts)
+    assert HOSTILE not in page
+    assert page.count("&lt;script&gt;alert") > 5
+    assert "http" not in page.replace("http-equiv", "")

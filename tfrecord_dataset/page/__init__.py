@@ -1,0 +1,35 @@
+"""Pages to look at, each one file without a server: what those of datasets and of runs share."""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfrecord_dataset.shown_text import size_text
+
+
+def rendered(folder: Path, template: str, facts: Mapping[str, Any]) -> str:
+    """A page as text, in which all is escaped.
+
+    Args:
+        folder: With the template, which may include `page.css` and `page.js`.
+        template: The name of its file.
+        facts: By the names that the template has for them.
+    """
+    text: str = _template(folder, template).render(facts)
+    return text
+
+
+@functools.cache
+def _template(folder: Path, name: str) -> Any:
+    import jinja2  # here: no other command needs it
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([folder, Path(__file__).parent]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["bytes"] = size_text
+    return environment.get_template(name)

@@ -1,0 +1,1 @@
+"""`RUN/report.html`: a training to look at, in one file without a server."""

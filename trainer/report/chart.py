@@ -1,0 +1,77 @@
+"""Lines of numbers as the coordinates of an SVG."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Points = Sequence[tuple[float, float]]
+
+WIDTH, HEIGHT = 300, 110
+_MOST_POINTS = 300
+
+
+def chart(
+    title: str,
+    lines: Mapping[str, Points],
+    mark: float | None = None,
+    bounds: tuple[float, float, float, float] | None = None,
+) -> dict[str, Any]:
+    """A chart, as the template draws it.
+
+    Args:
+        title: What it shows.
+        lines: Points (x, y) by the line's name; those that are not finite are left out.
+        mark: An x at which a line stands.
+        bounds: (least x, most x, least y, most y); None for those of the points.
+
+    Returns:
+        "title"; "lines", each with "name", "points" (the SVG's) and "dots"; "mark", or None; "x"
+        and "y": the texts of the ends of both axes. No lines without points.
+    """
+    kept = {
+        name: thinned([each for each in points if all(map(math.isfinite, each))])
+        for name, points in lines.items()
+    }
+    kept = {name: points for name, points in kept.items() if points}
+    every = [point for points in kept.values() for point in points]
+    if not every:
+        return {"title": title, "lines": [], "mark": None, "x": ("", ""), "y": ("", "")}
+    left, right, low, high = bounds or (
+        *(change(x for x, _ in every) for change in (min, max)),
+        *(change(y for _, y in every) for change in (min, max)),
+    )
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = (x - left) / (right - left) if right > left else 0.5
+        up = (y - low) / (high - low) if high > low else 0.5
+        return round(WIDTH * across, 1), round(HEIGHT * (1 - up), 1)
+
+    return {
+        "title": title,
+        "lines": [
+            {
+                "name": name,
+                "points": " ".join(f"{x:g},{y:g}" for x, y in (place(*each) for each in points)),
+                "dots": [
+                    {"at": place(*each), "text": f"{name}: {each[1]:.4g} at {each[0]:.4g}"}
+                    for each in (points if len(points) <= WIDTH // 10 else [])
+                ],
+            }
+            for name, points in kept.items()
+        ],
+        "mark": None if mark is None else place(mark, low)[0],
+        "x": (f"{left:.4g}", f"{right:.4g}"),
+        "y": (f"{low:.4g}", f"{high:.4g}"),
+    }
+
+
+def thinned(points: Points, most: int = _MOST_POINTS) -> Points:
+    """The points, or, of too many, as many means of neighbors."""
+    if len(points) <= most:
+        return points
+    ends = [round(place * len(points) / most) for place in range(most + 1)]
+    return [
+        (sum(x for x, _ in part) / len(part), sum(y for _, y in part) / len(part))
+        for part in (points[start:end] for start, end in itertools.pairwise(ends))
+    ]

@@ -1,0 +1,153 @@
+"""The page of a run: what is known of it, put into the template."""
+
+import dataclasses
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.options import fields_of
+from tfrecord_dataset.page import rendered
+from tfrecord_dataset.shown_text import shown
+from trainer.options.train import TrainConfig, options_that
+from trainer.report.chart import chart
+from trainer.report.history import Row, curves, epochs_done, verdict
+
+# Of metrics by class, as those of maps, the page has a table.
+_BY_CLASS = "/"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Pictured:
+    """A record to look at.
+
+    Attributes:
+        pictures: Data URIs by what they show, such as "true" and "predicted"; or none.
+        text: What it is.
+    """
+
+    pictures: Mapping[str, str]
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """All that the page of a run tells.
+
+    Attributes:
+        title: Its heading.
+        task: The task's name.
+        options: Of the training.
+        fingerprint: Of the data; None of bare files.
+        history: The rows so far, at least one.
+        best: The place of the best of them.
+        pace: Points (epochs done, value) by title.
+        batch: The first batch as the model saw it.
+        split: Whose figures and examples these are; "" for none.
+        figures: By section, as accumulators make them.
+        examples: Records to look at, the worst first.
+    """
+
+    title: str
+    task: str
+    options: TrainConfig
+    fingerprint: str | None
+    history: Sequence[Row]
+    best: int = 0
+    pace: Mapping[str, Sequence[tuple[float, float]]] = dataclasses.field(default_factory=dict)
+    batch: Sequence[Pictured] = ()
+    split: str = ""
+    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    examples: Sequence[Pictured] = ()
+
+
+def html(facts: RunFacts) -> str:
+    """The page.
+
+    Args:
+        facts: Of the run.
+    """
+    history = facts.history
+    context: dict[str, Any] = {
+        "title": shown(facts.title),
+        "task": facts.task,
+        "fingerprint": facts.fingerprint or "",
+        "command": command(facts.options),
+        "verdict": verdict(history, facts.best, facts.options.epochs),
+        "curves": list(_curves(facts)),
+        "pace": [chart(title, {title: points}) for title, points in facts.pace.items()],
+        "batch": facts.batch,
+        "split": facts.split,
+        "examples": facts.examples,
+        **{name: facts.figures.get(name) for name in ("classes", "numbers", "maps", "boxes")},
+        "charts": _charts(facts.figures),
+    }
+    return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
+
+
+def _curves(facts: RunFacts) -> Iterator[dict[str, Any]]:
+    mark = epochs_done(facts.history[facts.best], facts.history)
+    for name, lines in curves(facts.history).items():
+        if _BY_CLASS not in name:
+            yield chart(name, lines, mark)
+
+
+def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the sections."""
+    found: dict[str, Any] = {}
+    unit = (0.0, 1.0, 0.0, 1.0)
+    if classes := figures.get("classes"):
+        lines = classes["curves"]
+        found["precision"] = chart("precision by recall", lines, bounds=unit)
+        ideal = {"as sure as right": [(0.0, 0.0), (1.0, 1.0)]}
+        points = {"the model": classes["reliability"]}
+        found["reliability"] = chart("right by how sure it was", points | ideal, bounds=unit)
+    if numbers := figures.get("numbers"):
+        found["numbers"] = [_scatter(column["points"]) for column in numbers]
+    if boxes := figures.get("boxes"):
+        found["boxes"] = [
+            chart("precision by recall, IoU 0.5", {"all classes": boxes["curve"]}, bounds=unit),
+            chart("F1 by score, IoU 0.5", {"F1": boxes["f1"]}, boxes["threshold"], bounds=unit),
+        ]
+    return found
+
+
+def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Predicted against true, on axes of the same ends."""
+    values = [value for point in points for value in point if abs(value) < float("inf")]
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    found = chart(
+        "predicted by true", {"equal": [(low, low), (high, high)]}, bounds=(low, high, low, high)
+    )
+    span = (high - low) or 1.0
+    dots = [(300 * (x - low) / span, 110 * (1 - (y - low) / span)) for x, y in points]
+    return found | {"scatter": [(round(x, 1), round(y, 1)) for x, y in dots if x == x and y == y]}
+
+
+def command(options: TrainConfig) -> str:
+    """The command that trains alike; where data and run lie stays out: pages are given to others.
+
+    Args:
+        options: Of the run.
+    """
+    words = ["--data", "DATASET", "--output", "RUN"]
+    left_out = {"data", "output", "resume", "overwrite", "quiet", "trust_run", "schema"}
+    left_out |= {"cache_dir", *(set(options_that("names_place")))}
+    for name, field in fields_of(TrainConfig).items():
+        value = getattr(options, name)
+        if name in left_out or value == field.default or value in (None, ()):
+            continue
+        words += [field.flag] if value is True else [field.flag, _word(value)]
+    return "python -m trainer train " + " ".join(map(shlex.quote, words))
+
+
+def _word(value: Any) -> str:
+    match value:
+        case ImageSize():
+            return str(value)
+        case Mapping():
+            return ",".join(f"{name}={each}" for name, each in value.items())
+        case tuple() | list():
+            return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,66 @@
+"""What a report shows of how a task is learned: figures by class, and records to look at."""
+
+import dataclasses
+import heapq
+import itertools
+from typing import Any, Protocol, runtime_checkable
+
+# Boxes with their classes: (xmin, ymin, xmax, ymax in 0..1, number of the class, text) of each.
+Boxes = list[tuple[Any, int, str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A record to look at.
+
+    Attributes:
+        number: Of the record in its split, from 0.
+        text: What it is, and what is predicted for it.
+        boxes: The true ones, and those that are predicted.
+        maps: The true classes of pixels and the predicted ones, uint8 [height, width] each.
+    """
+
+    number: int
+    text: str
+    boxes: tuple[Boxes, Boxes] | None = None
+    maps: tuple[Any, Any] | None = None
+
+
+@runtime_checkable
+class Figured(Protocol):
+    """An accumulator that a report shows."""
+
+    def figures(self) -> dict[str, Any]:
+        """What the report's template draws, by the name of the section; after `result`."""
+
+    def examples(self) -> list[Example]:
+        """The worst records first."""
+
+
+class Worst:
+    """Keeps the records with the highest badness, of any number.
+
+    Args:
+        most: How many.
+    """
+
+    def __init__(self, most: int = 12) -> None:
+        self._most = most
+        self._kept: list[tuple[float, int, Any]] = []
+        self._order = itertools.count()
+
+    def takes(self, badness: float) -> bool:
+        """Whether a record this bad would be kept."""
+        return len(self._kept) < self._most or badness > self._kept[0][0]
+
+    def add(self, badness: float, record: Any) -> None:
+        """Takes a record, and lets the least bad go."""
+        if self.takes(badness):
+            entry = (badness, -next(self._order), record)
+            (heapq.heappush if len(self._kept) < self._most else heapq.heapreplace)(
+                self._kept, entry
+            )
+
+    def __iter__(self) -> Any:
+        """The worst first."""
+        return (record for _, _, record in sorted(self._kept, reverse=True, key=lambda e: e[:2]))
