@@ -149,12 +149,12 @@ class ReadItems(beam.PTransform):
             )
             for each in (annotation_file(root, each, images, usual) for each in paths)
         ]
-        read = _Reader(self.formats)
+        read = ItemReader(self.formats)
         return pipeline | ReadFiles(files, [], read) | Gather(_nothing_to_join)
 
 
 @dataclasses.dataclass(frozen=True)
-class _Reader:
+class ItemReader:
     """From a file to elements."""
 
     formats: tuple[ItemFiles, ...]

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tarfile
+import tempfile
 import wave
 import zipfile
 from collections.abc import Callable, Mapping
@@ -15,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from cases.inputs import database, workbook_parts
+from cases.inputs import database, make, workbook_parts
 from PIL import Image
 
 from fuzz import sealing
 from tfrecord_dataset.example import encode
 
 FOUND = Path(__file__).parent / "corpus"
+CASES = Path(__file__).parents[1] / "cases"
 GOLDEN = Path(__file__).parents[1] / "testdata/golden/1.0.0"
 SHARD = "golden-train.tfrecord-00000-of-00002"
 
@@ -275,6 +277,20 @@ def cocos() -> list[bytes]:
     return texts(_COCO, dict(reversed(_COCO.items())))
 
 
+def cocos_of_captions() -> list[bytes]:
+    """COCO's JSON of captions."""
+    said = [{"id": n, "image_id": 1, "caption": text} for n, text in enumerate(["A dog.", " "])]
+    return texts({"images": _COCO["images"], "annotations": said})
+
+
+def cocos_of_maps() -> list[bytes]:
+    """COCO's JSON of panoptic segmentation."""
+    segments = [{"id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}, {"id": 65794, "category_id": 1}]
+    maps = [{"image_id": n, "file_name": "a.png", "segments_info": segments} for n in (1, 2)]
+    categories = [{"id": 1, "name": "cat", "isthing": 1}, {"id": 2, "name": "sky", "isthing": 0}]
+    return texts({"images": _COCO["images"], "annotations": maps, "categories": categories})
+
+
 def yamls() -> list[bytes]:
     """YOLO's data.yaml, and declarations of features."""
     return texts(_YAML, _YAML_LIST, _SCHEMA)
@@ -338,6 +354,17 @@ def labelmes() -> list[bytes]:
     ]
     value = {"shapes": shapes, "imagePath": "a.png", "imageWidth": 16, "imageHeight": 12}
     return texts(value, {**value, "imageData": "aGVsbG8=", "flags": {"night": False}})
+
+
+def of_cases(layout: str, ending: str) -> list[bytes]:
+    """The files of the layout's `tests/cases` whose paths end so."""
+    found = set()
+    for case in sorted((CASES / layout).glob("*/input")):
+        with tempfile.TemporaryDirectory() as folder:
+            make(case, Path(folder))
+            files = (path for path in Path(folder).rglob("*") if str(path).endswith(ending))
+            found.update(path.read_bytes() for path in files)
+    return sorted(found - {b""})
 
 
 def maps() -> list[bytes]:

@@ -1,6 +1,7 @@
 """What reads each format: the functions that commands and users reach, in this process."""
 
 import bz2
+import contextlib
 import dataclasses
 import functools
 import io
@@ -15,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
@@ -25,6 +26,7 @@ from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.sources.arrays.files import find_tables
+from beam_pipeline.sources.bdd100k import Bdd100kFiles
 from beam_pipeline.sources.captions import ReadCaptionList
 from beam_pipeline.sources.class_maps import class_map
 from beam_pipeline.sources.coco.files import find_coco_files
@@ -32,12 +34,18 @@ from beam_pipeline.sources.coco.read import joined
 from beam_pipeline.sources.coco.stream import read_coco
 from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet, ReadSqlite
 from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.createml import CreateMlFiles
 from beam_pipeline.sources.cub import LISTS as CUB_LISTS
 from beam_pipeline.sources.cub import read_lists
+from beam_pipeline.sources.cvat import CvatFiles
+from beam_pipeline.sources.dota import DotaFiles
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.idx import find_pairs, read_pair
+from beam_pipeline.sources.image_folders import annotation_file
+from beam_pipeline.sources.image_items import ItemFiles, ItemReader
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
+from beam_pipeline.sources.label_studio import LabelStudioFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.manifest.joining import join_rows, numbered
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
@@ -46,14 +54,19 @@ from beam_pipeline.sources.manifest.records import read_entries, read_table
 from beam_pipeline.sources.manifest.survey import overview, survey
 from beam_pipeline.sources.manifest.workbook import ReadXlsx
 from beam_pipeline.sources.masks import tables
+from beam_pipeline.sources.mot import MotFiles
 from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.supervisely import SuperviselyFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members
-from beam_pipeline.sources.texts import CaptionFiles
+from beam_pipeline.sources.texts import CaptionFiles, TranscriptFiles
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import expectations, first_records, list_records
+from beam_pipeline.sources.via import ViaFiles
+from beam_pipeline.sources.visdrone import VisDroneFiles
 from beam_pipeline.sources.voc.layout import VocFiles
+from beam_pipeline.sources.wider_face import WiderFaceFiles
 from beam_pipeline.sources.yolo.config import YoloConfig, read_data_yaml
 from beam_pipeline.sources.yolo.files import YoloFiles
 from beam_pipeline.write.encoding import Encoder
@@ -120,9 +133,30 @@ def _refused(elements: Iterable[Any]) -> int:
 
 def _coco(data: bytes, folder: Path) -> int:
     (folder / "a.json").write_bytes(data)
+    (folder / "a").mkdir()  # of maps
     files, aside = find_coco_files(str(folder / "a.json"), None)
     yielded = (each for file in [*files, *aside] for each in read_coco(file))
     return _refused(_gather(yielded, joined))
+
+
+def _items(files: ItemFiles, name: str) -> Reads:
+    """A file that describes many images: its items, each on an image that is there."""
+
+    def read(data: bytes, folder: Path) -> int:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+        (folder / "a.png").write_bytes(corpus.images("PNG", "RGB")[0])
+        image = Image(file=FileRef(path=str(folder / "a.png")))
+        taken = 0
+        for each in ItemReader((files,))(annotation_file(str(folder), name, None)):
+            if isinstance(each, Record):
+                placed = dataclasses.replace(each, features={**each.features, "image": image})
+                with contextlib.suppress(RecordError):
+                    _finish(inspect_record(placed, RULES))
+                    taken += 1
+        return not taken
+
+    return read
 
 
 def _yaml(data: bytes, folder: Path) -> int:
@@ -522,6 +556,37 @@ FORMATS = {
     "cub": Format(corpus=corpus.cubs, read=_cub),
     "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
     "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
+    "coco captions": Format(corpus=corpus.cocos_of_captions, read=_coco, change=_json),
+    "coco panoptic": Format(corpus=corpus.cocos_of_maps, read=_coco, change=_json),
+    **{
+        name: Format(
+            corpus=functools.partial(corpus.of_cases, name, ending),
+            read=_items(files, f"a{ending}" if ending[0] == "." else ending),
+            change=_json if ending == ".json" else None,
+        )
+        for name, ending, files in (
+            ("labelstudio", ".json", LabelStudioFiles()),
+            ("cvat", ".xml", CvatFiles()),
+            ("via", ".json", ViaFiles()),
+            ("createml", ".json", CreateMlFiles()),
+            ("bdd100k", ".json", Bdd100kFiles()),
+            ("widerface", "_bbx_gt.txt", WiderFaceFiles()),
+            ("mot", "gt/gt.txt", MotFiles()),
+        )
+    },
+    **{
+        name: Format(
+            corpus=functools.partial(corpus.of_cases, name, ending),
+            read=_beside(files),
+            change=_json if ending == ".json" else None,
+        )
+        for name, ending, files in (
+            ("supervisely", ".json", SuperviselyFiles()),
+            ("visdrone", ".txt", VisDroneFiles()),
+            ("dota", ".txt", DotaFiles()),
+        )
+    },
+    "transcripts": Format(corpus=corpus.caption_texts, read=_beside(TranscriptFiles())),
     "map": Format(corpus=corpus.maps, read=_media(Map, "a.png"), seal=sealing.png),
     "classes": Format(corpus=corpus.class_tables, read=_classes),
     "class names": Format(corpus=corpus.class_maps, read=_class_map),
