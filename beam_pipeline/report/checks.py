@@ -11,6 +11,7 @@ _MANY_REJECTS = 0.01
 _IMBALANCE = 20.0
 _RARE = 10
 _DRIFT = 0.25
+_ENOUGH = 30  # records of a split, for shares of them to say something
 
 
 class Check(NamedTuple):
@@ -46,6 +47,9 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
     yield _splits(figures["splits"])
     for each in figures["classes"]:
         yield from _classes(each, figures["splits"])
+        yield from _labels(each, figures)
+    for each in figures["quality"]:
+        yield _quality(each)
     for each in figures["objects"]:
         yield _empty(each, figures["sampled"])
     for each in figures["numbers"]:
@@ -140,6 +144,42 @@ def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
         spread = f"{least['total']:,} to {most['total']:,}"
         text = f"{count_classes(there)}, each {spread} times"
         yield Check("green", name, text, "", "classes")
+
+
+def _labels(classes: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Check]:
+    """Records without a class, and splits whose mix of classes is another."""
+    if classes["of_objects"]:
+        return
+    name = f"labels of {classes['feature']!r}"
+    if number := classes["without"]:
+        text = f"{number:,} of {figures['sampled']:,} sampled records have none"
+        yield Check("amber", name, text, "label them, or leave them out by --ignore", "classes")
+    if not classes["exact"]:
+        return
+    rows = [row for row in classes["rows"] if row["total"]]
+    total = sum(row["total"] for row in rows)
+    for place, split in enumerate(figures["splits"]):
+        number = sum(row["splits"][place] for row in rows)
+        if number < _ENOUGH or number == total:
+            continue
+        apart = [row["splits"][place] / number - row["total"] / total for row in rows]
+        if sum(map(abs, apart)) / 2 > _DRIFT:
+            most = max(range(len(rows)), key=lambda each: abs(apart[each]))
+            row = rows[most]
+            text = (
+                f"{split['name']} has another mix of classes: {row['name']} is "
+                f"{row['splits'][place] / number:.0%} of it, and {row['total'] / total:.0%} of all"
+            )
+            yield Check("amber", "drift", text, "draw the splits at random", "classes")
+
+
+def _quality(images: Mapping[str, Any]) -> Check:
+    name = f"images of {images['feature']!r}"
+    if not images["found"]:
+        return Check("green", name, f"nothing odd about {images['looked']:,} sampled images")
+    told = ", ".join(f"{len(where):,} {what}" for what, where in images["found"].items())
+    text = f"of {images['looked']:,} sampled: {told}"
+    return Check("amber", name, text, "look at them; --ignore leaves files out", "images")
 
 
 def _empty(objects: Mapping[str, Any], sampled: int) -> Check:

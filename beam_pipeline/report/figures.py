@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from beam_pipeline.media.images import size_in_file
+from beam_pipeline.report.quality import quality
 from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
@@ -44,6 +45,7 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
         "numbers": [each for each in (numbers(one, stated) for one in features) if each],
         "lengths": [each for one in features for each in lengths(one, stated)],
         "images": [images(one, records) for one in features if one.kind == "image"],
+        "quality": [quality(one, records) for one in features if one.kind == "image"],
         "objects": [objects(one, records) for one in features if one.kind == "boxes"],
         "texts": [texts(one, records) for one in features if one.kind == "text"],
         "sampled": len(records),
@@ -71,6 +73,7 @@ def classes(
         "of_objects": feature.kind == "boxes",
         "exact": is_exact,
         "number": len(known),
+        "without": sum(1 for record in records if not names(feature, record)),
         "rows": [
             {
                 "name": name,

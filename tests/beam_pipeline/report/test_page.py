@@ -141,7 +141,7 @@ def test_checks(tmp_path, write_image):
     levels = {each["title"]: each["level"] for each in facts["checks"]}
     assert levels == {
         "rejects": "red", "changes": "green", "duplicates": "amber", "contradictions": "red",
-        "splits": "amber", "imbalance": "amber",
+        "splits": "amber", "imbalance": "amber", "images of 'image'": "green",
     }  # fmt: skip
     assert all(each["remedy"] for each in facts["checks"] if each["level"] != "green")
     assert [each["source"] for each in facts["rejects"]] == ["cat/broken.jpg"]

@@ -1,0 +1,85 @@
+"""What the checks of a page say of classes and of images."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+
+from beam_pipeline.report.checks import checks
+from beam_pipeline.report.quality import faults, quality
+from beam_pipeline.report.sample import Sampled
+from beam_pipeline.schema.declaration import parse_schema
+
+[FEATURE] = parse_schema([{"name": "photo", "kind": "image", "dtype": "uint8"}])
+
+
+def scene(width=320, height=240, side=40):
+    """Rectangles with edges, as photographs have."""
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 256, (height // side, width // side, 3), np.uint8)
+    return Image.fromarray(coarse).resize((width, height), Image.Resampling.NEAREST)
+
+
+def encoded(image, form="JPEG"):
+    buffer = io.BytesIO()
+    image.save(buffer, form)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("image", "found"),
+    [
+        pytest.param(scene(), [], id="fine"),
+        pytest.param(scene().point(lambda value: value // 8), ["dark"], id="dark"),
+        pytest.param(scene().filter(ImageFilter.GaussianBlur(8)), ["blurred"], id="blurred"),
+        pytest.param(Image.new("RGB", (90, 90), "red"), ["of one colour"], id="plain"),
+        pytest.param(scene(800, 80), ["long and narrow"], id="long"),
+        pytest.param(scene(24, 24, 8), ["tiny"], id="tiny"),
+        pytest.param(Image.new("I;16", (90, 90)), [], id="16 bits"),
+    ],
+)
+def test_faults(image, found):
+    assert faults(encoded(image, "PNG")) == found
+
+
+def test_what_most_images_are_is_not_told():
+    dark, fine = (encoded(each) for each in (scene().point(lambda value: value // 8), scene()))
+    records = [
+        Sampled("train", number, {"photo": data}, {}) for number, data in enumerate([dark, fine])
+    ]
+    found = quality(FEATURE, records)
+    assert found == {"feature": "photo", "looked": 2, "found": {"dark": ["train 0"]}}
+    assert quality(FEATURE, [records[0], records[0], records[1]])["found"] == {}
+
+
+def told(rows, *, without=0, of_objects=False):
+    """The checks of a label with these counts by class in train and test, that are not green."""
+    sizes = np.sum(list(rows.values()), axis=0).tolist()
+    classes = {
+        "feature": "label", "of_objects": of_objects, "exact": True, "without": without,
+        "rows": [
+            {"name": name, "total": sum(counts), "splits": counts}
+            for name, counts in sorted(rows.items(), key=lambda row: -sum(row[1]))
+        ],
+    }  # fmt: skip
+    named = zip(("train", "test"), sizes, strict=True)
+    figures = {
+        "splits": [{"name": name, "records": size} for name, size in named],
+        "classes": [classes], "quality": [], "objects": [], "numbers": [], "sampled": 60,
+    }  # fmt: skip
+    return [each.text for each in checks({}, figures) if each.level != "green"]
+
+
+def test_mixes_of_classes():
+    assert told({"cat": [100, 50], "dog": [100, 50]}) == []
+    assert told({"cat": [100, 45], "dog": [100, 5]}) == [
+        "test has another mix of classes: cat is 90% of it, and 58% of all"
+    ]
+    assert told({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"
+
+
+def test_records_without_a_class():
+    rows = {"cat": [100, 50], "dog": [100, 50]}
+    assert told(rows, without=3) == ["3 of 60 sampled records have none"]
+    assert told(rows, without=3, of_objects=True) == []
