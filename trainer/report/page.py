@@ -80,7 +80,7 @@ def html(facts: RunFacts) -> str:
         "batch": facts.batch,
         "split": facts.split,
         "examples": facts.examples,
-        **{name: facts.figures.get(name) for name in ("classes", "numbers", "maps", "boxes")},
+        **{name: facts.figures.get(name) for name in ("classes", "numbers", "maps")},
         "charts": _charts(facts.figures),
     }
     return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
@@ -105,11 +105,6 @@ def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
         found["reliability"] = chart("right by how sure it was", points | ideal, bounds=unit)
     if numbers := figures.get("numbers"):
         found["numbers"] = [_scatter(column["points"]) for column in numbers]
-    if boxes := figures.get("boxes"):
-        found["boxes"] = [
-            chart("precision by recall, IoU 0.5", {"all classes": boxes["curve"]}, bounds=unit),
-            chart("F1 by score, IoU 0.5", {"F1": boxes["f1"]}, boxes["threshold"], bounds=unit),
-        ]
     return found
 
 

@@ -2,13 +2,11 @@
 
 import base64
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.detection.drawing import COLORS
 from trainer.tasks.segmentation.drawing import palette, resized
 
 _SIDE = 320  # pixels
@@ -37,30 +35,12 @@ def of_pixels(pixels: Any) -> Any:
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
-def picture(pixels: Any, boxes: Sequence[tuple[Any, int, str]] = (), dashed: bool = False) -> str:
-    """A small JPEG as a data URI.
-
-    Args:
-        pixels: uint8 [height, width, 3].
-        boxes: (xmin, ymin, xmax, ymax in 0..1, number of the class, text) of each.
-        dashed: Draw thin boxes, as those of the truth are.
-    """
-    from PIL import Image, ImageDraw, ImageFont
+def picture(pixels: Any) -> str:
+    """A small JPEG as a data URI, of uint8 [height, width, 3]."""
+    from PIL import Image
 
     image = Image.fromarray(np.ascontiguousarray(pixels))
-    scale = min(1.0, _SIDE / max(image.size))
-    if max(image.size) < _SIDE / 4 and boxes:
-        scale = 4.0
-    image = image.resize([max(1, round(side * scale)) for side in image.size])
-    canvas, font = ImageDraw.Draw(image), ImageFont.load_default(size=11)
-    for box, number, text in boxes:
-        color = COLORS[number % len(COLORS)]
-        corners = [float(side) * image.size[place % 2] for place, side in enumerate(box)]
-        left, right = sorted(corners[0::2])
-        top, bottom = sorted(corners[1::2])
-        canvas.rectangle((left, top, right, bottom), outline=color, width=1 if dashed else 2)
-        if text:
-            canvas.text((left + 2, top), text, fill=color, font=font)
+    image.thumbnail((_SIDE, _SIDE))
     output = io.BytesIO()
     image.save(output, "JPEG", quality=_QUALITY, optimize=True)
     return f"data:image/jpeg;base64,{base64.b64encode(output.getvalue()).decode()}"

@@ -130,11 +130,6 @@ def pictured(
 
 
 def _drawn(each: Example, pixels: Any) -> dict[str, str]:
-    if each.boxes is not None:
-        return {
-            name: pictures.picture(pixels, boxes)
-            for name, boxes in zip(("true", "predicted"), each.boxes, strict=True)
-        }
     if each.maps is not None:
         return {
             name: pictures.picture(pictures.overlaid(pixels, classes))

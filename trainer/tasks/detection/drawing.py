@@ -7,7 +7,7 @@ from typing import Any
 
 from tfrecord_dataset.image_size import ImageSize
 
-COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
+_COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
 
 
 def label_corner(
@@ -47,7 +47,7 @@ def draw_boxes(
     line = max(1, round(min(image.size) / 250))
     font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
     for each in reversed(detections):  # the most probable on top
-        color = COLORS[each["label"] % len(COLORS)]
+        color = _COLORS[each["label"] % len(_COLORS)]
         canvas.rectangle(each["box"], outline=color, width=line)
         text = f"{each['class']} {each['score']:.2f}"
         _, _, *size = canvas.textbbox((0, 0), text, font=font)

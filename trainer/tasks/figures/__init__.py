@@ -5,9 +5,6 @@ import heapq
 import itertools
 from typing import Any, Protocol, runtime_checkable
 
-# Boxes with their classes: (xmin, ymin, xmax, ymax in 0..1, number of the class, text) of each.
-Boxes = list[tuple[Any, int, str]]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
@@ -16,13 +13,11 @@ class Example:
     Attributes:
         number: Of the record in its split, from 0.
         text: What it is, and what is predicted for it.
-        boxes: The true ones, and those that are predicted.
         maps: The true classes of pixels and the predicted ones, uint8 [height, width] each.
     """
 
     number: int
     text: str
-    boxes: tuple[Boxes, Boxes] | None = None
     maps: tuple[Any, Any] | None = None
 
 
