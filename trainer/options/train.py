@@ -87,7 +87,7 @@ class TrainConfig(Options):
     weights: Annotated[
         str | None,
         RunOption(
-            "weights for the model without its head (…_notop.h5)", metavar="FILE", names_place=True
+            "imagenet, or a file without head (…_notop.h5)", metavar="FILE", names_place=True
         ),
     ] = None
     head_epochs: Annotated[

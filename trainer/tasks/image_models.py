@@ -15,6 +15,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 
 SMALL = "small"
+IMAGENET = "imagenet"
 _WIDTHS = (32, 64, 128, 256)
 _PYRAMID_WIDTHS = (24, 48, 96, 128, 160)
 _GROUPS = 8
@@ -28,7 +29,8 @@ def encode(name: str, image: Any, weights: str | None) -> Any:
             preprocessing that their weights expect is part of the model.
         image: [b, height, width, channels].
         weights: A file of weights for a `keras.applications` model without its
-            head (`…_notop.h5`, or `.weights.h5`); None for random weights.
+            head (`…_notop.h5`, or `.weights.h5`); "imagenet" for those that Keras fetches; None for
+            random weights.
 
     Raises:
         ConfigError: No such model, an unsuitable size, or incomplete weights.
@@ -124,15 +126,34 @@ def _backbone(
     constructor = _constructor(name)
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
     _, height, width, channels = image.shape
-    try:
-        backbone = constructor(
-            include_top=False, weights=None, input_shape=(height, width, channels), pooling=pooling
+    of_keras = IMAGENET if weights == IMAGENET else None
+    if of_keras and channels != 3:
+        raise ConfigError(
+            f"--weights {IMAGENET} are for images of 3 channels, but these have {channels}; leave "
+            "it out"
         )
-    except ValueError as error:
+    try:
+        with warnings.catch_warnings():  # that weights are of another size of images
+            warnings.simplefilter("ignore")
+            backbone = constructor(
+                include_top=False,
+                weights=of_keras,
+                input_shape=(height, width, channels),
+                pooling=pooling,
+            )
+    except Exception as error:
+        if of_keras and "URL fetch failure" in str(error):  # Keras raises Exception itself
+            raise ConfigError(
+                f"--weights {IMAGENET}: Keras's weights of {name} are not on this machine, and "
+                f"cannot be fetched: {error}; copy the file of that name to the folder models of "
+                "Keras's (~/.keras, or $KERAS_HOME), or name it by --weights FILE"
+            ) from error
+        if not isinstance(error, ValueError):
+            raise
         raise ConfigError(
             f"--model {name} cannot take images of {ImageSize(height, width)}: {error}"
         ) from error
-    if weights is not None:
+    if weights is not None and of_keras is None:
         _load_all(backbone, weights)
     return backbone, preprocess(keras.layers.Rescaling(255.0)(image))
 

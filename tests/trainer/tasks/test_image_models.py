@@ -1,8 +1,12 @@
 """Models by name: sizes, preprocessing, weights, saving."""
 
+from urllib.error import URLError
+
+import h5py
 import keras
 import numpy as np
 import pytest
+from keras.src.legacy.saving import legacy_h5_format
 
 from trainer.errors import ConfigError
 from trainer.tasks import image_models
@@ -58,6 +62,32 @@ def test_weights_are_loaded_below_the_head(mobilenet, tmp_path):
     loaded = next(each for each in model.layers if isinstance(each, keras.Model))
     for mine, theirs in zip(backbone.weights, loaded.weights, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+@pytest.mark.slow
+def test_weights_that_keras_has_are_taken_from_its_folder(mobilenet, tmp_path, monkeypatch):
+    """By Keras's own code, of a file of the name and the form that it fetches."""
+    backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
+    (tmp_path / "models").mkdir()
+    with h5py.File(tmp_path / "models/mobilenet_1_0_224_tf_no_top.h5", "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, backbone)
+    monkeypatch.setattr("keras.src.backend.config._KERAS_DIR", str(tmp_path))
+
+    model = build("MobileNet", weights="imagenet")
+
+    loaded = next(each for each in model.layers if isinstance(each, keras.Model))
+    for mine, theirs in zip(backbone.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+def test_weights_that_keras_cannot_fetch(tmp_path, monkeypatch):
+    def no_network(*_):
+        raise URLError("Name or service not known")
+
+    monkeypatch.setattr("keras.src.backend.config._KERAS_DIR", str(tmp_path))
+    monkeypatch.setattr("keras.src.utils.file_utils.urlretrieve", no_network)
+    with pytest.raises(ConfigError, match="cannot be fetched: URL fetch failure"):
+        build("MobileNet", weights="imagenet")
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
