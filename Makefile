@@ -12,6 +12,7 @@ setup: $(READY)
 
 # TENSORFLOW decides which TensorFlow goes in, so the extra `trainer` is left out.
 $(READY): pyproject.toml constraints.txt
+	@echo 'Making .venv with $(TENSORFLOW) and all else that tests need; this takes minutes.'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]' '$(TENSORFLOW)'
 	touch $@

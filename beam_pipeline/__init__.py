@@ -9,6 +9,8 @@ Names are loaded on first use, so that `import beam_pipeline` costs nothing.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from beam_pipeline import beam_import
+
 if TYPE_CHECKING:
     from beam_pipeline import example as example
     from beam_pipeline.config import BuildConfig as BuildConfig
@@ -112,7 +114,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    with beam_import.quiet():
+        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

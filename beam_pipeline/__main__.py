@@ -9,6 +9,7 @@ import sys
 from typing import NoReturn
 
 # The first ends the program on Windows, before what cannot be imported there.
+from beam_pipeline import beam_import
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import streams
 
@@ -30,13 +31,12 @@ MONGODB = ("apache_beam.io.mongodbio", ("ReadFromMongoDB", "WriteToMongoDB"))
 def main() -> int:
     """Runs the command line; returns its exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # Beam says at its import that BigQuery's client is missing; nobody here asks for it.
-    logging.getLogger().addFilter(lambda record: "apitools not found" not in record.getMessage())
+    quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(ONE_THREAD | os.environ)
     from beam_pipeline.running import lazy_imports, memory, parallel
 
     try:
-        with memory.collection_paused():
+        with memory.collection_paused(), quiet():
             if _builds_here(sys.argv[1:]):
                 lazy_imports.import_lazily(LAZY_MODULES)
                 lazy_imports.load_when_called(*MONGODB)

@@ -30,7 +30,7 @@ LAYERS = {
         __init__
     """,
     "beam_pipeline": """
-        errors
+        errors beam_import
         stored_lists objects
         records
         files

@@ -12,6 +12,7 @@ TensorFlow is imported when `open` or `Dataset` is first used, not by `import tr
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from trainer import startup
 from trainer.errors import (
     CheckpointError,
     ConfigError,
@@ -80,7 +81,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("tfrecord_dataset.command_line").version()
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'trainer' has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    with startup.without_early_notes():
+        module = importlib.import_module(_MODULE_OF[name])
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -26,8 +26,8 @@ from trainer.runs.continuing import new_config
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
-    startup.set_up()
     argv = sys.argv[1:] if argv is None else argv
+    startup.set_up(debug="--debug" in argv)
     try:
         with ended_by_interrupt():
             result = _run(vars(_parse(argv)))

@@ -8,10 +8,11 @@ import signal
 import sys
 from collections.abc import Iterator
 
+_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow reads these when it is imported; what the user has set takes precedence.
 _SETTINGS = {
     # Its C++ side logs a lot at each start, and little of it matters.
-    "TF_CPP_MIN_LOG_LEVEL": "2",
+    _LEVEL: "2",
     # Keep freed host memory: returning it to the system after each step, and getting it again
     # page by page, took 2.1 of 4.9 CPU seconds (now 0.3) of small steps on a CPU.
     "TF_CPU_ALLOCATOR_USE_BFC": "true",
@@ -21,8 +22,10 @@ _SETTINGS = {
 _EARLY_NOTE = re.compile(rb"WARNING: All log messages before absl::InitializeLog|I0000 00:00:")
 
 
-def set_up() -> None:
-    """Sets what TensorFlow reads when it is imported."""
+def set_up(*, debug: bool = False) -> None:
+    """Sets what TensorFlow reads when it is imported; for `--debug`, that it logs all."""
+    if debug:
+        os.environ.setdefault(_LEVEL, "0")
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
 
@@ -33,8 +36,7 @@ def importing() -> Iterator[None]:
 
     Going through TensorFlow's objects, which stay, took a fifth of its import.
     """
-    first = "tensorflow" not in sys.modules
-    with _without_early_notes() if first else contextlib.nullcontext():
+    with without_early_notes():
         gc.disable()
         try:
             yield
@@ -44,11 +46,15 @@ def importing() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_early_notes() -> Iterator[None]:
+def without_early_notes() -> Iterator[None]:
     """Passes stderr through a child process, which shows all else even if this one aborts.
 
-    TensorFlow writes these notes to the file descriptor at each start, whatever its log level.
+    TensorFlow writes these notes to the file descriptor at each start, whatever its log level. Does
+    nothing where TensorFlow is imported already, or its notes are asked for.
     """
+    if "tensorflow" in sys.modules or os.environ.setdefault(_LEVEL, "2") == "0":
+        yield
+        return
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

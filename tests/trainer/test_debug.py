@@ -25,7 +25,8 @@ from trainer.__main__ import main
         ),
     ],
 )
-def test_debug_adds_the_traceback(capsys, arguments, exception):
+def test_debug_adds_the_traceback(capsys, monkeypatch, arguments, exception):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")  # else for all tests to come
     assert main(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
 
