@@ -18,11 +18,13 @@ from beam_pipeline.sources.not_read import refuse_not_read
 from beam_pipeline.sources.paths import joined, stem, uncompressed
 from beam_pipeline.sources.proposing import Reading, or_else, readings
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.registry import layout_named, layouts
+from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
 from beam_pipeline.sources.split_lists import PARTITION, is_partition
 from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
+
+_SIGNS = "docs/layouts.md says what each layout looks like"
 
 
 def detect(path: str, ignored: Ignored = NOTHING) -> Input:
@@ -237,15 +239,9 @@ def _of_file(path: str) -> Input:
     if one := _only(found, path):
         return one
     refuse_not_read("", [path])
-    every = layouts().values()
-    suffixes = sorted({f".{suffix}" for layout in every for suffix in layout.suffixes})
-    by_content = ", ".join(layout.name for layout in every if not layout.suffixes and layout.begins)
-    alike = " or ".join(layout.name for layout in _by_suffix(path))
-    why = f"that does not begin like {alike} files" if alike else "with another suffix"
     raise ConfigError(
-        f"cannot tell the layout of {path}, a file {why}: looked for {', '.join(suffixes)}, and "
-        f"for the first bytes of {by_content} files; give the folder of the dataset, or name its "
-        "layout with --layout"
+        f"cannot tell the layout of {path}: no layout reads such a file by its suffix and its "
+        f"first bytes; give the folder of the dataset, or name its layout with --layout ({_SIGNS})"
     )
 
 
@@ -286,9 +282,12 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     for layout in looked_for:
         if layout.refuse:
             layout.refuse(files)
-    signs = "; ".join(f"{layout.sign} ({layout.name})" for layout in looked_for)
+    own = own_layouts()
+    told = [each for each in looked_for if each.name not in own or len(looked_for) == 1]
+    signs = "".join(f"; looked for {each.sign} ({each.name})" for each in told)
+    signs += "" if len(looked_for) == 1 else f"; {_SIGNS}"
     other = "another" if len(looked_for) == 1 else "its"
     raise ConfigError(
-        f"{problem}: it holds {tree.look()}; looked for {signs}; fix the input, name {other} "
-        "layout with --layout, or write a source of your own (docs/layouts.md)"
+        f"{problem}: it holds {tree.look()}{signs}; fix the input, name {other} "
+        "layout with --layout, or write a source of your own"
     )
