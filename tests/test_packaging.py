@@ -1,13 +1,17 @@
 """What Beam ships to remote workers with `--setup_file ./setup.py`; what is released."""
 
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from tfrecord_dataset import extras
 
 ROOT = Path(__file__).parent.parent
 
@@ -52,6 +56,18 @@ def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
     _run(bin / "beam-tfrecords", "verify", "data/cells/1.0.0", folder=tmp_path)
     for module in ("h5py", "tokenizers", "trainer", "beam_pipeline.report.page"):
         _run(bin / "python", "-c", f"import {module}", folder=tmp_path)
+
+
+def test_what_a_message_or_a_page_tells_to_install_is_there():
+    """No index has the package: it is installed from the clone, with extras that it has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    folders = ("beam_pipeline", "tfrecord_dataset", "trainer", "docs", "examples")
+    pages = [path for folder in folders for path in (ROOT / folder).rglob("*.[pm][yd]")]
+    told = "".join(path.read_text() for path in [*pages, *ROOT.glob("*.md")])
+    assert not re.findall(r"pip install[^\n]*beam-tfrecords\[", told)
+    named = {name for found in re.findall(r"'\.\[([\w,]+)\]'", told) for name in found.split(",")}
+    assert {"hdf5", "text", "detection"} <= named
+    assert named | {*get_args(extras.Extra)} <= project["optional-dependencies"].keys()
 
 
 def test_the_version_is_stated_alike():

@@ -10,9 +10,10 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from tfrecord_dataset import extras, streams
+
 # The first ends the program on Windows, before what cannot be imported there.
 from tfrecord_dataset import posix_only as posix_only
-from tfrecord_dataset import streams
 from tfrecord_dataset.command_line import Parser, add_program_options, program
 from tfrecord_dataset.options import Options, add_options
 from tfrecord_dataset.store import tally
@@ -74,7 +75,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
         case TrainerError():
             return f"error: {error}", error.exit_code
         case ModuleNotFoundError(name="keras" | "tensorflow"):
-            return f"error: {error.name} is missing; pip install beam-tfrecords[trainer]", 1
+            return f"error: {error.name} is missing; {extras.install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
             where = f": {file}" if file else ""
             return f"error: {reason}{where}; fix that, and continue by --resume", 1

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, Deferred, FileRef, Value
+from tfrecord_dataset import extras
 
-_EXTRA = "pip install 'beam-tfrecords[text]'"
+_EXTRA = extras.install("text")
 
 Tokenizer = Callable[[str], Sequence[int]]
 

@@ -10,6 +10,7 @@ import numpy as np
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
+from tfrecord_dataset import extras
 from tfrecord_dataset.inflation import check_inflation
 
 SUFFIXES = ("h5", "hdf5")
@@ -43,8 +44,7 @@ def _library() -> Any:
         return importlib.import_module("h5py")
     except ImportError as error:
         raise ConfigError(
-            "HDF5 files are read by h5py, which is not installed; run pip install "
-            "'beam-tfrecords[hdf5]'"
+            f"HDF5 files are read by h5py, which is not installed; run {extras.install('hdf5')}"
         ) from error
 
 

@@ -22,6 +22,7 @@ from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.clusters import Cluster
 from beam_pipeline.running.remote.staging import stage_package
 from beam_pipeline.running.remote.states import JobState
+from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
 
 _REST_S = 10.0
@@ -196,7 +197,7 @@ def _check_installed() -> None:
     if not found:
         raise ConfigError(
             "--runner=DataflowRunner needs Google's libraries, which are not installed; run "
-            "pip install 'beam-tfrecords[gcp]', or in a clone pip install -e '.[gcp]'"
+            f"{extras.install('gcp')}"
         )
 
 

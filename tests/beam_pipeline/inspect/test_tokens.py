@@ -92,6 +92,6 @@ def test_a_library_that_is_not_installed(files, monkeypatch, suffix, library):
     monkeypatch.setitem(sys.modules, library, None)
     tokens.load.cache_clear()
     with pytest.raises(
-        ConfigError, match=rf"needs {library}: pip install 'beam-tfrecords\[text\]'"
+        ConfigError, match=rf"needs {library}: pip install -e '\.\[text\]' in the clone"
     ):
         tokens.load(files[suffix])

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tfrecord_dataset import extras
 from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Arrays
 from trainer.tasks.detection.windows import in_image
@@ -156,6 +157,4 @@ def check_installed() -> None:
     try:
         import pycocotools.coco  # noqa: F401
     except ImportError as error:
-        raise ConfigError(
-            "mAP needs pycocotools; pip install 'beam-tfrecords[detection]'"
-        ) from error
+        raise ConfigError(f"mAP needs pycocotools; {extras.install('detection')}") from error

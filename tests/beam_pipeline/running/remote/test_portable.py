@@ -42,7 +42,7 @@ def prepared(*options, output="/data", inputs=()):
         ),
         (
             ["--runner=DataflowRunner", "--project=my-project"],
-            r"DataflowRunner needs Google's libraries.*pip install 'beam-tfrecords\[gcp\]'",
+            r"DataflowRunner needs Google's libraries.*pip install -e '\.\[gcp\]' in the clone",
         ),
     ],
 )

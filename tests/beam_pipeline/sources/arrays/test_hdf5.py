@@ -137,5 +137,5 @@ def test_a_bomb_is_refused(tmp_path):
 def test_without_h5py_the_command_that_installs_it_is_named(tmp_path, monkeypatch):
     (tmp_path / "x.h5").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(ConfigError, match=r"pip install 'beam-tfrecords\[hdf5\]'"):
+    with pytest.raises(ConfigError, match=r"pip install -e '\.\[hdf5\]' in the clone"):
         elements_of(tmp_path / "x.h5")
