@@ -95,7 +95,8 @@ def mask_of_runs(size: ImageSize, runs: Sequence[int]) -> Mask:
     Raises:
         RecordError: "malformed annotation": they are not those of its size.
     """
-    if any(run < 0 for run in runs) or sum(runs) != size.height * size.width:
+    of_32_bits = all(0 <= run < 1 << 32 for run in runs)
+    if not of_32_bits or sum(runs) != size.height * size.width:
         raise RecordError(MALFORMED, f"run lengths of {sum(runs):,} pixels for an image of {size}")
     encoded = coco_masks.frPyObjects({"size": list(size), "counts": [*runs]}, *size)
     return Mask(size, encoded["counts"])

@@ -66,8 +66,10 @@ def _corners(points: Any) -> tuple[list[float], int]:
     exterior = points.get("exterior") if isinstance(points, dict) else None
     if not isinstance(exterior, list) or not all(isinstance(each, list) for each in exterior):
         raise malformed(f"points {points!r:.80} have no exterior")
-    num_holes = len(points.get("interior") or ())
-    return [number(each, "points") for corner in exterior for each in corner], num_holes
+    holes = points.get("interior") or []
+    if not isinstance(holes, list):
+        raise malformed(f"points {points!r:.80} have an interior that is no list")
+    return [number(each, "points") for corner in exterior for each in corner], len(holes)
 
 
 LAYOUT = side_file_layout(
