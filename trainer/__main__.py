@@ -10,11 +10,11 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from tfrecord_dataset import extras, streams
-
 # The first ends the program on Windows, before what cannot be imported there.
 from tfrecord_dataset import posix_only as posix_only
+from tfrecord_dataset import streams, users_code
 from tfrecord_dataset.command_line import Parser, add_program_options, program
+from tfrecord_dataset.extras import install
 from tfrecord_dataset.options import Options, add_options
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
@@ -74,8 +74,10 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     match error:
         case TrainerError():
             return f"error: {error}", error.exit_code
+        case Exception() if where := users_code.told(error):
+            return f"error in your code: {where}; --debug prints the full traceback", 1
         case ModuleNotFoundError(name="keras" | "tensorflow"):
-            return f"error: {error.name} is missing; {extras.install('trainer')}", 1
+            return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
             where = f": {file}" if file else ""
             return f"error: {reason}{where}; fix that, and continue by --resume", 1

@@ -53,9 +53,11 @@ from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.showing.texts import as_text
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
+from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
+from tfrecord_dataset import users_code
 from tfrecord_dataset.shown_text import one_line, printable
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
@@ -117,6 +119,8 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
         case OSError() as cause:
             where = f": {cause.filename}" if cause.filename else ""
             return f"error: {cause.strerror}{where}; fix that and {again}", 1
+    if place := users_code.told(error, registered_packages()):
+        return f"error in your code: {_STEP.sub('', place)}; --debug prints the full traceback", 1
     return None
 
 

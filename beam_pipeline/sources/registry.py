@@ -113,6 +113,11 @@ def own_layouts() -> dict[str, Layout]:
     return {layout.name: layout for layout in _OWN}
 
 
+def registered_packages() -> set[str]:
+    """The packages that register layouts."""
+    return {entry.module.partition(".")[0] for entry in _registered()}
+
+
 @functools.cache  # looks into the folder of every installed package
 def _registered() -> Sequence[EntryPoint]:
     return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)

@@ -3,11 +3,14 @@
 import errno
 import logging
 import os
+import sys
+from importlib.metadata import EntryPoint
 
 import pytest
 
 from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.sources import registry
 
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
@@ -101,16 +104,55 @@ def test_debug_shows_what_led_to_an_error(monkeypatch, capsys):
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch):
-    error = RuntimeError("a bug")
-    error.__cause__ = error  # as `raise error from error` leaves it
+    monkeypatch.setattr(commands, "open_dataset", None)
 
-    def fail(args, options):
-        raise error
-
-    monkeypatch.setitem(commands._COMMANDS, "verify", fail)
-
-    with pytest.raises(RuntimeError, match="a bug"):
+    with pytest.raises(TypeError, match="not callable"):
         commands.main(["verify", "anything"])
+
+
+OWN_LAYOUT = """
+import apache_beam as beam
+from beam_pipeline import Layout
+
+def fail(path):
+    raise ValueError("no game in " + path)
+
+def read(path, config, scratch):
+    return beam.Create([path]) | "Fail" >> beam.Map(fail)
+
+LAYOUT = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=READ)
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "function"),
+    [
+        pytest.param("read", "fail", id="in the job"),
+        pytest.param("lambda path, config, scratch: fail(path)", "fail", id="before the job"),
+    ],
+)
+def test_an_error_of_anothers_layout_is_told_as_theirs(
+    tmp_path, monkeypatch, capsys, read, function
+):
+    code = tmp_path / "site-packages"
+    code.mkdir()
+    (code / "own_pgn.py").write_text(OWN_LAYOUT.replace("READ", read))
+    (tmp_path / "games").mkdir()
+    (tmp_path / "games/a.pgn").write_text("e4 e5")
+    monkeypatch.syspath_prepend(code)
+    monkeypatch.delitem(sys.modules, "own_pgn", raising=False)
+    entry = EntryPoint(name="pgn", value="own_pgn:LAYOUT", group=registry.GROUP)
+    monkeypatch.setattr(registry, "_registered", lambda: [entry])
+
+    exit_code = commands.main(
+        ["build", str(tmp_path / "games"), "--output", str(tmp_path / "data"), "--layout", "pgn"]
+    )
+
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"error in your code: {code}/own_pgn.py, line 6, in {function}: ")
+    assert "ValueError: no game in" in last
+    assert "while running" not in last
+    assert exit_code == 1
 
 
 @pytest.mark.parametrize(

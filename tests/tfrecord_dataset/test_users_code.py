@@ -1,0 +1,115 @@
+"""Whose error it is."""
+
+import importlib
+import json
+import sys
+
+import pytest
+
+from tfrecord_dataset.errors import did_you_mean
+from tfrecord_dataset.users_code import told
+
+OWN = '''"""A user's module."""
+
+import json
+
+
+def fails():
+    return {}["x"]
+
+
+def fails_in_a_library():
+    return json.loads("{")
+
+
+def fails_in_ours(function):
+    return function("name", 5)
+
+
+def says_nothing():
+    raise RuntimeError
+'''
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The user's module, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_functions.py").write_text(OWN)
+    yield importlib.import_module("own_functions")
+    del sys.modules["own_functions"]
+
+
+def error_of(function, *arguments):
+    """What a call raises, as the caller's except clause holds it, without the frame here."""
+    try:
+        function(*arguments)
+    except Exception as error:
+        return error.with_traceback(error.__traceback__.tb_next)
+    pytest.fail("it raises nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("fails", "own_functions.py, line 7, in fails: KeyError: 'x'", id="own"),
+        pytest.param(
+            "fails_in_a_library",
+            "own_functions.py, line 11, in fails_in_a_library: JSONDecodeError: Expecting",
+            id="in what it calls",
+        ),
+        pytest.param(
+            "says_nothing",
+            "own_functions.py, line 19, in says_nothing: RuntimeError",
+            id="no message",
+        ),
+    ],
+)
+def test_the_users_error_is_named_by_its_place(own, name, expected):
+    error = error_of(getattr(own, name))
+
+    assert told(error).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        pytest.param(json.loads, ["{"], id="a library's"),
+        pytest.param(did_you_mean, ["name", 5], id="ours"),
+    ],
+)
+def test_other_errors_are_not_the_users(function, arguments):
+    assert told(error_of(function, *arguments)) is None
+
+
+def test_a_bug_of_ours_that_the_user_called_is_ours(own):
+    assert told(error_of(own.fails_in_ours, did_you_mean)) is None
+
+
+def test_an_installed_package_is_the_users_if_it_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "installed_layout.py").write_text(OWN)
+    monkeypatch.syspath_prepend(folder)
+    module = importlib.import_module("installed_layout")
+    error = error_of(module.fails)
+
+    assert told(error) is None
+    assert "line 7, in fails: KeyError" in told(error, {"installed_layout"})
+
+
+def test_a_module_that_cannot_be_parsed_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_broken.py").write_text("x = 1\ndef f(:\n")
+    error = error_of(importlib.import_module, "own_broken")
+
+    assert told(error).startswith("own_broken.py, line 2: SyntaxError: ")
+
+
+def test_the_cause_is_told(own):
+    error, cause = RuntimeError("of a library"), error_of(own.fails)
+    error.__cause__, cause.__cause__ = cause, error  # a circle, as Beam leaves it
+
+    assert told(error) == "own_functions.py, line 7, in fails: KeyError: 'x'"
