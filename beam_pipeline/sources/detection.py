@@ -148,6 +148,7 @@ def _at(layout: Layout, place: Place, tree: Tree) -> Input:
         beside=tuple(_beside(place, tree)),
         split_lists=tuple(f"{split}={tree.path(path)}" for path, split in place.split_lists),
         tables=place.tables,
+        class_list=tree.path(place.class_list) if place.class_list else "",
     )
 
 
@@ -159,7 +160,7 @@ def _beside(place: Place, tree: Tree) -> Iterator[str]:
     elif place.path:
         inner = (each for each in _data(tree) if not each.startswith(f"{place.path}/"))
     found = itertools.chain(filter(may_hold_data, tree.outside), inner)
-    lists = {path for path, _ in place.split_lists}
+    lists = {place.class_list, *(path for path, _ in place.split_lists)}
     return (
         posixpath.normpath(joined(tree.ignored.base, each)) for each in found if each not in lists
     )

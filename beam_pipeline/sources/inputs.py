@@ -112,6 +112,8 @@ def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransfo
     source: Any = input_.layout.read(input_.path, config, scratch)
     if input_.tables:
         source = dataclasses.replace(source, names=input_.tables)
+    if input_.class_list:
+        source = dataclasses.replace(source, class_list=input_.class_list)
     if input_.beside:
         source = ReadBeside(source, input_.beside, config.input)
     if told := config.split_list or input_.split_lists:

@@ -37,6 +37,7 @@ class Place(NamedTuple):
             source tells of every file.
         split_lists: Lists of files beside, by their paths below the tree: the split of each.
         tables: Those that are read of the folder, of a layout whose source takes their `names`.
+        class_list: A table of the classes of files in no class folder, by its path below the tree.
     """
 
     path: str
@@ -48,6 +49,7 @@ class Place(NamedTuple):
     files: tuple[str, ...] | None = None
     split_lists: tuple[tuple[str, str], ...] = ()
     tables: tuple[str, ...] = ()
+    class_list: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,7 @@ class Input:
         beside: Files outside of what the layout lists that may hold data, below the input.
         split_lists: As "SPLIT=PATH" what lists of files the layout has found.
         tables: As in `Place`.
+        class_list: The path of that of `Place`.
     """
 
     layout: Layout
@@ -133,6 +136,7 @@ class Input:
     beside: tuple[str, ...] = ()
     split_lists: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
+    class_list: str = ""
 
 
 def reading(

@@ -8,6 +8,7 @@ from beam_pipeline.media.volumes import refusal
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
+from beam_pipeline.sources.folders.imagenet import class_list, refused_numbers
 from beam_pipeline.sources.folders.profile import (
     NO_CLASSES,
     Profile,
@@ -18,6 +19,7 @@ from beam_pipeline.sources.folders.profile import (
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
 from beam_pipeline.sources.paths import joined, media_kind, stem, suffix
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree, counted, head, shown
 from tfrecord_dataset.split_names import is_split, split_in_name
 
@@ -81,8 +83,13 @@ def find_folders(tree: Tree) -> list[Place]:
     splits = sorted(profile.tops)
     in_splits = {name for split in splits for name in tree.look(split).folders} - {*NO_CLASSES}
     what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
-    what += _unread(profile, tree, ())
-    return [Place("", what, problem, states_classes=True, one_class=one_class)]
+    table = ""
+    if any(file_kind(name) == kind for split in splits for name in tree.look(split).files):
+        table = class_list(tree)
+        problem = problem or ("" if table else refused_numbers(tree))
+        what += f", the others by {name_of(table)}" if table else ""
+    what += _unread(profile, tree, {table})
+    return [Place("", what, problem, states_classes=True, one_class=one_class, class_list=table)]
 
 
 def _home(tree: Tree) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
@@ -23,6 +24,7 @@ from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.folders.doubt import doubt, unread
+from beam_pipeline.sources.folders.imagenet import read_classes
 from beam_pipeline.sources.folders.npz_record import features_of_npz
 from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import (
@@ -36,7 +38,7 @@ from beam_pipeline.sources.folders.profile import (
 )
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, left_out
+from beam_pipeline.sources.paths import below, input_folder, left_out, stem
 
 
 @dataclasses.dataclass
@@ -72,6 +74,9 @@ class ReadClassFolders(beam.PTransform):
         path_pattern: See `pattern.parse_pattern`; None for class folders.
         one_class: Whether all files may be of one class.
         ignored: Files and folders that are left out.
+        class_list: The table of the classes of files outside class folders
+            (`imagenet.read_classes`); "" if there is none. Its lines may name files that are
+            not there.
 
     Raises:
         ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
@@ -82,6 +87,7 @@ class ReadClassFolders(beam.PTransform):
     path_pattern: str | None = None
     one_class: bool = False
     ignored: Ignored = NOTHING
+    class_list: str = ""
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
@@ -93,8 +99,12 @@ class ReadClassFolders(beam.PTransform):
             | "MergeLooks" >> beam.CombineGlobally(merge_profiles)  # ProfileByKind
             | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # ProfileByKind
         )
+        listed_classes: Any = {}
+        if self.class_list:
+            table = pipeline | "ClassList" >> beam.Create([self.class_list])  # str
+            listed_classes = AsSingleton(table | "ReadClassList" >> beam.Map(read_classes))
         return listed | "MakeRecords" >> beam.FlatMap(
-            records_of, root, pattern, AsSingleton(profiles)
+            records_of, root, pattern, AsSingleton(profiles), listed_classes, self.class_list
         )  # Record | Rejected
 
 
@@ -122,9 +132,23 @@ def checked(
 
 
 def records_of(
-    batch: bytes, root: str, pattern: PathPattern | None, profiles: ProfileByKind
+    batch: bytes,
+    root: str,
+    pattern: PathPattern | None,
+    profiles: ProfileByKind,
+    listed_classes: Mapping[str, str],
+    class_list: str = "",
 ) -> Iterator[Record | Rejected]:
-    """What every file in a batch is, given the profiles of all."""
+    """What every file in a batch is, given the profiles of all.
+
+    Args:
+        batch: Packed names of files, by folder.
+        root: What the folders are below.
+        pattern: As in `ReadClassFolders`.
+        profiles: Of all files.
+        listed_classes: Of files outside class folders, by name.
+        class_list: The file that has listed them.
+    """
     kind = main_kind(profiles)
     profile = profiles[kind]
     for folder, names in unpack(batch):
@@ -133,10 +157,13 @@ def records_of(
         place = placed(folder, profile.class_depth)
         for name in names:
             relative = prefix + name
+            if path + name == class_list:
+                continue
             if file_kind(name) != kind or (kind == "text" and place is None and not pattern):
                 yield passed_over(relative, kind)
                 continue
-            if place is not None or pattern:
+            listed = listed_classes.get(stem(name)) if place is None else None
+            if place is not None or pattern or listed:
                 has_label = bool(pattern and "label" in pattern.names) or bool(place and place[1])
                 try:
                     values = _features(path + name, kind, has_label)
@@ -145,6 +172,8 @@ def records_of(
                     continue
             if pattern:
                 yield matched_record(relative, values, pattern, profile)
+            elif listed:
+                yield _listed_record(relative, values, listed, profile)
             elif place is None:
                 yield Rejected(
                     source=relative,
@@ -158,6 +187,20 @@ def records_of(
             else:
                 split, labels = place
                 yield Record(key=relative, features={**values, **labels}, split=split)
+
+
+def _listed_record(
+    relative: str, of_file: Mapping[str, Value], label: str, profile: Profile
+) -> Record | Rejected:
+    """The record of a file outside class folders, whose class a table states."""
+    if label not in profile.classes:
+        return Rejected(
+            source=relative,
+            reason="unknown class",
+            detail=f"the table of classes says {label!r}, of which there is no class folder",
+        )
+    split = relative.partition("/")[0]
+    return Record(key=relative, features={**of_file, "label": ClassLabel(label)}, split=split)
 
 
 def _features(path: str, kind: str, has_label: bool) -> dict[str, Value]:
