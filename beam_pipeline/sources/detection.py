@@ -290,5 +290,5 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     other = "another" if len(looked_for) == 1 else "its"
     raise ConfigError(
         f"{problem}: it holds {tree.look()}{signs}; fix the input, name {other} "
-        "layout with --layout, or write a source of your own"
+        "layout with --layout, or write a source of your own (docs/layouts.md)"
     )
