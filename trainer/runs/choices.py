@@ -82,7 +82,7 @@ def remarks(task: Task, *, own_model: bool) -> Iterator[str]:
     """
     for each in task.inputs.values():
         yield from each.remarks(own_model=own_model)
-    if len(task.classes) == 1:
+    if task.goal.excludes_classes and len(task.classes) == 1:
         yield f"{task.target} has only one class: there is nothing to predict"
 
 

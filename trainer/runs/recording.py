@@ -182,10 +182,8 @@ class Recorder:
         steps, sums = done.steps, done.sums
         first, self.step = self.step + 1, self.step + steps
         if not math.isfinite(sums[0]):
-            raise TrainingDivergedError(
-                f"the loss of step {_range_text(first, self.step)} is {sums[0]}; lower "
-                "--learning-rate, or clip with --clip-norm 1"
-            )
+            number, loss = done.diverged or (steps, sums[0])
+            raise _diverged(first + number - 1, loss, self._events.steps_per_epoch)
         self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
         means = self._means()
         self._pace.add(steps, done.waiting_s)
@@ -290,5 +288,12 @@ class Recorder:
                     tf.summary.scalar(name, value)
 
 
-def _range_text(first: int, last: int) -> str:
-    return f"{last}" if first == last else f"{first} to {last}"
+def _diverged(step: int, loss: float, steps_per_epoch: int) -> TrainingDivergedError:
+    remedy = "lower --learning-rate, or clip with --clip-norm 1"
+    if step == 1:
+        remedy = (
+            "no weight has changed by then: look for very large numbers in the records, and in a "
+            "model or loss of your own"
+        )
+    epoch = (step - 1) // steps_per_epoch + 1
+    return TrainingDivergedError(f"the loss of step {step} (epoch {epoch}) is {loss}; {remedy}")

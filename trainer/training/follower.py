@@ -13,6 +13,7 @@ class Done:
         steps: How many.
         sums: Over all examples of these steps, in the order of `loop.metric_names`.
         learning_rate: Of the step after them.
+        diverged: The first of them whose loss is not finite, from 1, and that loss; or None.
         ends: Whether a worker was asked to end before them; all are told alike.
         waiting_s: Seconds in which they waited for their batches; None if that was not measured.
         is_settled: Whether no later step was begun: only then are the weights those after these
@@ -22,6 +23,7 @@ class Done:
     steps: int
     sums: Sequence[float]
     learning_rate: float
+    diverged: tuple[int, float] | None = None
     ends: bool = False
     waiting_s: float | None = None
     is_settled: bool = True

@@ -137,11 +137,14 @@ class _Call:
 
     def done(self, plan: Plan, *, is_settled: bool = True, ends: bool = False) -> Done:
         """The call, once it is done."""
-        sums = functools.reduce(np.add, self.sums.numpy())  # step by step, in float32
+        by_step = self.sums.numpy()
+        sums = functools.reduce(np.add, by_step)  # step by step, in float32
+        diverged = np.flatnonzero(~np.isfinite(by_step[:, 0]))[:1].tolist()
         return Done(
             steps=self.steps,
             sums=sums.tolist(),
             learning_rate=float(self.learning_rate),
+            diverged=(diverged[0] + 1, float(by_step[diverged[0], 0])) if diverged else None,
             ends=ends or self.ends,
             waiting_s=float(self.waiting_s) if plan.times_input else None,
             is_settled=is_settled,

@@ -178,12 +178,30 @@ def test_callbacks_are_called_as_by_fit(make_recorder):
     ]
 
 
+@pytest.mark.parametrize(
+    ("steps_before", "diverged", "message"),
+    [
+        (2, None, r"step 4 \(epoch 1\) is nan; lower --learning-rate"),
+        (2, (1, float("inf")), r"step 3 \(epoch 1\) is inf; lower --learning-rate"),
+        (4, (2, float("nan")), r"step 6 \(epoch 2\) is nan; lower --learning-rate"),
+        (0, (1, float("nan")), r"step 1 \(epoch 1\) is nan; no weight has changed"),
+    ],
+)
+def test_the_step_whose_loss_is_no_number_is_named(make_recorder, steps_before, diverged, message):
+    _, recorder = make_recorder()
+    recorder.restore()
+    follow(recorder, steps=steps_before)
+
+    with pytest.raises(TrainingDivergedError, match=message):
+        recorder.advance(done(2, float("nan"), diverged=diverged))
+
+
 def test_a_loss_that_is_no_number_ends_the_run_at_once(make_recorder):
     run, recorder = make_recorder(checkpoint_every=1)
     recorder.restore()
     follow(recorder, steps=2)
 
-    with pytest.raises(TrainingDivergedError, match=r"step 3 to 4 is nan; lower --learning-rate"):
+    with pytest.raises(TrainingDivergedError, match="is nan; lower --learning-rate"):
         recorder.advance(done(2, float("nan")))
     assert not run.history_file.exists()
     assert make_recorder()[1].restore() == 2

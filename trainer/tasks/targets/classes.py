@@ -86,6 +86,7 @@ class OneClass(_Classes):
     kind: ClassVar[str] = "class"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"accuracy": is_correct})
     has_one_class: ClassVar[bool] = True
+    excludes_classes: ClassVar[bool] = True
     weighs_classes: ClassVar[bool] = True
 
     name: str

@@ -48,6 +48,7 @@ class MapTarget(Target):
     leader: ClassVar[str | None] = "image"
     needs_image: ClassVar[bool] = True
     makes_maps: ClassVar[bool] = True
+    excludes_classes: ClassVar[bool] = True
     weighs_classes: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
 

@@ -49,6 +49,8 @@ class Target(abc.ABC):
         leader: The group of the only input that is taken by default; None for any.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
+        excludes_classes: Whether one class at a place excludes the others: of a single one there is
+            nothing to predict.
         takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
         makes_maps: Whether `write_map` writes what is predicted.
@@ -71,6 +73,7 @@ class Target(abc.ABC):
     leader: ClassVar[str | None] = None
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
+    excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
     weighs_classes: ClassVar[bool] = False
     makes_maps: ClassVar[bool] = False
