@@ -137,6 +137,7 @@ def test_a_file_that_changed_meanwhile_is_inspected_again(
     assert contents(config) == contents(whole)
 
 
+@pytest.mark.slow
 def test_what_was_found_is_damaged(config, base, reads, monkeypatch):
     cut_off(config, 0, monkeypatch)
     folder = kept_dir(config)

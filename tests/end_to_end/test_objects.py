@@ -98,6 +98,7 @@ def test_polygons_and_keypoints(info, records):
     assert (records[3]["keypoints"] <= 0).all()
 
 
+@pytest.mark.slow
 def test_the_trainer_gives_the_same(info, records):
     opened = trainer.open(info.directory)
     for record, expected in zip(opened.numpy("train"), records.values(), strict=True):

@@ -37,6 +37,7 @@ def test_fractions(class_folders, build, tmp_path):
     assert not names(info, "train") & names(info, "test")
 
 
+@pytest.mark.slow
 def test_the_layouts_splits_are_kept_and_share_nothing(class_folders, build, tmp_path, capsys):
     for split in ("train", "val"):
         class_folders(tmp_path / "pets" / split, each=3)

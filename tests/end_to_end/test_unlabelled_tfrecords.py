@@ -89,6 +89,7 @@ def test_trained_and_evaluated(built, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_adopted_or_opened_as_they_lie(flowers, tmp_path):
     bare = trainer.open(str(flowers / "*" / "*.tfrec"))
     root = shutil.copytree(flowers, tmp_path / "flowers")

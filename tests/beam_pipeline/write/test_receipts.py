@@ -323,6 +323,7 @@ def test_whole_shards_are_taken(finish_shards, tmp_path, warned):
     assert len(warned()) == 1
 
 
+@pytest.mark.slow
 def test_receipts_that_are_trusted(finish_shards, tmp_path):
     """The damage is in the dataset then, where verify finds it."""
     config = finish_shards(tmp_path / "out")

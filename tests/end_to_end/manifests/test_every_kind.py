@@ -89,6 +89,7 @@ def test_every_kind_in_one_manifest(
         assert [classes["tags"][number] for number in record["tags"]] == row["tags"]
 
 
+@pytest.mark.slow
 def test_a_table_without_labels(tmp_path, write_manifest, build_verified, read_by_id, kinds):
     rows = [{"id": number, "x": number - 3, "y": number / 8} for number in range(NUM_ROWS)]
     path = write_manifest(tmp_path / "m.csv", rows)

@@ -92,6 +92,7 @@ def test_damage_is_rejected_by_file_and_record(
     }
 
 
+@pytest.mark.slow
 def test_a_length_in_the_middle(tmp_path, examples, write, build_verified, stored):
     payloads = examples("sequence")
     folder = write(tmp_path / "in", payloads, files=1)

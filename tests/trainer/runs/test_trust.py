@@ -92,6 +92,7 @@ USES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "option"), first_quick(USES))
 def test_no_command_imports_what_only_the_run_names(
     acting, command, tmp_path, capsys, name, option

@@ -65,6 +65,7 @@ def validation(dataset, task, batch_size):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "batch_size",
     [
