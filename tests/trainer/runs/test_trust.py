@@ -4,7 +4,6 @@ import sys
 
 import pytest
 from run_files import COMMANDS, seal, unsealed
-from tiers import first_quick
 
 from trainer.errors import UntrustedRunError
 from trainer.options.train import TrainConfig
@@ -93,7 +92,7 @@ USES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "option"), first_quick(USES))
+@pytest.mark.parametrize(("name", "option"), USES)
 def test_no_command_imports_what_only_the_run_names(
     acting, command, tmp_path, capsys, name, option
 ):
