@@ -141,7 +141,9 @@ def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
         remedy = "--sampling balanced or --class-weights balanced when you train"
         yield Check("amber", "imbalance", text, remedy, "classes")
     else:
-        spread = f"{least['total']:,} to {most['total']:,}"
+        spread = f"{most['total']:,}"
+        if least["total"] < most["total"]:
+            spread = f"{least['total']:,} to {spread}"
         text = f"{count_classes(there)}, each {spread} times"
         yield Check("green", name, text, "", "classes")
 

@@ -146,9 +146,11 @@ def _at(layout: Layout, place: Place, tree: Tree) -> Input:
         has_usual_name=place.has_usual_name,
         one_class=place.one_class,
         beside=tuple(_beside(place, tree)),
-        split_lists=tuple(f"{split}={tree.path(path)}" for path, split in place.split_lists),
+        split_lists=tuple(
+            f"{split}={storage.join(tree.root, path)}" for path, split in place.split_lists
+        ),
         tables=place.tables,
-        class_list=tree.path(place.class_list) if place.class_list else "",
+        class_list=storage.join(tree.root, place.class_list) if place.class_list else "",
     )
 
 
