@@ -131,8 +131,7 @@ def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
     monkeypatch.setattr(columns, "in_order", look_then_order)
     arguments = ["build", str(tmp_path / "mnist.npz"), "--output", str(tmp_path / "out")]
     if fails:
-        with pytest.raises(Exception, match="cut off"):
-            commands.main(arguments)
+        assert commands.main(arguments) == 1
     else:
         assert commands.main(arguments) == 0
     sizes = Counter(len(array.tobytes()) for array in splits_of(X, Y).values())

@@ -284,5 +284,4 @@ def test_workers_of_beams_local_runner_are_refused(pets, tmp_path, capsys):
 
 def test_an_unexpected_error_is_reported_and_does_not_hang(pets, tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "in_order", lambda *_: 1 / 0)
-    with pytest.raises(Exception, match="division by zero"):
-        commands.main(["build", str(pets), "--output", str(tmp_path)])
+    assert commands.main(["build", str(pets), "--output", str(tmp_path)]) == 1
