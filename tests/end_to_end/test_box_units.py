@@ -26,20 +26,18 @@ COCO = {
     ("file", "text", "box_format"),
     [
         pytest.param("a.xml", VOC, "rel_xyxy", id="voc"),
-        pytest.param("coco.json", json.dumps(COCO), "rel_xywh", id="coco", marks=pytest.mark.slow),
+        pytest.param("coco.json", json.dumps(COCO), "rel_xywh", id="coco"),
         pytest.param(
             "m.csv",
             "image,xmin,ymin,xmax,ymax,label\na.jpg,0.25,0.5,0.75,1,cat\n",
             "rel_xyxy",
             id="a box a row",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             "metadata.jsonl",
             json.dumps({"file_name": "a.jpg", "objects": OBJECTS}) + "\n",
             "rel_xywh",
             id="Hugging Face",
-            marks=pytest.mark.slow,
         ),
     ],
 )

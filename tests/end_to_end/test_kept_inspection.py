@@ -106,7 +106,7 @@ def contents(config):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("finished", [pytest.param(0, marks=pytest.mark.slow), 4])
+@pytest.mark.parametrize("finished", [0, 4])
 def test_no_file_is_read_again_to_inspect_it(config, base, reads, monkeypatch, finished):
     whole = configuration(base, "whole")
     beam_pipeline.build(whole)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import pytest
+from tiers import first_quick
 
 import beam_pipeline
 import trainer
@@ -89,12 +90,12 @@ def builds(found):
 
 @pytest.mark.parametrize(
     "place",
-    [PLACES[0], *(pytest.param(each, marks=pytest.mark.slow) for each in PLACES[1:])],
+    first_quick(PLACES),
     indirect=True,
 )
 @pytest.mark.parametrize(
     "read_before",
-    [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 50))],
+    first_quick([1, 0, 50]),
 )
 def test_a_reader_never_mixes_two_builds(build, place, read_before):
     output, built, opened = place
@@ -129,9 +130,7 @@ def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "place", [pytest.param("s3", marks=pytest.mark.slow), "s3 by ranges"], indirect=True
-)
+@pytest.mark.parametrize("place", ["s3", "s3 by ranges"], indirect=True)
 def test_another_build_on_a_store_is_said(build, place):
     output, _, opened = place
     build(1, output)

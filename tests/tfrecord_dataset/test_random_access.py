@@ -177,7 +177,7 @@ def read_in_child(records, numbers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["spawn", pytest.param("forkserver", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("start", ["spawn", "forkserver"])
 def test_worker_processes_read_the_same(split, start):
     before = captions(split)
     context = multiprocessing.get_context(start)

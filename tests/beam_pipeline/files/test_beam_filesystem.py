@@ -26,7 +26,7 @@ def test_every_scheme_has_one_file_system():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".txt", pytest.param(".txt.gz", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
 def test_text_is_written_and_read(google, run_transform, suffix):
     url, store = google
     lines = [f"line {number}" for number in range(100)]

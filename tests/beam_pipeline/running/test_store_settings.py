@@ -69,7 +69,6 @@ def on_a_worker(tmp_path):
             {},
             {"AWS_ENDPOINT_URL": "http://here:9000", "AWS_ALLOW_HTTP": "true"},
             id="no credentials",
-            marks=pytest.mark.slow,
         ),
         pytest.param(("--send_store_credentials",), {}, HERE, id="credentials where allowed"),
         pytest.param(
@@ -80,14 +79,12 @@ def on_a_worker(tmp_path):
                 **{"AWS_SESSION_TOKEN": "theirs", "AWS_REGION": "x"},
             },
             id="credentials are not mixed",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             (),
             {"AWS_ENDPOINT_URL": "http://minio"},
             {"AWS_ENDPOINT_URL": "http://minio", "AWS_ALLOW_HTTP": "true"},
             id="the worker's own stay",
-            marks=pytest.mark.slow,
         ),
         pytest.param(
             ("--s3_endpoint_url=http://there", "--s3_access_key_id=a", "--s3_region_name=eu"),
@@ -99,7 +96,6 @@ def on_a_worker(tmp_path):
                 "AWS_REGION": "eu",
             },
             id="options count everywhere",
-            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from run_files import COMMANDS, seal, unsealed
+from tiers import first_quick
 
 from trainer.errors import UntrustedRunError
 from trainer.options.train import TrainConfig
@@ -112,7 +113,7 @@ def test_no_command_imports_what_only_the_run_names(
 
 @pytest.mark.parametrize(
     "name",
-    ["resume", *(pytest.param(each, marks=pytest.mark.slow) for each in COMMANDS[1:])],
+    first_quick(["resume", *COMMANDS[1:]]),
 )
 def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket, capsys, name):
     url, store = bucket

@@ -36,11 +36,7 @@ def numbers(dataset, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scheme",
-    [
-        "s3",
-        pytest.param("gs", marks=pytest.mark.slow),
-        pytest.param("az", marks=pytest.mark.slow),
-    ],
+    ["s3", "gs", "az"],
 )
 def test_remote_records_come_in_the_order_of_local_ones(stored, colors, scheme):
     url, store = stored

@@ -69,8 +69,8 @@ def validation(dataset, task, batch_size):
 @pytest.mark.parametrize(
     "batch_size",
     [
-        pytest.param(4, id="the last batch leaves a replica without work", marks=pytest.mark.slow),
-        pytest.param(8, id="the last batch splits unevenly", marks=pytest.mark.slow),
+        pytest.param(4, id="the last batch leaves a replica without work"),
+        pytest.param(8, id="the last batch splits unevenly"),
         pytest.param(26, id="one batch, a whole replica of nothing"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
     ("seed", "count"),
     [
         pytest.param(0, 40, id="some"),
-        pytest.param(1, 1000, id="a thousand", marks=pytest.mark.slow),
+        pytest.param(1, 1000, id="a thousand"),
     ],
 )
 def test_flipped_bits_are_found(whole, found, files, tmp_path, seed, count):
