@@ -9,8 +9,6 @@ Names are loaded on first use, so that `import beam_pipeline` costs nothing.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from beam_pipeline import beam_import
-
 if TYPE_CHECKING:
     from beam_pipeline import example as example
     from beam_pipeline.config import BuildConfig as BuildConfig
@@ -114,6 +112,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from beam_pipeline import beam_import  # here: it imports logging
+
     with beam_import.quiet():
         module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
     return getattr(module, name)

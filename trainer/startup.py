@@ -52,7 +52,7 @@ def without_early_notes() -> Iterator[None]:
     TensorFlow writes these notes to the file descriptor at each start, whatever its log level. Does
     nothing where TensorFlow is imported already, or its notes are asked for.
     """
-    if "tensorflow" in sys.modules or os.environ.setdefault(_LEVEL, "2") == "0":
+    if "tensorflow" in sys.modules or os.environ.setdefault(_LEVEL, _SETTINGS[_LEVEL]) == "0":
         yield
         return
     reading, writing = os.pipe()

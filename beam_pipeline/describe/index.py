@@ -46,6 +46,21 @@ def files(shard: str) -> tuple[str, ...]:
     return rows_file(shard), spans_file(shard), spans_file(shard, format_version=1)
 
 
+def column(data: bytes, name: str) -> Iterator[Any]:
+    """A value of each row of a shard's index, of one column.
+
+    Args:
+        data: The Parquet file.
+        name: Of the column.
+
+    Raises:
+        ArrowException: They cannot be read.
+    """
+    file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+    batches = file.iter_batches(columns=[name], use_threads=False)
+    return (value for batch in batches for value in batch.column(0).to_pylist())
+
+
 class Rows:
     """Rows of a shard's index, in the order of its records.
 

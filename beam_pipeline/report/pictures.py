@@ -1,6 +1,5 @@
 """What a report shows of single records: small images with what is drawn on them, and sounds."""
 
-import base64
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from PIL import Image
 from beam_pipeline.report.sample import Sampled
 from beam_pipeline.showing.images import draw_example
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.page import data_uri
 
 _SIDE = 360  # pixels
 _QUALITY = 72
@@ -26,7 +26,7 @@ def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
     image = draw_example(unlabelled, record.example, _SIDE)
     if image is None:
         return ""
-    return _uri("image/jpeg", _encoded(image, "JPEG", quality=_QUALITY, optimize=True))
+    return data_uri("image/jpeg", _encoded(image, "JPEG", quality=_QUALITY, optimize=True))
 
 
 def audio(data: bytes) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def audio(data: bytes) -> dict[str, Any]:
         "seconds": round(len(mono) / rate, 2),
         "rate": rate,
         "waveform": [[round(low, 3), round(high, 3)] for low, high in pairs],
-        "spectrogram": _uri("image/png", _spectrogram(mono)),
-        "player": _uri(_media_type(data), data) if len(data) <= _MOST_AUDIO_BYTES else "",
+        "spectrogram": data_uri("image/png", _spectrogram(mono)),
+        "player": data_uri(_media_type(data), data) if len(data) <= _MOST_AUDIO_BYTES else "",
     }
 
 
@@ -71,7 +71,3 @@ def _encoded(image: Image.Image, encoding: str, **save: Any) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, encoding, **save)
     return buffer.getvalue()
-
-
-def _uri(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow
-import pyarrow.parquet
 
 from beam_pipeline.dataset.reading import read_frames
-from beam_pipeline.describe.index import rows_file
+from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from tfrecord_dataset.contents import Contents
@@ -165,10 +164,6 @@ def _labels(directory: str, shards: Sequence[str]) -> Iterator[list[str]]:
     for shard in shards:
         path = storage.join(directory, rows_file(shard.rpartition("/")[2]))
         try:
-            data = storage.read_bytes(FileRef(path=path))
-            file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
-            batches = file.iter_batches(columns=["labels"], use_threads=False)
-            for batch in batches:
-                yield from batch.column(0).to_pylist()
+            yield from column(storage.read_bytes(FileRef(path=path)), "labels")
         except (BeamTFRecordsError, pyarrow.ArrowException, OSError):
             return  # verify tells of a damaged one

@@ -1,5 +1,6 @@
 """Pages to look at, each one file without a server: what those of datasets and of runs share."""
 
+import base64
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,11 @@ def rendered(folder: Path, template: str, facts: Mapping[str, Any]) -> str:
     """
     text: str = _template(folder, template).render(facts)
     return text
+
+
+def data_uri(media_type: str, data: bytes) -> str:
+    """Content as an address that holds it, so that a page needs no other file."""
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 @functools.cache

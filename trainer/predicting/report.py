@@ -1,6 +1,5 @@
 """A page on a classifier's predictions: figures by class, confusion matrix, worst mistakes."""
 
-import base64
 import dataclasses
 import heapq
 import html
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset.page import data_uri
 from trainer.tasks.ranking import AreaUnderCurve
 
 _MOST_MISTAKES = 24
@@ -252,8 +252,8 @@ def _text(value: float) -> str:
 def _figure(mistake: Mistake) -> str:
     picture = ""
     if mistake.image is not None:
-        data = base64.b64encode(_thumbnail(mistake.image)).decode()
-        picture = f'<img alt="" src="data:image/png;base64,{data}">'
+        address = data_uri("image/png", _thumbnail(mistake.image))
+        picture = f'<img alt="" src="{address}">'
     return (
         f"<figure>{picture}<figcaption><b>{html.escape(mistake.true)}</b> ({mistake.of_true:.2f}), "
         f"predicted {html.escape(mistake.predicted)} ({mistake.of_predicted:.2f})<br>"

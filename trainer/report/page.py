@@ -11,7 +11,7 @@ from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import shown
 from trainer.options.train import TrainConfig, options_that
-from trainer.report.chart import chart
+from trainer.report.chart import HEIGHT, WIDTH, chart
 from trainer.report.history import Row, curves, epochs_done, verdict
 
 # Of metrics by class, as those of maps, the page has a table.
@@ -116,7 +116,7 @@ def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
         "predicted by true", {"equal": [(low, low), (high, high)]}, bounds=(low, high, low, high)
     )
     span = (high - low) or 1.0
-    dots = [(300 * (x - low) / span, 110 * (1 - (y - low) / span)) for x, y in points]
+    dots = [(WIDTH * (x - low) / span, HEIGHT * (1 - (y - low) / span)) for x, y in points]
     return found | {"scatter": [(round(x, 1), round(y, 1)) for x, y in dots if x == x and y == y]}
 
 

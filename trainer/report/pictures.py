@@ -1,12 +1,12 @@
 """Images of a report, as data URIs."""
 
-import base64
 import io
 from typing import Any
 
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.page import data_uri
 from trainer.tasks.segmentation.drawing import palette, resized
 
 _SIDE = 320  # pixels
@@ -43,7 +43,7 @@ def picture(pixels: Any) -> str:
     image.thumbnail((_SIDE, _SIDE))
     output = io.BytesIO()
     image.save(output, "JPEG", quality=_QUALITY, optimize=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(output.getvalue()).decode()}"
+    return data_uri("image/jpeg", output.getvalue())
 
 
 def overlaid(pixels: Any, classes: Any) -> Any:

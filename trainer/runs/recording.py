@@ -255,7 +255,7 @@ class Recorder:
         values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
         self.history.append(row)
         if self._run is not None:
-            if row is min(self.history, key=self._events.best.rank):
+            if self._best_place == len(self.history) - 1:
                 with averaged(self._plan.optimizer):
                     self._run.save_model(self._plan.model, self._run.best_model)
             # With the row the validation is done: what belongs to it is there before.

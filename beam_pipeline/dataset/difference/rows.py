@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow
-import pyarrow.parquet
 
 from beam_pipeline.dataset.opening import DatasetInfo
 from beam_pipeline.dataset.verification.stated_files import FileProblemError, problem, stated_bytes
-from beam_pipeline.describe.index import rows_file
+from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.errors import ConfigError, DatasetDamagedError
 from beam_pipeline.running.progress import Meter
 from tfrecord_dataset.contents import Contents
@@ -164,9 +163,7 @@ class RowReader:
         path = rows_file(self._stated(split)[shard].file)
         try:
             data = stated_bytes(self._info.directory, path, self._info.files.get(path))
-            file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
-            batches = file.iter_batches(columns=["key"], use_threads=False)
-            return (key for batch in batches for key in batch.column(0).to_pylist())
+            return column(data, "key")
         except (FileProblemError, pyarrow.ArrowException, OSError) as error:
             raise self._damaged_index(split, shard, str(error)) from error
 

@@ -2,7 +2,7 @@
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
@@ -10,6 +10,7 @@ from beam_pipeline.files.archive import content
 from beam_pipeline.files.archive.index import Index
 from beam_pipeline.files.archive.member import UNSAFE, Place
 from beam_pipeline.files.archive.paths import Inside, inside, placed
+from beam_pipeline.files.archive.read_only import ReadOnly
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members
 from beam_pipeline.files.backend import Backend
@@ -26,7 +27,7 @@ from tfrecord_dataset.store.urls import is_object
 _ARCHIVES_HELD = 8
 
 
-class Archives(Backend):
+class Archives(ReadOnly):
     """Files in archives of any other kind of files; an index of each is held."""
 
     calls = 1
@@ -132,9 +133,6 @@ class Archives(Backend):
             return self.is_folder(path)
         return True
 
-    def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        return list(map(self._size, paths))
-
     def is_folder(self, path: str) -> bool:
         where = _where(path)
         if where.name == "":
@@ -162,21 +160,6 @@ class Archives(Backend):
         paths = (f"{top}/{joined}" for each in found for joined in _paths(each))
         return [path for path in paths if regex.fullmatch(path)]
 
-    def create(self, path: str) -> Any:
-        raise read_only(path)
-
-    def writing(self, path: str, durable: bool) -> Any:
-        raise read_only(path)
-
-    def make_folder(self, path: str) -> None:
-        raise read_only(path)
-
-    def _place(self, pair: tuple[str, str]) -> None:
-        raise read_only(pair[1])
-
-    def delete(self, path: str) -> None:
-        raise read_only(path)
-
     def newest_change(self, folder: str) -> float:
         where = _where(folder)
         return self._files_of(where.archive).newest_change(where.archive)
@@ -195,11 +178,6 @@ def _name(path: str) -> str:
 def _paths(names: FileNames) -> Iterator[str]:
     prefix = f"{names.folder}/" if names.folder else ""
     return (prefix + name for name in names.names)
-
-
-def read_only(path: str) -> OSError:
-    """The error of writing where nothing is written."""
-    return OSError(errno.EROFS, "Nothing is written into an archive", path)
 
 
 def _tar_members(handle: Any) -> Iterator[tuple[str, Place | None]]:

@@ -4,17 +4,17 @@
 an archive lies in one folder that is called like it, or like a split, that folder is meant.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from beam_pipeline.files.archive.backend import read_only
 from beam_pipeline.files.archive.paths import each_of, inside, top_of
+from beam_pipeline.files.archive.read_only import ReadOnly
 from beam_pipeline.files.backend import Backend
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.listing import FileNames, Status, pattern_regex
 
 
-class UnpackedFolders(Backend):
+class UnpackedFolders(ReadOnly):
     """Folders of archives; nothing of them is held here."""
 
     calls = 1
@@ -67,9 +67,6 @@ class UnpackedFolders(Backend):
     def exists(self, path: str) -> bool:
         return bool(self._call("exists", path))
 
-    def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        return list(map(self._size, paths))
-
     def is_folder(self, path: str) -> bool:
         return bool(self._call("is_folder", path))
 
@@ -109,21 +106,6 @@ class UnpackedFolders(Backend):
             for name in each.names
         )
         return [path for path in found if regex.fullmatch(path)]
-
-    def create(self, path: str) -> Any:
-        raise read_only(path)
-
-    def writing(self, path: str, durable: bool) -> Any:
-        raise read_only(path)
-
-    def make_folder(self, path: str) -> None:
-        raise read_only(path)
-
-    def _place(self, pair: tuple[str, str]) -> None:
-        raise read_only(pair[1])
-
-    def delete(self, path: str) -> None:
-        raise read_only(path)
 
     def newest_change(self, folder: str) -> float:
         found: float = self._call("newest_change", folder)

@@ -34,7 +34,9 @@ _SHOWS = {
     "captions": CAPTIONS,
     _UNANNOTATED: BOXES,
 }
-_IMAGE_SET = re.compile(r"^(instances|person_keypoints|stuff|panoptic|captions|image_info)_")
+_IMAGE_SET = re.compile(
+    f"^({'|'.join(name for name in _SHOWS if name not in (NEXT_TO_IMAGES, _OTHER))})_"
+)
 # Lists of objects, by which COCO's files are told from others with "info" or "licenses".
 _LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
 _FILES_LOOKED_INTO = 20
