@@ -37,6 +37,8 @@ def test_boxes_choose_the_detector_and_evaluate_gives_map(data, command, tmp_pat
 
     assert "task detection: from image (image) to boxes (boxes) of 3 classes" in done.stderr
     assert {"loss", "val_loss", "val_mAP", "val_mAP50", "val_mAP75"} <= set(row)
+    page = (tmp_path / "run/report.html").read_text()
+    assert all(text in page for text in ("F1 by least score", "By size", ">predicted</span>"))
 
     done = command(
         *("trainer", "evaluate", "--data", data, "--run", tmp_path / "run"), cwd=tmp_path

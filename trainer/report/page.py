@@ -80,7 +80,7 @@ def html(facts: RunFacts) -> str:
         "batch": facts.batch,
         "split": facts.split,
         "examples": facts.examples,
-        **{name: facts.figures.get(name) for name in ("classes", "numbers", "maps")},
+        **{name: facts.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
         "charts": _charts(facts.figures),
     }
     return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
@@ -103,6 +103,10 @@ def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
         ideal = {"as sure as right": [(0.0, 0.0), (1.0, 1.0)]}
         points = {"the model": classes["reliability"]}
         found["reliability"] = chart("right by how sure it was", points | ideal, bounds=unit)
+    if boxes := figures.get("boxes"):
+        found["box_precision"] = chart("precision by recall", boxes["curves"], bounds=unit)
+        mark = boxes["best"] and boxes["best"][1]
+        found["f1"] = chart("F1 by least score", {"all classes": boxes["f1"]}, mark, unit)
     if numbers := figures.get("numbers"):
         found["numbers"] = [_scatter(column["points"]) for column in numbers]
     return found

@@ -7,6 +7,8 @@ import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.page import data_uri
+from trainer.tasks.detection.drawing import with_boxes
+from trainer.tasks.figures import Overlay
 from trainer.tasks.segmentation.drawing import palette, resized
 
 _SIDE = 320  # pixels
@@ -35,26 +37,38 @@ def of_pixels(pixels: Any) -> Any:
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]
 
 
-def picture(pixels: Any) -> str:
-    """A small JPEG as a data URI, of uint8 [height, width, 3]."""
-    from PIL import Image
-
-    image = Image.fromarray(np.ascontiguousarray(pixels))
-    image.thumbnail((_SIDE, _SIDE))
-    output = io.BytesIO()
-    image.save(output, "JPEG", quality=_QUALITY, optimize=True)
-    return data_uri("image/jpeg", output.getvalue())
-
-
-def overlaid(pixels: Any, classes: Any) -> Any:
-    """An image with the colors of its classes over it; the first class and 255 stay as they are.
+def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any:
+    """A small image of Pillow, with what is drawn on it.
 
     Args:
         pixels: uint8 [height, width, 3].
-        classes: uint8, of any size.
+        overlay: What is drawn; in the colors of the classes, of which the first and 255 have none.
+        side: The longest, in pixels.
     """
-    size = ImageSize(*pixels.shape[:2])
-    numbers = resized(classes, size)
+    from PIL import Image
+
+    overlay = overlay or Overlay()
+    if overlay.classes is not None:
+        pixels = _overlaid(pixels, overlay.classes)
+    image = Image.fromarray(np.ascontiguousarray(pixels))
+    image.thumbnail((side, side))  # before boxes, whose lines would grow thin
+    scale = (image.width, image.height) * 2
+    boxes = [
+        {**each, "box": [at * by for at, by in zip(each["box"], scale, strict=True)]}
+        for each in overlay.boxes
+    ]
+    return with_boxes(image, boxes)
+
+
+def picture(pixels: Any, overlay: Overlay | None = None) -> str:
+    """`small` as a JPEG in a data URI."""
+    output = io.BytesIO()
+    small(pixels, overlay).save(output, "JPEG", quality=_QUALITY, optimize=True)
+    return data_uri("image/jpeg", output.getvalue())
+
+
+def _overlaid(pixels: Any, classes: Any) -> Any:
+    numbers = resized(classes, ImageSize(*pixels.shape[:2]))
     is_shown = (numbers > 0) & (numbers < 255)
     mixed = pixels + _OPACITY * is_shown[..., None] * (palette()[numbers] - pixels.astype(float))
     return np.round(mixed).astype(np.uint8)

@@ -17,7 +17,7 @@ from trainer.runs.directory import Row
 from trainer.runs.preparing import Prepared
 from trainer.tasks import Task
 from trainer.tasks.accumulators import Accumulator
-from trainer.tasks.figures import Example, Figured
+from trainer.tasks.figures import Example, Figured, Overlay
 from trainer.training.loop import Plan
 
 Validate = Callable[..., dict[str, float]]
@@ -125,14 +125,7 @@ def pictured(
         source = next(iter(found.get(image.key_beside("filename"), [])), b"") if image else b""
         name = shown(source.decode(errors="replace")) or f"{split} {each.number}"
         encoded = next(iter(found.get(image.key, [])), None) if image else None
-        drawn = {} if encoded is None else _drawn(each, pictures.opened(encoded))
+        overlays = {} if encoded is None else each.overlays or {"": Overlay()}
+        pixels = None if encoded is None else pictures.opened(encoded)
+        drawn = {name: pictures.picture(pixels, overlay) for name, overlay in overlays.items()}
         yield Pictured(pictures=drawn, text=f"{name}: {each.text}")
-
-
-def _drawn(each: Example, pixels: Any) -> dict[str, str]:
-    if each.maps is not None:
-        return {
-            name: pictures.picture(pictures.overlaid(pixels, classes))
-            for name, classes in zip(("true", "predicted"), each.maps, strict=True)
-        }
-    return {"": pictures.picture(pixels)}

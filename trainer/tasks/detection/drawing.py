@@ -28,6 +28,28 @@ def label_corner(
     return x, y
 
 
+def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
+    """An image of Pillow, in RGB, with boxes drawn on it.
+
+    Args:
+        image: Which is changed.
+        boxes: Each with "label", its number; "text"; "box", in pixels. The first is on top.
+    """
+    from PIL import ImageDraw, ImageFont
+
+    canvas, shown = ImageDraw.Draw(image), ImageSize(image.height, image.width)
+    line = max(1, round(min(image.size) / 250))
+    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
+    for each in reversed(boxes):
+        color = _COLORS[each["label"] % len(_COLORS)]
+        canvas.rectangle(each["box"], outline=color, width=line)
+        _, _, *size = canvas.textbbox((0, 0), each["text"], font=font)
+        corner = label_corner(each["box"], (size[0], size[1]), shown)
+        canvas.rectangle(canvas.textbbox(corner, each["text"], font=font), fill=color)
+        canvas.text(corner, each["text"], fill="white", font=font)
+    return image
+
+
 def draw_boxes(
     encoded: bytes, detections: Sequence[Mapping[str, Any]], folder: Path, name: str
 ) -> None:
@@ -39,19 +61,12 @@ def draw_boxes(
         folder: For the file.
         name: Of the file.
     """
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image
 
     with Image.open(io.BytesIO(encoded)) as opened:
         image = opened.convert("RGB")
-    canvas, shown = ImageDraw.Draw(image), ImageSize(image.height, image.width)
-    line = max(1, round(min(image.size) / 250))
-    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
-    for each in reversed(detections):  # the most probable on top
-        color = _COLORS[each["label"] % len(_COLORS)]
-        canvas.rectangle(each["box"], outline=color, width=line)
-        text = f"{each['class']} {each['score']:.2f}"
-        _, _, *size = canvas.textbbox((0, 0), text, font=font)
-        corner = label_corner(each["box"], (size[0], size[1]), shown)
-        canvas.rectangle(canvas.textbbox(corner, text, font=font), fill=color)
-        canvas.text(corner, text, fill="white", font=font)
-    image.save(folder / f"{name}.png")
+    boxes = [
+        {**each, "text": f"{each['class']} {each['score']:.2f}"}
+        for each in detections  # the most probable first
+    ]
+    with_boxes(image, boxes).save(folder / f"{name}.png")

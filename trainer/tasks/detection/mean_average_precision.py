@@ -11,7 +11,9 @@ import numpy as np
 from tfrecord_dataset import extras
 from trainer.errors import ConfigError
 from trainer.tasks.accumulators import Arrays
+from trainer.tasks.detection.figures import AREAS, BoxFigures
 from trainer.tasks.detection.windows import in_image
+from trainer.tasks.figures import Example
 
 MIN_SCORE = "min_score"
 _NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
@@ -33,6 +35,7 @@ class MeanAveragePrecision:
         check_installed()
         self._classes = tuple(classes)
         self._images: list[tuple[list[Any], list[Any]]] = []  # of each: objects, detections
+        self._figures: BoxFigures | None = None
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Adds images: `BoxesTarget`'s `host_step` and `predict` say what they hold."""
@@ -87,7 +90,9 @@ class MeanAveragePrecision:
                 )
         if not objects:
             return dict.fromkeys(_NAMES, math.nan)
-        return average_precision(
+        if not found:
+            return dict.fromkeys(_NAMES, 0.0) | {MIN_SCORE: math.nan}
+        evaluation = _evaluation(
             {
                 "info": {},
                 "images": [{"id": number + 1} for number in range(len(self._images))],
@@ -98,50 +103,35 @@ class MeanAveragePrecision:
             },
             found,
         )
+        self._figures = BoxFigures(self._classes, self._images, evaluation)
+        f1, least = self._figures.best
+        values = (*evaluation.stats[:3], f1, least)
+        return {name: float(value) for name, value in zip(_NAMES, values, strict=True)}
+
+    def figures(self) -> dict[str, Any]:
+        """`boxes`, as `BoxFigures` has them; none before a box is predicted."""
+        return {} if self._figures is None else {"boxes": self._figures.facts()}
+
+    def examples(self) -> list[Example]:
+        """Images with the most wrong and missed boxes first."""
+        return [] if self._figures is None else self._figures.examples()
 
 
-def average_precision(annotations: dict[str, Any], found: list[dict[str, Any]]) -> dict[str, float]:
-    """The metrics by name, from COCO's annotations and its results as JSON has them."""
+def _evaluation(annotations: dict[str, Any], found: list[dict[str, Any]]) -> Any:
+    """What pycocotools counts, from COCO's annotations and its results as JSON has them."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
-    if not found:
-        return dict.fromkeys(_NAMES, 0.0) | {MIN_SCORE: math.nan}
     with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
         truth = COCO()
         truth.dataset = annotations
         truth.createIndex()
         evaluation = COCOeval(truth, truth.loadRes(found), "bbox")
+        evaluation.params.areaRng = [[*each] for each in AREAS.values()]
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
-    values = (*evaluation.stats[:3], *_best_f1(evaluation.evalImgs, evaluation.params.areaRng[0]))
-    return {name: float(value) for name, value in zip(_NAMES, values, strict=True)}
-
-
-def _best_f1(images: Sequence[Any], area: Sequence[float]) -> tuple[float, float]:
-    """The highest F1 at an overlap of 0.5, and the score from which boxes count for it.
-
-    Args:
-        images: What pycocotools found in each image, by class and by the range of areas.
-        area: The range that all objects are in.
-    """
-    known = [each for each in images if each is not None and each["aRng"] == area]
-    objects = sum(int(np.sum(np.equal(each["gtIgnore"], 0))) for each in known)
-    counts = [np.equal(each["dtIgnore"][0], 0) for each in known]
-    scores = np.concatenate([np.asarray(each["dtScores"]) for each in known])
-    hits = np.concatenate([each["dtMatches"][0] > 0 for each in known])
-    is_counted = np.concatenate(counts)
-    scores, hits = scores[is_counted], hits[is_counted]
-    if not len(scores) or not objects:
-        return 0.0, math.nan
-    order = np.argsort(-scores, kind="stable")
-    scores, hits = scores[order], hits[order]
-    f1 = 2 * np.cumsum(hits) / (np.arange(len(scores)) + 1 + objects)
-    f1[:-1][scores[:-1] == scores[1:]] = -1.0  # boxes of one score are taken together
-    best = int(np.argmax(f1))
-    following = scores[best + 1] if best + 1 < len(scores) else 0.0
-    return float(f1[best]), float((scores[best] + following) / 2)
+    return evaluation
 
 
 def _coco_box(box: np.ndarray) -> dict[str, Any]:

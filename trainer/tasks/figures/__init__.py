@@ -3,7 +3,22 @@
 import dataclasses
 import heapq
 import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """What is drawn on an image.
+
+    Attributes:
+        boxes: Each with "label", its number; "text", shown beside it; and "box", its xmin, ymin,
+            xmax, ymax in 0..1 of the image. The first is drawn on top.
+        classes: Of the pixels, uint8 [height, width] of any size; or None.
+    """
+
+    boxes: Sequence[Mapping[str, Any]] = ()
+    classes: Any = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,12 +28,12 @@ class Example:
     Attributes:
         number: Of the record in its split, from 0.
         text: What it is, and what is predicted for it.
-        maps: The true classes of pixels and the predicted ones, uint8 [height, width] each.
+        overlays: What is drawn on its image, by what that shows; the image alone if there are none.
     """
 
     number: int
     text: str
-    maps: tuple[Any, Any] | None = None
+    overlays: Mapping[str, Overlay] = dataclasses.field(default_factory=dict)
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from trainer.tasks.accumulators import Arrays
-from trainer.tasks.figures import Example, Worst
+from trainer.tasks.figures import Example, Overlay, Worst
 
 
 class PixelConfusion:
@@ -91,6 +91,10 @@ class PixelConfusion:
     def examples(self) -> list[Example]:
         """Those with the most wrong pixels first."""
         return [
-            Example(number=number, text=f"{share:.1%} of the pixels are wrong", maps=(true, found))
+            Example(
+                number=number,
+                text=f"{share:.1%} of the pixels are wrong",
+                overlays={"true": Overlay(classes=true), "predicted": Overlay(classes=found)},
+            )
             for number, share, true, found in self._worst
         ]
