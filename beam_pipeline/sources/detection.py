@@ -16,7 +16,13 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
 from beam_pipeline.sources.not_read import refuse_not_read
 from beam_pipeline.sources.paths import joined, stem, uncompressed
-from beam_pipeline.sources.proposing import Reading, or_else, readings
+from beam_pipeline.sources.proposing import (
+    Reading,
+    leaves_out_train,
+    or_else,
+    own_list,
+    readings,
+)
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
 from beam_pipeline.sources.split_lists import PARTITION, is_partition
@@ -114,11 +120,7 @@ def _of_tables(reading: Reading, tree: Tree) -> Input:
     """The tables of a tree that tell of its files."""
     tables = reading.tables
     summary = shown(tables, "table") if tables[4:] else ", ".join(tables)
-    lists = [name for name in tree.files() if is_partition(name) and name not in tables]
-    split_lists = tuple((lists[0], split) for split in PARTITION) if len(lists) == 1 else ()
-    if split_lists:
-        summary += f", splits in {lists[0]}"
-    place = Place("", summary, files=tables, tables=tables, split_lists=split_lists)
+    place = Place("", summary, files=tables, tables=tables)
     return _at(layout_named(reading.layout), place, tree)
 
 
@@ -126,7 +128,7 @@ def _with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
     """Folders in doubt with the tables that tell, or with whose the files beside them are."""
     beside = [*filter(may_hold_data, tree.outside), *_data(tree)]
     told = or_else(tables)
-    if not told and (whose := described(tree.root, beside)):
+    if not told and (whose := own_list(tree) or described(tree.root, beside)):
         told = f"; {whose}"
     return dataclasses.replace(
         found,
@@ -140,6 +142,11 @@ def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:
 
 
 def _at(layout: Layout, place: Place, tree: Tree) -> Input:
+    if layout.kind == "manifest" and (partition := _partition(place, tree)):
+        place = place._replace(
+            summary=f"{place.summary}, splits in {partition}",
+            split_lists=tuple((partition, split) for split in PARTITION),
+        )
     return dataclasses.replace(
         _input(layout, tree.path(place.path), place.summary),
         doubt=place.doubt,
@@ -152,6 +159,14 @@ def _at(layout: Layout, place: Place, tree: Tree) -> Input:
         tables=place.tables,
         class_list=storage.join(tree.root, place.class_list) if place.class_list else "",
     )
+
+
+def _partition(place: Place, tree: Tree) -> str:
+    """The list beside tables of images that has the split of each image; "" without one."""
+    lists = [
+        name for name in tree.files() if is_partition(name) and name not in (place.files or ())
+    ]
+    return lists[0] if len(lists) == 1 else ""
 
 
 def _beside(place: Place, tree: Tree) -> Iterator[str]:
@@ -194,7 +209,9 @@ def _inputs(tree: Tree) -> list[Input]:
 
     if found := of_kind("annotations"):
         return found
-    if found := of_kind("manifest"):
+    found = of_kind("manifest")
+    tables = [table for each in found for table in each.tables]
+    if found and not leaves_out_train(tables, tree):
         usual = any(table.has_usual_name for table in found)
         return found if usual else found + _class_folders(tree)
     if found := of_kind("container"):

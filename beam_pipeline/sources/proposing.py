@@ -8,19 +8,23 @@ from typing import NamedTuple
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.beside import is_submission
+from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
 from beam_pipeline.sources.manifest.files import splits_of
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.manifest.whereabouts import TwoPlacesError
-from beam_pipeline.sources.paths import folder, suffix
+from beam_pipeline.sources.paths import folder, media_kind, stem, suffix
 from beam_pipeline.sources.references import is_inside, name_of, parent
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.split_names import split_in_name
 
 _SOURCES: dict[str, type[ReadManifest]] = {
     **dict.fromkeys(("csv", "tsv", "txt"), ReadCsv),
     **dict.fromkeys(("jsonl", "ndjson"), ReadJsonl),
 }
 _MAX_TABLES = 20
+_MAX_NAMED = 3
+_HELD_BACK = ("test", "val", "valid", "validation")
 
 
 class Reading(NamedTuple):
@@ -43,12 +47,19 @@ class Reading(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether these are tables by their names, too: texts may be anything."""
-        return not any(suffix(name) == "txt" for name in self.tables)
+        """Whether these are tables of all by their names: texts may be anything."""
+        return not _is_held_back(self.tables) and not any(
+            suffix(name) == "txt" for name in self.tables
+        )
 
     def __str__(self) -> str:
         """ "give labels.csv"."""
         return f"give {self.ways[-1]}"
+
+
+def _is_held_back(tables: Sequence[str]) -> bool:
+    """Whether there is but one table, called after a split of which a model learns nothing."""
+    return len(tables) == 1 and split_in_name(stem(tables[0])) in _HELD_BACK
 
 
 def readings(tree: Tree) -> list[Reading]:
@@ -130,6 +141,21 @@ def or_else(found: Iterable[Reading]) -> str:
     """What a refusal says of readings: "; or give a.csv; or, to read what it says, give b.csv"."""
     return "".join(
         f"; or {each}" if each.has_labels else f"; or, to read what it says, {each}"
-        for each in found
-        if each.ways
+        for each in [each for each in found if each.ways][:_MAX_NAMED]
     )
+
+
+def leaves_out_train(tables: Sequence[str], tree: Tree) -> bool:
+    """Whether the only table is that of test images, and folders hold those of train."""
+    places = {folder(path) for path in tree.files() if media_kind(path)}
+    return _is_held_back(tables) and any(
+        (split_in_name(part) or "").startswith("train")
+        for place in places
+        for part in place.split("/")
+    )
+
+
+def own_list(tree: Tree) -> str:
+    """How CelebA's own list of attributes becomes a table; "" where there is none."""
+    own = next((name for name in tree.files() if name_of(name) == "list_attr_celeba.txt"), "")
+    return own_list_as_csv(tree.path(own)) if own else ""

@@ -229,6 +229,8 @@ def _pattern(profile: Profile, class_depth: int | None = None) -> str:
     split_depth = named[-1] if named else None
     if class_depth is None:
         class_depth = 0 if split_depth is None else split_depth + 1
+        inner = levels[class_depth] if class_depth < 2 else ()
+        class_depth += bool(inner) and all(map(is_no_class, inner))  # Training/Images/<class>
     parts = ["{_}"] * class_depth
     if split_depth is not None and split_depth < class_depth:
         parts[split_depth] = "{split}"

@@ -13,7 +13,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
-from beam_pipeline.sources.paths import stem, suffix, uncompressed
+from beam_pipeline.sources.paths import suffix, uncompressed
 
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
@@ -130,11 +130,7 @@ def _first_row(
 def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Raises ConfigError where the first row is data, or the number of rows."""
     if len(header) == 1 and header[0].isdecimal() and rows and len(rows[0][0].split()) > 1:
-        raise ConfigError(
-            f"{path} begins with the number of its rows, and has blanks between its columns, as "
-            "CelebA's own lists: write it as CSV, such as by sed -E '1d; 2s/^/image_id /; "
-            f"s/ +$//; s/ +/,/g' {shlex.quote(path)} > {shlex.quote(stem(path))}.csv"
-        )
+        raise ConfigError(own_list_as_csv(path))
     if found := cell_of_data(header, rows):
         cell, why = found
         shown = ", ".join(map(repr, header[:10]))
@@ -142,6 +138,16 @@ def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
             f"{path} begins with {shown}, of which {cell!r} is no name of a column, since {why}: "
             f"{_HEADERLESS}, else rename such columns"
         )
+
+
+def own_list_as_csv(path: str) -> str:
+    """What is said of one of CelebA's own lists, with the command that mends it."""
+    table = shlex.quote(f"{path.removesuffix('.txt')}.csv")
+    return (
+        f"{path} begins with the number of its rows, and has blanks between its columns, as "
+        "CelebA's own lists: write it as CSV, such as by sed -E '1d; 2s/^(image_id)? */image_id /; "
+        f"s/\\r?$//; s/ +$//; s/ +/,/g' {shlex.quote(path)} > {table}"
+    )
 
 
 def _delimiter(path: str, first: str, num_columns: int = 0) -> str:
