@@ -131,6 +131,14 @@ class BuildOptions(Options):
         ),
         _CHECKS,
     ] = "keep"
+    near_duplicates: Annotated[
+        str,
+        BuildOption(
+            "images that look alike: report them, or group to keep them in one split",
+            choices=("report", "group"),
+        ),
+        _CHECKS,
+    ] = ""
     leaks: Annotated[
         str,
         BuildOption(

@@ -17,6 +17,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.media import looks
 from beam_pipeline.option_values import split_list
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.options import Option, fields_of
@@ -26,7 +27,7 @@ from tfrecord_dataset.store.urls import unsigned
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
 _MAY_BE_ABSENT = frozenset(
     {"missing_values", "image_template", "ignore", "no_header", "decimal_comma"}
-    | {"no_masks", "split_list", "label_separator", "table"}
+    | {"no_masks", "split_list", "label_separator", "table", "near_duplicates"}
 )
 
 
@@ -45,6 +46,8 @@ class BuildConfig(BuildOptions):
         if self.tokenizer:
             tokens.load(self.tokenizer)  # before anything is read or written
             object.__setattr__(self, "schema", with_tokens(self.schema))
+        if self.near_duplicates:
+            looks.check_installed()
         if not self.name:
             object.__setattr__(self, "name", default_name(self.input))
         _check(
@@ -123,6 +126,11 @@ class BuildConfig(BuildOptions):
         return math.nan if self.missing_numbers == "nan" else None
 
     @property
+    def observes_last(self) -> bool:
+        """Whether it is late known which records are written, and in which splits."""
+        return self.duplicates == "drop" or self.near_duplicates == "group"
+
+    @property
     def rules(self) -> Rules:
         """How records are checked and stored."""
         return Rules(
@@ -135,6 +143,7 @@ class BuildConfig(BuildOptions):
             schema=self.schema,
             may_be_nan=self.missing_numbers == "nan",
             max_seconds=self.max_record_seconds,
+            with_looks=bool(self.near_duplicates),
         )
 
     def fingerprinted_options(self) -> dict[str, Any]:

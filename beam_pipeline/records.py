@@ -249,11 +249,13 @@ class Inspected(Entry):
             without those, for equal records.
         num_bytes: About how many bytes the record takes in a shard.
         deferred: By feature, where the values lie that are not to be kept.
+        look: What its first image looks like (`media.looks`), where that is asked for.
     """
 
     content_digest: str = ""
     num_bytes: int = 0
     deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
+    look: int | None = None
 
     @classmethod
     def of(cls, record: Record, **found: Any) -> Self:

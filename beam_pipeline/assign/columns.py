@@ -68,7 +68,7 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
         identity = f"{record.key!r} {record.source!r} {record.source_id!r} {record.content_digest}"
         decided = identity.encode("utf-8", "surrogateescape") + annotated
         row = (
-            bytes.fromhex(record.content_digest)[:_CONTENT_BYTES],
+            content_of(record),
             annotated,
             hashlib.blake2b(decided, digest_size=_DIGEST_BYTES).digest(),
             record.key,
@@ -84,6 +84,11 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
         [pa.array(values, each.type) for values, each in zip(columns, SCHEMA, strict=True)],
         schema=SCHEMA,
     )
+
+
+def content_of(record: Inspected) -> bytes:
+    """A record's content, as its column has it."""
+    return bytes.fromhex(record.content_digest)[:_CONTENT_BYTES]
 
 
 def pack_record(record: Inspected) -> bytes:

@@ -40,7 +40,12 @@ class Unique(NamedTuple):
 
 
 def settle(
-    tables: Iterable[bytes], policy: str, statistics: Statistics, max_rows: int
+    tables: Iterable[bytes],
+    policy: str,
+    statistics: Statistics,
+    max_rows: int,
+    *,
+    observes: bool = False,
 ) -> Iterator[Unique]:
     """The records that stay and those that `policy` drops; `statistics` counts both.
 
@@ -51,23 +56,25 @@ def settle(
         statistics: Where records, duplicates and rejects are counted; with "drop" also what the
             records' values are, which was left until it is known who stays.
         max_rows: As `columns.parts` has it.
+        observes: Whether the values of records are counted here also with other policies.
     """
     drops = policy == "drop"
+    observes = observes or drops
     routes = parts = _parts(tables, max_rows, columns.READ_ROUTES)
     groups = _Groups(_repeated(routes()))
-    if groups.num_groups or drops:
+    if groups.num_groups or observes:
         parts = _parts(tables, max_rows, columns.READ)
     if groups.num_groups:
         for part in parts():
             groups.add(part)
         for group in groups.described(drops):
             statistics.add_duplicates(group)
-    for part in (parts if drops else routes)():
+    for part in (parts if observes else routes)():
         unique = groups.without_others(part) if drops else Unique(part, [])
         statistics.add_rows(unique.table)
         for reject in unique.rejects:
             statistics.add_rejected(reject)
-        if drops:
+        if observes:
             splits = unique.table.column("split").to_pylist()
             for record, split in zip(columns.records_of(unique.table), splits, strict=True):
                 statistics.observe(with_values(record), split)

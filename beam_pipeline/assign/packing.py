@@ -6,7 +6,7 @@ No Beam here: worker processes import this module.
 import dataclasses
 from collections.abc import Iterable, Mapping
 
-from beam_pipeline.assign import columns, placement
+from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
@@ -24,12 +24,14 @@ class Packer:
         group_by: As BuildConfig has it.
         seed: Salt of the hashes that decide split and order.
         observes: Whether every record will be written, so that its values count already.
+        near_duplicates: As BuildConfig has it.
     """
 
     fractions: Mapping[str, float]
     group_by: str
     seed: int
     observes: bool
+    near_duplicates: str = ""
 
     @classmethod
     def of(cls, config: BuildConfig) -> "Packer":
@@ -38,7 +40,8 @@ class Packer:
             fractions=config.split,
             group_by=config.group_by,
             seed=config.seed,
-            observes=config.duplicates != "drop",
+            observes=not config.observes_last,
+            near_duplicates=config.near_duplicates,
         )
 
     def pack(self, elements: Iterable[InspectedElement]) -> PackedBatch:
@@ -71,6 +74,7 @@ class Packer:
             num_rejects=len(rejects),
             rejects=pack(rejects) if rejects else b"",
             statistics=statistics,
+            looks=likeness.looks_of(rows) if self.near_duplicates else b"",
         )
 
     def _split_of(self, record: Inspected, statistics: Statistics) -> str:
@@ -79,4 +83,6 @@ class Packer:
             statistics.stated_splits.setdefault(name, set()).add(stated)
             return name
         group = placement.group_of(record, self.group_by)
+        if self.near_duplicates == "group":
+            return likeness.open_place(group)
         return placement.choose_split(group, self.fractions, self.seed)

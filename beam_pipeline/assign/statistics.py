@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
+from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed
@@ -65,6 +66,7 @@ class Statistics:
         duplicates: The first groups by key, conflicting ones before others.
         leaks: Of the first groups in several splits, (split, first key in it) of each split.
         equal_keys: (key, source, other source) of the first records of one key.
+        near: Near-duplicates, which are looked for in all records at once.
     """
 
     num_inspected: int = 0
@@ -85,6 +87,7 @@ class Statistics:
     duplicates: list[tuple[bool, DuplicateGroup]] = dataclasses.field(default_factory=list)
     leaks: list[tuple[tuple[str, str], ...]] = dataclasses.field(default_factory=list)
     equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    near: NearDuplicates = dataclasses.field(default_factory=NearDuplicates)
 
     def observe(self, record: Inspected, split: str) -> None:
         """Takes the values of a record of a split into account, and what was changed in it.
@@ -197,3 +200,5 @@ class Statistics:
         self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
         self.leaks = heapq.nsmallest(_NUM_LEAKS_NAMED, self.leaks + other.leaks)
         self.add_equal_keys(other.equal_keys)
+        if other.near.groups:
+            self.near = other.near

@@ -48,6 +48,8 @@ def of_dataset(info: DatasetInfo) -> str:
             duplicates["across_splits"],
             [(example["keys"], example["labels"]) for example in duplicates["examples"]],
         )
+    if near := info.metadata.get("near_duplicates"):
+        lines += _near_duplicates(near["groups"], near["records"], near["across_splits"])
     return "\n".join(map(one_line, lines))
 
 
@@ -86,6 +88,8 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
         {name: split.num_records for name, split in plan.splits.items()},
     )
     lines += _duplicates_of(statistics)
+    near = statistics.near
+    lines += _near_duplicates(near.groups, near.records, near.across_splits)
     return "\n".join(map(one_line, lines))
 
 
@@ -197,6 +201,19 @@ def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> list[str]:
         return []
     shown = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items())
     return [f"{what}: {shown}{f' ({hint})' if hint else ''}"]
+
+
+def _near_duplicates(groups: int, records: int, across_splits: int) -> list[str]:
+    if not groups:
+        return []
+    told = f"{records:,} records in {counted(groups, 'group')} of images that look alike"
+    lines = [f"near-duplicates: {told}"]
+    if across_splits:
+        lines.append(
+            f"warning: groups of near-duplicates in more than one split: {across_splits:,}; "
+            "--near-duplicates group keeps them in one, where the input states no splits"
+        )
+    return lines
 
 
 def _duplicates(

@@ -47,6 +47,11 @@ def metadata(
         **({"rounded": rounded} if rounded else {}),
         **({"without_boxes": without_boxes} if without_boxes else {}),
         "duplicates": _duplicates(config.duplicates, statistics),
+        **(
+            {"near_duplicates": dataclasses.asdict(statistics.near)}
+            if config.near_duplicates
+            else {}
+        ),
         "config": config.fingerprinted_options(),
         "fingerprint": config.fingerprint,
         "files": _files(files),

@@ -37,6 +37,7 @@ class PackedBatch(NamedTuple):
         num_rejects: Rejects in it.
         rejects: They (`pickling.pack`); empty where there are none.
         statistics: What is counted of its elements (`assign.statistics.Statistics`).
+        looks: What its images look like (`assign.likeness.SCHEMA`); empty where nobody asks.
     """
 
     num_records: int
@@ -44,6 +45,7 @@ class PackedBatch(NamedTuple):
     num_rejects: int
     rejects: bytes
     statistics: Any
+    looks: bytes = b""
 
 
 class Packs(Protocol):

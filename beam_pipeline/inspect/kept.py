@@ -51,14 +51,14 @@ _MOST_KEPT = 1 / 8
 _MAX_BYTES = 64 << 20
 _DIGEST_BYTES = 32
 # What decodes files, and makes tokens.
-_LIBRARIES = ("numpy", "pillow", "soundfile", "soxr", "sentencepiece", "tokenizers")
+_LIBRARIES = ("numpy", "pillow", "imagehash", "soundfile", "soxr", "sentencepiece", "tokenizers")
 _KINDS = {
     name: kind
     for name, kind in vars(records).items()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind is not records.Deferred
 } | {ImageSize.__name__: ImageSize}
 # What Inspect adds to a record; of `deferred`, the ranges where the values lie.
-_FOUND = ("features", "notes", "content_digest", "num_bytes", "deferred", "example")
+_FOUND = ("features", "notes", "content_digest", "num_bytes", "deferred", "example", "look")
 
 
 def kept_file(folder: str, *decide: bytes) -> str:

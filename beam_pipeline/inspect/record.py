@@ -79,6 +79,7 @@ def inspect_record(
         content_digest=content_digest(features),
         num_bytes=num_bytes,
         deferred={name: value for name, value in deferred.items() if name in features},
+        look=inspection.look,
     )
 
 

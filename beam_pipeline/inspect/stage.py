@@ -34,11 +34,13 @@ class InspectedInput(NamedTuple):
         records: PCollection[bytes]: tables of records, spilled (`Job.spill`).
         rejected: PCollection[bytes]: packed batches of Rejected, spilled.
         statistics: PCollection: statistics of the batches.
+        looks: PCollection[bytes]: tables of what images look like, spilled.
     """
 
     records: beam.PCollection[bytes]
     rejected: beam.PCollection[bytes]
     statistics: beam.PCollection[Any]
+    looks: beam.PCollection[bytes]
 
 
 @dataclasses.dataclass
@@ -64,18 +66,21 @@ class InspectMedia(beam.PTransform):
         outputs = batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self)).with_outputs(
             _InspectBatch.REJECTED,
             _InspectBatch.STATISTICS,
+            _InspectBatch.LOOKS,
             main="records",
         )
         return InspectedInput(
             records=outputs["records"],
             rejected=outputs[_InspectBatch.REJECTED],
             statistics=outputs[_InspectBatch.STATISTICS],
+            looks=outputs[_InspectBatch.LOOKS],
         )
 
 
 class _InspectBatch(beam.DoFn):
     REJECTED = "rejected"
     STATISTICS = "statistics"
+    LOOKS = "looks"
 
     def __init__(self, settings: InspectMedia):
         self._settings = Constant(Settings(settings.rules, settings.packer, settings.kept_dir))
@@ -136,3 +141,5 @@ class _InspectBatch(beam.DoFn):
             yield spill.put(packed.records)
         if packed.num_rejects:
             yield TaggedOutput(self.REJECTED, spill.put(packed.rejects))
+        if packed.looks:
+            yield TaggedOutput(self.LOOKS, spill.put(packed.looks))

@@ -24,6 +24,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import counted
 from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file
+from beam_pipeline.media.looks import look_of
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
@@ -69,6 +70,8 @@ class ImageKind(MediaKind[Image]):
         if (facts.height, facts.width) != (height, width):
             scale = (facts.width / width, facts.height / height)
             frame = dataclasses.replace(frame, scale=scale)
+        if inspection.rules.with_looks and not inspection.frames:
+            inspection.look = look_of(data, inspection.rules.image.max_pixels)
         inspection.frames[name] = frame
         for reason in facts.conversions:
             inspection.notes[f"image converted: {reason}"] += 1

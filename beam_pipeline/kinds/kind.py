@@ -32,6 +32,7 @@ class Inspection:
         notes: What was changed, and how often.
         num_bytes: About how many bytes the record takes in a shard.
         frames: Those of its images, by feature, in their order.
+        look: What its first image looks like (`media.looks`), where that is asked for.
     """
 
     rules: Rules
@@ -39,6 +40,7 @@ class Inspection:
     notes: Counter[str]
     num_bytes: int
     frames: dict[str, Frame] = dataclasses.field(default_factory=dict)
+    look: int | None = None
 
 
 class Stored(NamedTuple):

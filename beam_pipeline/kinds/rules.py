@@ -26,6 +26,7 @@ class Rules:
         schema: What a user declared of the records; empty where nothing is.
         may_be_nan: Whether NaN stands for numbers that are missing.
         max_seconds: CPU time that a record may take.
+        with_looks: Whether images are compared by what they look like.
     """
 
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
@@ -37,3 +38,4 @@ class Rules:
     schema: tuple[Feature, ...] = ()
     may_be_nan: bool = False
     max_seconds: float = 60.0
+    with_looks: bool = False

@@ -44,6 +44,7 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
         yield _rejects(metadata.get("rejected", {}), total)
         yield _changes(metadata.get("changes", {}))
         yield from _duplicates(metadata.get("duplicates") or {})
+        yield from _near_duplicates(metadata.get("near_duplicates"))
     yield _splits(figures["splits"])
     for each in figures["classes"]:
         yield from _classes(each, figures["splits"])
@@ -104,6 +105,21 @@ def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
             "correct the labels of those listed",
             "duplicates",
         )
+
+
+def _near_duplicates(near: Mapping[str, Any] | None) -> Iterator[Check]:
+    if near is None:
+        return
+    title = "near-duplicates"
+    if not near["groups"]:
+        yield Check("green", title, "no image looks like another")
+        return
+    text = f"{counted(near['records'], 'record')} in {counted(near['groups'], 'group')}"
+    if not (number := near["across_splits"]):
+        yield Check("amber", title, f"{text}, each in one split", "look at them", title)
+        return
+    remedy = "--near-duplicates group keeps them in one split, where the input states none"
+    yield Check("red", title, f"{text}, {number:,} of them in several splits", remedy, title)
 
 
 def _splits(splits: Any) -> Check:

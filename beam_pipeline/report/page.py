@@ -14,6 +14,7 @@ from beam_pipeline.dataset.opening import is_dataset, open_dataset
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
+from beam_pipeline.report.alike import side_by_side
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
 from beam_pipeline.report.gallery import gallery, rare_classes
@@ -93,7 +94,7 @@ def html(facts: Mapping[str, Any]) -> str:
 
 
 # What only the page has.
-_PICTURED = frozenset({"gallery", "sounds", "texts_shown"})
+_PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_shown"})
 
 
 def facts_of(
@@ -112,6 +113,9 @@ def facts_of(
     config, version = metadata.get("config", {}), metadata.get("version", "")
     name = metadata.get("name", "") or shown(dataset.path.rstrip("/").rpartition("/")[2])
     total = sum(split["records"] for split in found["splits"])
+    duplicates = (metadata.get("duplicates") or {}).get("examples", [])
+    near = (metadata.get("near_duplicates") or {}).get("examples", [])
+    equal_shown, near_shown = side_by_side(dataset, duplicates, near)
     return {
         "name": name,
         "version": version,
@@ -124,7 +128,10 @@ def facts_of(
         "figures": found,
         "rejected": metadata.get("rejected", {}),
         "rejects": _rejects(dataset.path),
-        "duplicates": (metadata.get("duplicates") or {}).get("examples", []),
+        "duplicates": duplicates,
+        "equal_shown": equal_shown,
+        "near_duplicates": near,
+        "near_shown": near_shown,
         "schema": [_described(feature, records) for feature in features],
         "gallery": list(gallery(features, found, [*rare, *records])),
         "sounds": list(_sounds(features, records)),

@@ -2,7 +2,7 @@
 
 import collections
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,7 +148,7 @@ def of_classes(
     found = []
     for split in dataset.splits.values():
         numbers = []
-        for number, labels in enumerate(_labels(directory, split.files)):
+        for number, labels in enumerate(_column(directory, split.files, "labels")):
             if number >= _MOST_ROWS or not wanted:
                 break
             if some := [label for label in labels if wanted[label]]:
@@ -159,11 +159,28 @@ def of_classes(
     return found
 
 
-def _labels(directory: str, shards: Sequence[str]) -> Iterator[list[str]]:
-    """The class names of each record of some shards, as far as there is an index."""
+def of_keys(dataset: Contents, directory: str, keys: Collection[str]) -> dict[str, Sampled]:
+    """The records of some keys, as far as the index names them.
+
+    Args:
+        dataset: Whose.
+        directory: Its directory; one without an index has none.
+        keys: Those that are looked for.
+    """
+    found: dict[str, Sampled] = {}
+    for split in dataset.splits.values() if keys else ():
+        rows = itertools.islice(_column(directory, split.files, "key"), _MOST_ROWS)
+        numbers = {number: key for number, key in enumerate(rows) if key in keys}
+        records = read(dataset, split.name, list(numbers))
+        found |= dict(zip(numbers.values(), records, strict=True))
+    return found
+
+
+def _column(directory: str, shards: Sequence[str], name: str) -> Iterator[Any]:
+    """What the index has of each record of some shards, as far as there is one."""
     for shard in shards:
         path = storage.join(directory, rows_file(shard.rpartition("/")[2]))
         try:
-            yield from column(storage.read_bytes(FileRef(path=path)), "labels")
+            yield from column(storage.read_bytes(FileRef(path=path)), name)
         except (BeamTFRecordsError, pyarrow.ArrowException, OSError):
             return  # verify tells of a damaged one

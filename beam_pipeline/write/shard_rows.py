@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.stage import tables_by_key
+from beam_pipeline.assign.placing import tables_by_key
 from beam_pipeline.running.spill import Spill, spilling
 
 # Of packed records that are put in order at once; their columns take some 100 bytes a record more.

@@ -45,6 +45,7 @@ EXAMPLES = {
     "path_pattern": (["{label}_{speaker}"], ["label"]),
     "max_bad_fraction": (["0", "1", "0.01", ".5", "1.0", "0.0"], ["2", "1.5", "-0.1", "1%"]),
     "duplicates": (["keep", "drop", "error"], ["remove"]),
+    "near_duplicates": (["report", "group"], ["drop"]),
     "leaks": (["error", "warn"], ["keep"]),
     "box_policy": (["clip", "drop", "error"], ["keep"]),
     "max_image_pixels": (["1000000"], ["0", "1e6", "-1"]),

@@ -1,0 +1,85 @@
+"""Near-duplicates over Beam: what `likeness` does to one bucket, to all of them."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+import apache_beam as beam
+
+from beam_pipeline.assign import columns, likeness
+from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.running.spill import Spill
+
+
+@dataclasses.dataclass
+class FindNearDuplicates(beam.PTransform):
+    """Tables of looks (`likeness.SCHEMA`) to the `likeness.Joined` of all, of one element.
+
+    Attributes:
+        buckets: PCollection[int], of one element: in how many each part of a look is compared.
+    """
+
+    config: BuildConfig
+    buckets: beam.PCollection[int]
+    spill: Spill
+
+    def expand(self, looks: beam.PCollection[bytes]) -> beam.PCollection[likeness.Joined]:
+        return (
+            looks
+            | "KeyByBand"
+            >> beam.FlatMap(
+                _by_band, beam.pvalue.AsSingleton(self.buckets), self.spill
+            ).with_output_types(tuple[int, bytes])  # (bucket, table)
+            | "GroupByBand" >> beam.GroupByKey()  # (bucket, tables)
+            | "CompareLooks"
+            >> beam.FlatMap(
+                _compare, beam.pvalue.AsSingleton(self.buckets), self.spill
+            )  # list[Alike]
+            | "AllAlike" >> beam.combiners.ToList()  # list[list[Alike]], one
+            | "JoinGroups" >> beam.Map(likeness.join, self.config.split, self.config.seed)
+        )
+
+
+@dataclasses.dataclass
+class ChooseSplits(beam.PTransform):
+    """Tables of records at places to tables of records in splits.
+
+    Attributes:
+        joined: PCollection[likeness.Joined], of one element.
+    """
+
+    config: BuildConfig
+    joined: beam.PCollection[likeness.Joined]
+    spill: Spill
+
+    def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[bytes]:
+        joined = beam.pvalue.AsSingleton(self.joined)
+        return tables | "Choose" >> beam.Map(
+            _choose, joined, self.config, self.spill
+        ).with_output_types(bytes)
+
+
+def counted(joined: likeness.Joined) -> Statistics:
+    """What the plan and metadata.json tell of near-duplicates."""
+    return Statistics(near=joined.found)
+
+
+def _by_band(table: bytes, buckets: int, spill: Spill) -> Iterator[tuple[int, bytes]]:
+    rows = columns.from_bytes([spill.get(table)], likeness.SCHEMA)
+    for bucket, part in likeness.by_band(rows, buckets):
+        yield bucket, spill.put(columns.to_bytes(part))
+
+
+def _compare(
+    keyed: tuple[int, Iterable[bytes]], buckets: int, spill: Spill
+) -> Iterator[list[likeness.Alike]]:
+    table = columns.from_bytes(spill.all(keyed[1]), likeness.SCHEMA)
+    yield from likeness.compare(table, keyed[0] // buckets)
+
+
+def _choose(table: bytes, joined: likeness.Joined, config: BuildConfig, spill: Spill) -> bytes:
+    def split_of(place: str) -> str:
+        return likeness.split_at(place, joined.splits, config.split, config.seed)
+
+    records = columns.from_bytes([spill.get(table)])
+    return spill.put(columns.to_bytes(likeness.with_splits(records, split_of)))

@@ -1,0 +1,48 @@
+"""What an image looks like, in 64 bits: hardly other where it is only smaller, or another JPEG."""
+
+import importlib
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.media.images import decode_pixels
+from beam_pipeline.media.pixels import to_mode, upright
+from tfrecord_dataset import extras
+
+_SIDE = 64  # pixels; the hash is of 32
+# Grey levels: less is one colour, and such images are alike in nothing else.
+_LEAST_DEVIATION = 2.0
+
+
+def check_installed() -> None:
+    """Raises ConfigError where the library that hashes images is not installed."""
+    try:
+        importlib.import_module("imagehash")  # 0.4 s, for the option alone
+    except ImportError as error:
+        raise ConfigError(
+            "--near-duplicates hashes images by imagehash, which is not installed; run "
+            f"{extras.install('near-duplicates')}"
+        ) from error
+
+
+def look_of(data: bytes, max_pixels: int) -> int | None:
+    """The perceptual hash of an inspected image: that of the library imagehash, `phash`.
+
+    None of an image of one colour, or one that cannot be decoded in the memory that is allowed.
+    """
+    import imagehash
+
+    try:
+        header, image = decode_pixels(data, max_pixels)
+    except RecordError:
+        return None
+    grey = to_mode(image, "L")
+    if header.format != "tiff":  # Pillow has turned a TIFF already
+        grey = upright(grey, header.orientation)
+    small = grey.resize((_SIDE, _SIDE), Image.Resampling.BOX)
+    if np.asarray(small).std() < _LEAST_DEVIATION:
+        return None
+    bits: npt.NDArray[np.bool_] = imagehash.phash(small).hash
+    return int.from_bytes(np.packbits(bits).tobytes(), "big")

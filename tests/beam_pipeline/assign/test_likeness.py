@@ -1,0 +1,197 @@
+"""Images that look alike are found, told of, and kept in one split."""
+
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+import beam_pipeline
+from beam_pipeline.assign import likeness
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
+
+HALVES = {"train": 0.5, "test": 0.5}
+
+
+def alike(key, place, content=""):
+    return likeness.Alike(key, place, (content or key).encode())
+
+
+def found_among(looks, buckets=1):
+    """The pairs of numbers of looks that buckets of all parts find."""
+    table = pa.table(
+        {
+            "look": pa.array(looks, pa.uint64()),
+            "key": pa.array([str(number) for number in range(len(looks))], pa.large_string()),
+            "place": pa.array(["train"] * len(looks), pa.large_string()),
+            "content": pa.array([b"%016d" % number for number in range(len(looks))]).cast(
+                likeness.SCHEMA.field("content").type
+            ),
+        }
+    )
+    return {
+        pair
+        for key, rows in likeness.by_band(table, buckets)
+        for some in likeness.compare(rows, key // buckets)
+        for pair in itertools.combinations(sorted(int(each.key) for each in some), 2)
+    }
+
+
+@pytest.mark.parametrize("buckets", [1, 7])
+def test_all_that_differ_in_four_bits_meet(buckets):
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 1 << 63, 200, np.uint64)
+    flips = [sum(1 << int(bit) for bit in rng.choice(64, 4, replace=False)) for _ in first]
+    looks = [
+        *first.tolist(),
+        *(look ^ flip for look, flip in zip(first.tolist(), flips, strict=True)),
+    ]
+    assert found_among(looks, buckets) == {(number, number + 200) for number in range(200)}
+
+
+@pytest.mark.parametrize(
+    ("sets", "records", "across", "splits"),
+    [
+        pytest.param([[alike("a", "test"), alike("b", "train")]], 2, 1, {}, id="stated splits"),
+        pytest.param(
+            [[alike("a", "\0g"), alike("b", "test")]], 2, 0, {"\0g": "test"}, id="one is stated"
+        ),
+        pytest.param(
+            [[alike("a", "\0g"), alike("b", "\0h")], [alike("c", "\0i"), alike("b", "\0h")]],
+            3, 0, dict.fromkeys(("\0g", "\0h", "\0i"), "train"), id="over buckets",
+        ),
+        pytest.param(
+            [[alike("a", "\0g"), alike("b", "\0h")], [alike("c", "\0h"), alike("d", "\0i")]],
+            4, 0, dict.fromkeys(("\0g", "\0h", "\0i"), "train"), id="by their group",
+        ),
+        pytest.param(
+            [[alike("a", "train", "x"), alike("b", "train", "x"), alike("c", "train")]],
+            2, 0, {}, id="equal content counts once",
+        ),
+    ],
+)  # fmt: skip
+def test_join(sets, records, across, splits):
+    joined = likeness.join(sets, HALVES, seed=0)
+    assert (joined.found.groups, joined.found.records) == (1, records)
+    assert joined.found.across_splits == across
+    assert set(joined.splits) == set(splits)
+    assert len(set(joined.splits.values())) <= 1
+    assert joined == likeness.join(
+        [list(reversed(each)) for each in reversed(sets)], HALVES, seed=0
+    )
+
+
+def test_groups_in_several_splits_are_told_first():
+    sets = [[alike("a", "train"), alike("b", "train")], [alike("c", "train"), alike("d", "test")]]
+    first, second = likeness.join(sets, HALVES, seed=0).found.examples
+    assert (first.keys, second.keys) == (("c", "d"), ("a", "b"))
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """Eight scenes, each in two sizes and qualities, and two images of one colour."""
+    root = tmp_path_factory.mktemp("pictures")
+    for kind in ("large", "small"):
+        (root / kind).mkdir()
+    for seed in range(8):
+        colours = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), np.uint8)
+        scene = Image.fromarray(colours).resize((240, 180), Image.Resampling.BICUBIC)
+        scene.save(root / "large" / f"{seed}.jpg", quality=95)
+        scene.resize((180, 135)).save(root / "small" / f"{seed}.jpg", quality=80)
+    for number, colour in enumerate(("red", "navy")):
+        Image.new("RGB", (64, 64), colour).save(root / "small" / f"plain{number}.png")
+    return root
+
+
+def built(pictures, output, mode, options=None, **more):
+    config = BuildConfig(
+        input=str(pictures), output=str(output), near_duplicates=mode, split=HALVES, **more
+    )
+    return beam_pipeline.build(config, options)
+
+
+def splits_of(info):
+    """The split of each key."""
+    return {
+        key: split
+        for split in info.splits
+        for path in Path(info.directory).glob(f"index/*-{split}.*.parquet")
+        for key in pa.parquet.read_table(path).column("key").to_pylist()
+    }
+
+
+def scenes_across(splits):
+    return [
+        number
+        for number in range(8)
+        if splits[f"large/{number}.jpg"] != splits[f"small/{number}.jpg"]
+    ]
+
+
+@pytest.mark.slow
+def test_report_names_them_and_group_keeps_them_together(pictures, tmp_path):
+    reported = built(pictures, tmp_path / "report", "report")
+    near = reported.metadata["near_duplicates"]
+    apart = scenes_across(splits_of(reported))
+    assert (near["groups"], near["records"], near["across_splits"]) == (8, 16, len(apart))
+    assert apart, "else nothing is shown of groups that are kept together"
+    keys = [each["keys"] for each in near["examples"]]
+    assert sorted(keys) == [[f"large/{each}.jpg", f"small/{each}.jpg"] for each in range(8)]
+    assert sorted(keys[: len(apart)]) == [[f"large/{n}.jpg", f"small/{n}.jpg"] for n in apart]
+    facts = json.loads(Path(reported.directory, "report.json").read_text())
+    [check] = [each for each in facts["checks"] if each["title"] == "near-duplicates"]
+    assert (check["level"], check["link"]) == ("red", "near-duplicates")
+    page = Path(reported.directory, "report.html").read_text()
+    assert page.count('<ul class="alike">') == 8
+
+    grouped = built(pictures, tmp_path / "group", "group")
+    assert scenes_across(splits_of(grouped)) == []
+    assert grouped.metadata["near_duplicates"]["across_splits"] == 0
+    assert len(set(splits_of(grouped).values())) == 2
+    stated = json.loads(Path(grouped.directory, "statistics.json").read_text())
+    assert {split: each["num_records"] for split, each in stated["splits"].items()} == {
+        split: grouped.num_records(split) for split in grouped.splits
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["report", "group"])
+def test_bytes_are_equal_whatever_the_workers(pictures, tmp_path, digests, mode):
+
+    one, again = (built(pictures, tmp_path / name, mode) for name in ("one", "again"))
+    two = built(pictures, tmp_path / "two", mode, threads=2)
+    dropped = built(pictures, tmp_path / "dropped", mode, duplicates="drop")
+    assert digests(Path(one.directory)) == digests(Path(again.directory))
+    assert digests(Path(one.directory)) == digests(Path(two.directory))
+    assert splits_of(dropped) == splits_of(one)
+
+
+@pytest.mark.slow
+def test_what_the_input_states_stays(pictures, tmp_path):
+    (tmp_path / "in").mkdir()
+    for split, kind in (("train", "large"), ("test", "small")):
+        (tmp_path / "in" / split).mkdir()
+        for path in (pictures / kind).iterdir():
+            target = tmp_path / "in" / split / path.name[0] / path.name
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    info = built(tmp_path / "in", tmp_path / "out", "group", one_class=True)
+    assert info.metadata["near_duplicates"]["across_splits"] == 8
+
+
+def test_the_library_is_asked_for_by_name(monkeypatch):
+    monkeypatch.setitem(sys.modules, "imagehash", None)
+    with pytest.raises(ConfigError, match=r"imagehash.*\[near-duplicates\]"):
+        BuildConfig(input="a", near_duplicates="report")
+
+
+def test_it_is_no_part_of_other_fingerprints():
+    plain, asked = (BuildConfig(input="a", near_duplicates=each) for each in ("", "report"))
+    assert "near_duplicates" not in plain.fingerprinted_options()
+    assert asked.fingerprinted_options()["near_duplicates"] == "report"
