@@ -11,13 +11,14 @@ from typing import Any
 import tfrecord_dataset
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset, open_dataset
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
 from beam_pipeline.report.alike import side_by_side
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
 from beam_pipeline.report.gallery import gallery, rare_classes
+from beam_pipeline.report.rejects import as_shown, first_rejects, pictured
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
 from beam_pipeline.showing.texts import as_text
 from tfrecord_dataset.contents import Contents
@@ -32,10 +33,11 @@ _LOG = logging.getLogger(__name__)
 
 _SOUNDS = 8
 _TEXTS = 12
-_REJECTS = 200
 
 
-def write_report(path: str, output: str | None = None, *, seed: int = 0) -> str:
+def write_report(
+    path: str, output: str | None = None, *, seed: int = 0, rejects_from: str = ""
+) -> str:
     """Writes `report.html` and `report.json` of a dataset, and returns the path of the page.
 
     Args:
@@ -43,9 +45,11 @@ def write_report(path: str, output: str | None = None, *, seed: int = 0) -> str:
             glob or folder of TFRecord files.
         output: The folder of both files; by default the dataset's directory.
         seed: Decides which records are shown.
+        rejects_from: The folder that the build has read, from which rejects that are images are
+            shown; "" for none.
 
     Raises:
-        ConfigError: There is no dataset, or no folder for the report.
+        ConfigError: There is no dataset, or no folder for the report or of the rejects.
         DatasetDamagedError: A record that is shown is damaged.
     """
     dataset = tfrecord_dataset.open(path)
@@ -55,7 +59,7 @@ def write_report(path: str, output: str | None = None, *, seed: int = 0) -> str:
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     rare = of_classes(dataset, dataset.path, rare_classes(dataset, records), each=2)
-    return _write(dataset, folder, records, rare)
+    return _write(folder, facts_of(dataset, records, rare, rejects_from))
 
 
 def write_page_of_build(directory: str) -> None:
@@ -66,7 +70,8 @@ def write_page_of_build(directory: str) -> None:
     """
     try:
         dataset = tfrecord_dataset.open(directory)
-        _write(dataset, directory, first_records(dataset, directory), [])
+        records = first_records(dataset, directory)
+        _write(directory, facts_of(dataset, records, []))
     except Exception as error:  # also a bug of this page's
         _LOG.warning(
             "the dataset is whole, but its %s could not be written: %s; "
@@ -77,10 +82,7 @@ def write_page_of_build(directory: str) -> None:
         )
 
 
-def _write(
-    dataset: Contents, folder: str, records: Sequence[Sampled], rare: Sequence[Sampled]
-) -> str:
-    facts = facts_of(dataset, records, rare)
+def _write(folder: str, facts: Mapping[str, Any]) -> str:
     shown_facts = {name: value for name, value in facts.items() if name not in _PICTURED}
     text, page = json.dumps(shown_facts, indent=1), storage.join(folder, HTML)
     storage.write_bytes(storage.join(folder, JSON), text.encode(), durable=True)
@@ -94,11 +96,13 @@ def html(facts: Mapping[str, Any]) -> str:
 
 
 # What only the page has.
-_PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_shown"})
+_PICTURED = frozenset(
+    {"gallery", "sounds", "texts_shown", "equal_shown", "near_shown", "rejects_shown"}
+)
 
 
 def facts_of(
-    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled]
+    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled], rejects_from: str = ""
 ) -> dict[str, Any]:
     """All that the page shows, as JSON has it; names of others without what acts.
 
@@ -106,6 +110,7 @@ def facts_of(
         dataset: Whose.
         records: A sample of them, in no order.
         rare: More, of rare classes, to be shown first.
+        rejects_from: As `write_report` has it.
     """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     found = figures(dataset, records)
@@ -115,6 +120,7 @@ def facts_of(
     total = sum(split["records"] for split in found["splits"])
     duplicates = (metadata.get("duplicates") or {}).get("examples", [])
     near = (metadata.get("near_duplicates") or {}).get("examples", [])
+    rejects = first_rejects(dataset.path)
     equal_shown, near_shown = side_by_side(dataset, duplicates, near)
     return {
         "name": name,
@@ -127,7 +133,8 @@ def facts_of(
         "checks": [each._asdict() for each in checks(metadata, found)],
         "figures": found,
         "rejected": metadata.get("rejected", {}),
-        "rejects": _rejects(dataset.path),
+        "rejects": [as_shown(each) for each in rejects],
+        "rejects_shown": list(pictured(rejects, rejects_from)) if rejects_from else [],
         "duplicates": duplicates,
         "equal_shown": equal_shown,
         "near_duplicates": near,
@@ -170,25 +177,6 @@ def _short(value: Any, most: int = 80) -> str:
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
     text = shown(" ".join(text.split()))
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _rejects(path: str) -> list[dict[str, str]]:
-    """The first rejects."""
-    try:
-        text = storage.read_start(storage.join(path, "rejects.jsonl"), 1 << 20)
-    except (RecordError, OSError):
-        return []
-    lines = text.decode(errors="replace").splitlines()[:_REJECTS]
-    rows = []
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            break  # cut off
-        rows.append(
-            {name: shown(str(row.get(name, ""))) for name in ("source", "reason", "detail")}
-        )
-    return rows
 
 
 def _command(metadata: Mapping[str, Any]) -> str:

@@ -26,6 +26,16 @@ def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
     image = draw_example(unlabelled, record.example, _SIDE)
     if image is None:
         return ""
+    return _jpeg(image)
+
+
+def small(image: Image.Image) -> str:
+    """An image of any size as a small one, as a data URI."""
+    image.thumbnail((_SIDE, _SIDE))
+    return _jpeg(image)
+
+
+def _jpeg(image: Image.Image) -> str:
     return data_uri("image/jpeg", _encoded(image, "JPEG", quality=_QUALITY, optimize=True))
 
 

@@ -5,6 +5,9 @@ import json
 import re
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ import tfrecord_dataset
 from beam_pipeline.cli import commands
 from beam_pipeline.files import storage
 from beam_pipeline.report.page import write_report
+from beam_pipeline.report.rejects import pictured
 from beam_pipeline.report.sample import first_records, of_classes, sample
 
 HOSTILE = '<script>alert("x")<⁄script>'
@@ -162,6 +166,79 @@ def test_rare_classes_are_found_by_the_index(tmp_path, write_image):
     assert len(sample(opened, most=60)) == 60
     write_report(dataset)
     assert page(dataset).count(">lynx<") >= 2
+
+
+def test_duplicates_are_side_by_side_contradicting_ones_first(tmp_path, write_image, pages):
+    for name, seed in (("cat/1", 1), ("cat/2", 1), ("cat/3", 2), ("dog/4", 2), ("dog/5", 3)):
+        write_image(tmp_path / "pets" / f"{name}.jpg", seed=seed)
+    dataset = build(tmp_path / "pets", tmp_path / "data", compression="gzip")
+    groups = page(dataset).split('<ul class="alike">')[1:]
+    keys = [re.findall(r"train \d+: ([\w/]+)", each.partition("</ul>")[0]) for each in groups]
+    assert keys == [["cat/3", "dog/4"], ["cat/1", "cat/2"]]
+    assert groups[0].partition("</ul>")[0].count("data:image/jpeg") == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "is_shown"),
+    [
+        pytest.param("cat/1.jpg", True, id="an image"),
+        pytest.param("cat/broken.jpg", False, id="a broken one"),
+        pytest.param("cat/gone.jpg", False, id="none"),
+        pytest.param("../outside.jpg", False, id="above the input"),
+        pytest.param("link.jpg", False, id="a link out of it"),
+        pytest.param("cat/notes.txt", False, id="no image"),
+        pytest.param("/etc/x.jpg", False, id="elsewhere"),
+    ],
+)
+def test_rejects_to_look_at(tmp_path, write_image, source, is_shown):
+    root = tmp_path / "in"
+    write_image(root / "cat/1.jpg")
+    write_image(tmp_path / "outside.jpg")
+    (root / "link.jpg").symlink_to(tmp_path / "outside.jpg")
+    for name in ("broken.jpg", "notes.txt"):
+        (root / "cat" / name).write_bytes(b"\xff\xd8\xff")
+    reject = {"source": source, "reason": "duplicate", "detail": HOSTILE}
+    shown = list(pictured([reject], str(root)))
+    assert [each["source"] for each in shown] == [source] * is_shown
+    assert all(each["picture"].startswith("data:image/jpeg") for each in shown)
+
+
+def test_rejects_of_an_input(tmp_path, write_image, capsys):
+    for name in ("cat/1", "cat/2", f"dog/{HOSTILE}"):
+        write_image(tmp_path / "pets" / f"{name}.jpg", seed=1)
+    write_image(tmp_path / "pets/dog/3.jpg", seed=2)
+    dataset = build(tmp_path / "pets", tmp_path / "data", duplicates="drop", no_report=True)
+    command = ["report", dataset, "--rejects-from"]
+    assert commands.main([*command, str(tmp_path / "gone")]) == 2
+    assert "name the input of the build" in capsys.readouterr().err
+    assert commands.main([*command, str(tmp_path / "pets")]) == 0
+    text = page(dataset)
+    assert text.partition('id="rejects"')[2].partition("</ul>")[0].count("data:image/jpeg") == 2
+    assert "<script>alert" not in text
+    assert "picture" not in (Path(dataset) / "report.json").read_text()
+
+
+def test_a_page_writer_that_is_killed_leaves_no_half_page(golden):
+    """It is killed where all is written, but not yet in its place."""
+    write_report(str(golden))
+    before = page(golden)
+    code = (
+        "import os, signal, sys\n"
+        "from beam_pipeline.report.page import write_report\n"
+        "rename = os.replace\n"
+        "def killed(source, target, **folders):\n"
+        "    if str(target).endswith('.html'):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    rename(source, target, **folders)\n"
+        "os.replace = os.rename = killed\n"
+        "write_report(sys.argv[1], seed=1)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(golden)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert page(golden) == before
+    assert commands.main(["verify", str(golden)]) == 0
+    write_report(str(golden))
+    assert page(golden) == before
 
 
 def test_nothing_of_others_acts(tmp_path, write_image):
