@@ -20,7 +20,13 @@ from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
 from trainer.errors import TrainerError
-from trainer.options.commands import EvaluateConfig, ExportConfig, PredictConfig, TuneConfig
+from trainer.options.commands import (
+    EvaluateConfig,
+    ExportConfig,
+    PredictConfig,
+    ReportConfig,
+    TuneConfig,
+)
 from trainer.options.train import TrainConfig
 from trainer.runs.continuing import new_config
 
@@ -132,6 +138,13 @@ COMMANDS = {
         function="trainer.predicting:predict",
         options=PredictConfig,
         summary="predict for files, folders and datasets",
+    ),
+    "report": Described(
+        function="trainer.runs.report:report",
+        options=ReportConfig,
+        summary="write report.html of a run again",
+        description="Writes RUN/report.html again from what the run holds, and compares it with "
+        "another run. The last line on stdout is its path.",
     ),
     "export": Described(
         function="trainer.exporting:export",

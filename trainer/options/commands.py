@@ -9,6 +9,7 @@ from trainer.options.shared import (
     Augment,
     CacheBytes,
     CacheDir,
+    Compare,
     Data,
     Devices,
     Inputs,
@@ -118,6 +119,16 @@ class PredictConfig(Options):
     trust_run: TrustRun = False
     batch_size: Annotated[int, Option("records at a time", least=1)] = 32
     quiet: Quiet = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReportConfig(Options):
+    """The options of `python -m trainer report`."""
+
+    run_path: Annotated[
+        str, Option("directory that train wrote", metavar="RUN", is_positional=True)
+    ]
+    compare: Compare = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -145,6 +145,20 @@ Devices = Annotated[
 Quiet = Annotated[bool, RunOption("print nothing but errors on stderr", may_change=True)]
 
 
+Compare = Annotated[
+    str | None,
+    RunOption(
+        "another run, beside which report.html shows this one: curves, best values, options",
+        metavar="RUN",
+        may_change=True,
+    ),
+]
+OwnCallback = Annotated[
+    str | None,
+    own_function(
+        "your own function that returns a Keras callback, or a list of them", may_change=True
+    ),
+]
 OwnModel = Annotated[
     str | None,
     own_function(

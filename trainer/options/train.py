@@ -13,10 +13,12 @@ from trainer.options.shared import (
     Augment,
     CacheBytes,
     CacheDir,
+    Compare,
     Data,
     Devices,
     Inputs,
     Learned,
+    OwnCallback,
     OwnLoss,
     OwnModel,
     Quiet,
@@ -194,12 +196,8 @@ class TrainConfig(Options):
     keep: Annotated[
         int, RunOption("checkpoints that are kept, the newest", least=1, may_change=True)
     ] = 3
-    callback: Annotated[
-        str | None,
-        own_function(
-            "your own function that returns a Keras callback, or a list of them", may_change=True
-        ),
-    ] = None
+    callback: OwnCallback = None
+    compare: Compare = None
     optimizer: Annotated[str, RunOption("what changes the weights", choices=OPTIMIZER_NAMES)] = (
         "adam"
     )

@@ -5,24 +5,32 @@ from collections.abc import Mapping, Sequence
 
 Row = Mapping[str, float]
 
-# The metric of the sentence: the first that a row has.
+# The metric of the sentence, where the loss tells the best: the first that a row has.
 _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
 # What a loss may differ by without a meaning, as a part of itself.
 _LITTLE = 0.01
 
 
-def verdict(history: Sequence[Row], place: int, epochs: int) -> str:
+def value_of(row: Row, metric: str) -> float:
+    """A metric in validation, or else in training; NaN of a row without it."""
+    return row.get(f"val_{metric}", row.get(metric, math.nan))
+
+
+def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss") -> str:
     """How the training went, in one sentence.
 
     Args:
         history: Rows by the names of history.csv, at least one.
         place: Of the best row.
         epochs: That were asked for.
+        metric: Which tells the best row.
     """
     best, last = history[place], len(history) - 1
     where = "on validation" if "val_loss" in best else "on what it is trained on, not validated"
-    name = next((each for each in _LEADING if _of(best, each) is not None), "loss")
-    text = f"{name} {_of(best, name):.4g} {where}, best at {_moment(best, history)} of {epochs}"
+    leading = (each for each in _LEADING if math.isfinite(value_of(best, each)))
+    name = next(leading, "loss") if metric == "loss" else metric
+    value, moment = value_of(best, name), _moment(best, history)
+    text = f"{name} {value:.4g} {where}, best at {moment} of {epochs}"
     if "val_loss" not in best or len(history) < 2:
         return text
     if place == last:
@@ -53,15 +61,14 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
 
 def epochs_done(row: Row, history: Sequence[Row]) -> float:
     """Epochs up to a row of the history, a fraction within one."""
-    # Of a row at an epoch's end this is the number of steps of an epoch, of others less.
-    per_epoch = max((each["step"] / each["epoch"] for each in history if "step" in each), default=0)
+    per_epoch = steps_per_epoch(history)
     return row["step"] / per_epoch if per_epoch and "step" in row else float(row["epoch"])
 
 
-def _of(row: Row, name: str) -> float | None:
-    """A metric in validation, or else in training; None of a row that has no finite one."""
-    value = row.get(f"val_{name}", row.get(name))
-    return value if value is not None and (name == "loss" or math.isfinite(value)) else None
+def steps_per_epoch(history: Sequence[Row]) -> float:
+    """Steps of an epoch; 0 where the rows have none."""
+    # Of a row at an epoch's end this is their number, of others less.
+    return max((each["step"] / each["epoch"] for each in history if "step" in each), default=0)
 
 
 def _moment(row: Row, history: Sequence[Row]) -> str:

@@ -27,7 +27,7 @@ class PaceLogs:
         sizes = {event_accumulator.TENSORS: _MOST_VALUES}
         self._events = event_accumulator.EventAccumulator(str(folder), size_guidance=sizes)
 
-    def read(self, steps_per_epoch: int) -> Mapping[str, Line]:
+    def read(self, steps_per_epoch: float) -> Mapping[str, Line]:
         """Points (epochs done, value) by title."""
         import tensorflow as tf
 

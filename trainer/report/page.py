@@ -1,6 +1,7 @@
 """The page of a run: what is known of it, put into the template."""
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import shown
 from trainer.options.train import TrainConfig, options_that
 from trainer.report.chart import HEIGHT, WIDTH, chart
-from trainer.report.history import Row, curves, epochs_done, verdict
+from trainer.report.history import Row, curves, epochs_done, value_of, verdict
 
 # Of metrics by class, as those of maps, the page has a table.
 _BY_CLASS = "/"
@@ -31,6 +32,40 @@ class Pictured:
     text: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """What a validation shows besides its metrics, as report.json keeps it.
+
+    Attributes:
+        batch: The first batch as the model saw it.
+        split: Whose figures and examples these are; "" for none.
+        figures: By section, as accumulators make them.
+        examples: Records to look at, the worst first.
+    """
+
+    batch: Sequence[Pictured] = ()
+    split: str = ""
+    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    examples: Sequence[Pictured] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Another run, beside this one.
+
+    Attributes:
+        name: Of its directory.
+        options: Of its training.
+        history: Its rows so far.
+        best: The place of the best of them.
+    """
+
+    name: str
+    options: TrainConfig
+    history: Sequence[Row]
+    best: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunFacts:
     """All that the page of a run tells.
@@ -42,11 +77,10 @@ class RunFacts:
         fingerprint: Of the data; None of bare files.
         history: The rows so far, at least one.
         best: The place of the best of them.
+        metric: Which tells the best.
         pace: Points (epochs done, value) by title.
-        batch: The first batch as the model saw it.
-        split: Whose figures and examples these are; "" for none.
-        figures: By section, as accumulators make them.
-        examples: Records to look at, the worst first.
+        sections: What the last validation showed.
+        other: The run to compare with, or None.
     """
 
     title: str
@@ -55,11 +89,10 @@ class RunFacts:
     fingerprint: str | None
     history: Sequence[Row]
     best: int = 0
+    metric: str = "loss"
     pace: Mapping[str, Sequence[tuple[float, float]]] = dataclasses.field(default_factory=dict)
-    batch: Sequence[Pictured] = ()
-    split: str = ""
-    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    examples: Sequence[Pictured] = ()
+    sections: Sections = dataclasses.field(default_factory=Sections)
+    other: Compared | None = None
 
 
 def html(facts: RunFacts) -> str:
@@ -68,29 +101,54 @@ def html(facts: RunFacts) -> str:
     Args:
         facts: Of the run.
     """
-    history = facts.history
+    history, sections = facts.history, facts.sections
     context: dict[str, Any] = {
         "title": shown(facts.title),
         "task": facts.task,
         "fingerprint": facts.fingerprint or "",
         "command": command(facts.options),
-        "verdict": verdict(history, facts.best, facts.options.epochs),
+        "verdict": verdict(history, facts.best, facts.options.epochs, facts.metric),
         "curves": list(_curves(facts)),
         "pace": [chart(title, {title: points}) for title, points in facts.pace.items()],
-        "batch": facts.batch,
-        "split": facts.split,
-        "examples": facts.examples,
-        **{name: facts.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
-        "charts": _charts(facts.figures),
+        "batch": sections.batch,
+        "split": sections.split,
+        "examples": sections.examples,
+        "other": None if facts.other is None else _compared(facts, facts.other),
+        **{name: sections.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
+        "charts": _charts(sections.figures),
     }
     return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
 
 
 def _curves(facts: RunFacts) -> Iterator[dict[str, Any]]:
     mark = epochs_done(facts.history[facts.best], facts.history)
+    others = {} if facts.other is None else curves(facts.other.history)
     for name, lines in curves(facts.history).items():
         if _BY_CLASS not in name:
-            yield chart(name, lines, mark)
+            beside = {f"{split}, compared": line for split, line in others.get(name, {}).items()}
+            yield chart(name, lines | beside, mark)
+
+
+def _compared(facts: RunFacts, other: Compared) -> dict[str, Any]:
+    """The best values of both, and the options that differ, where they are no places."""
+    mine, theirs = facts.history[facts.best], other.history[other.best]
+    names = {name.removeprefix("val_"): None for name in (*mine, *theirs)}
+    options = [stated_options(each) for each in (facts.options, other.options)]
+    flags = dict.fromkeys(flag for each in options for flag in each)
+    return {
+        "name": shown(other.name),
+        "values": [
+            (name, *(value if math.isfinite(value) else None for value in values))
+            for name in names
+            if name != "step"
+            for values in [(value_of(mine, name), value_of(theirs, name))]
+        ],
+        "options": [
+            (flag, *(each.get(flag, "–") for each in options))
+            for flag in flags
+            if options[0].get(flag) != options[1].get(flag)
+        ],
+    }
 
 
 def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,14 +189,22 @@ def command(options: TrainConfig) -> str:
         options: Of the run.
     """
     words = ["--data", "DATASET", "--output", "RUN"]
+    for flag, value in stated_options(options).items():
+        words += [flag, value] if value else [flag]
+    return "python -m trainer train " + " ".join(map(shlex.quote, words))
+
+
+def stated_options(options: TrainConfig) -> dict[str, str]:
+    """Values by option, "" of those without one, of those that are not the default's."""
+    found = {}
     left_out = {"data", "output", "resume", "overwrite", "quiet", "trust_run", "schema"}
-    left_out |= {"cache_dir", *(set(options_that("names_place")))}
+    left_out |= {"cache_dir", "compare", *(set(options_that("names_place")))}
     for name, field in fields_of(TrainConfig).items():
         value = getattr(options, name)
         if name in left_out or value == field.default or value in (None, ()):
             continue
-        words += [field.flag] if value is True else [field.flag, _word(value)]
-    return "python -m trainer train " + " ".join(map(shlex.quote, words))
+        found[field.flag] = "" if value is True else _word(value)
+    return found
 
 
 def _word(value: Any) -> str:

@@ -2,9 +2,10 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.report.history import value_of
 
 # Those of tasks that are better the lower they are; all others of tasks the higher.
 _LOWER_IS_BETTER = ("loss", "mse", "mae")
@@ -25,10 +26,21 @@ class Best:
 
     def rank(self, row: Mapping[str, float]) -> float:
         """The best row has the lowest; what is no finite number is never the best."""
-        value = row.get(f"val_{self.metric}", row.get(self.metric, math.nan))
+        value = value_of(row, self.metric)
         if not math.isfinite(value):
             return math.inf
         return value if self.is_least else -value
+
+    def place(self, rows: Sequence[Mapping[str, float]]) -> int:
+        """Of the first of the best rows."""
+        ranks = [self.rank(row) for row in rows]
+        return ranks.index(min(ranks))
+
+
+def best_of(stated: str, rows: Sequence[Mapping[str, float]]) -> Best:
+    """The choice that `--best-by` stated for a run with such rows of history."""
+    names = {name.removeprefix("val_") for row in rows for name in row}
+    return best_by(stated, names, (), validated=True)
 
 
 def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:

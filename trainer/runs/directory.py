@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import keras
 
 from tfrecord_dataset import durable, lock, regular_files
-from tfrecord_dataset.json_file import JsonError
+from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
+from trainer.report.page import Sections
 from trainer.runs.record import RunConfig, damaged, read_sealed, run_config, sealed
 from trainer.tasks.record import TaskRecord, task_from_json
 
@@ -35,6 +36,7 @@ class RunDirectory:
     best.keras     the model of the best validation, by --best-by
     model.keras    the model at the end
     report.html    a page to look at, which no command reads
+    report.json    figures and pictures of the last validation, from which it is drawn again
     """
 
     def __init__(self, path: str) -> None:
@@ -47,6 +49,7 @@ class RunDirectory:
         self.best_model = self.path / "best.keras"
         self.model = self.path / "model.keras"
         self.report = self.path / "report.html"
+        self.sections = self.path / "report.json"
 
     def holds_run(self) -> bool:
         """Whether a run was started here.
@@ -98,7 +101,8 @@ class RunDirectory:
         """Removes the files of a run, and nothing else; config.json for good before the others."""
         self.config_file.unlink(missing_ok=True)
         durable.sync(os.fspath(self.path))
-        for file in (self.task_file, self.history_file, self.best_model, self.model, self.report):
+        models, pages = (self.best_model, self.model), (self.report, self.sections)
+        for file in (self.task_file, self.history_file, *models, *pages):
             file.unlink(missing_ok=True)
         for directory in (self.checkpoints, self.logs):
             shutil.rmtree(directory, ignore_errors=True)
@@ -128,7 +132,7 @@ class RunDirectory:
             return parse(read_sealed(file))
         except FileNotFoundError as error:
             raise ConfigError(
-                f"{self.path} does not hold a run: it has no {file.name}; check --run"
+                f"{self.path} does not hold a run: it has no {file.name}; check its path"
             ) from error
         except (JsonError, ConfigError) as error:
             raise damaged(file, error) from error
@@ -173,6 +177,27 @@ class RunDirectory:
         """Writes report.html; it is made anew at any time, so no disk is waited for."""
         with durable.replacing(os.fspath(self.report), synced=False) as handle:
             handle.write(page.encode())
+
+    def write_sections(self, sections: Mapping[str, Any]) -> None:
+        """Writes report.json, as unsynced as the page."""
+        with durable.replacing(os.fspath(self.sections), synced=False) as handle:
+            handle.write(sealed({"sections": sections}))
+
+    def read_sections(self) -> Sections:
+        """report.json; nothing where there is none, as in older runs.
+
+        Raises:
+            RunDamagedError: It is not what `write_sections` wrote.
+        """
+        remedy = "delete it to report without figures"
+        try:
+            record = read_sealed(self.sections, remedy)
+            found: Sections = typed(record.get("sections"), Sections)
+        except FileNotFoundError:
+            return Sections()
+        except JsonError as error:
+            raise damaged(self.sections, error, remedy) from error
+        return found
 
     def read_history(self) -> list[Row]:
         """The rows; none without a history.

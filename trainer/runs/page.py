@@ -1,5 +1,6 @@
-"""`RUN/report.html` while a run trains: drawn after each validation, of what that has computed."""
+"""`RUN/report.html`: drawn after each validation, of what that has computed, or anew later."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,10 +11,14 @@ from tfrecord_dataset import example
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.shown_text import shown
 from trainer.dataset import Dataset
+from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.report import pictures
+from trainer.report.history import steps_per_epoch
 from trainer.report.logs import PaceLogs
-from trainer.report.page import Pictured, RunFacts, html
-from trainer.runs.directory import Row
+from trainer.report.page import Compared, Pictured, RunFacts, Sections, html
+from trainer.runs.best import best_of
+from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import Prepared
 from trainer.tasks import Task
 from trainer.tasks.accumulators import Accumulator
@@ -32,9 +37,14 @@ class RunPage:
     Args:
         prepared: The run.
         plan: What is trained.
+
+    Raises:
+        ConfigError: A new run is to be compared with one that is not there.
     """
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
+        if prepared.config.compare is not None and prepared.previous is None:
+            compared(prepared.config.compare)
         self._prepared = prepared
         self._plan = plan
         self._accumulators: Sequence[Accumulator] = ()
@@ -50,34 +60,30 @@ class RunPage:
 
         return watched
 
-    def draw(self, history: Sequence[Row], best: int) -> None:
+    def draw(self, history: Sequence[Row]) -> None:
         """Writes the page; what keeps it from that is told, and no more."""
         prepared = self._prepared
         try:
-            prepared.run.write_report(html(self._facts(history, best)))
+            sections = self._sections()
+            prepared.run.write_sections(dataclasses.asdict(sections))
+            options, fingerprint = prepared.config, prepared.data["fingerprint"]
+            task = self._plan.task.name
+            _draw(prepared.run, options, fingerprint, task, history, self._pace, sections)
         except Exception as error:  # no picture is worth a training
             name = type(error).__name__
             prepared.progress.say(
                 f"warning: {prepared.run.report} is not drawn ({name}: {error}); training goes on"
             )
 
-    def _facts(self, history: Sequence[Row], best: int) -> RunFacts:
-        prepared, task = self._prepared, self._plan.task
+    def _sections(self) -> Sections:
+        task, split = self._plan.task, self._prepared.validation_split or ""
         figured = [each for each in self._accumulators if isinstance(each, Figured)]
         examples = [each for one in figured for each in one.examples()][:_MOST_EXAMPLES]
-        split = prepared.validation_split or ""
-        return RunFacts(
-            title=prepared.run.path.absolute().name,
-            task=task.name,
-            options=prepared.config,
-            fingerprint=prepared.data["fingerprint"],
-            history=history,
-            best=best,
-            pace=self._pace.read(self._plan.steps_per_epoch),
+        return Sections(
             batch=self._batch,
             split=split,
             figures=figures_of(figured),
-            examples=list(pictured(task, prepared.dataset, split, examples)),
+            examples=list(pictured(task, self._prepared.dataset, split, examples)),
         )
 
     @functools.cached_property
@@ -96,6 +102,69 @@ class RunPage:
             Pictured(pictures={"": pictures.picture(pictures.of_pixels(image))}, text="")
             for image in inputs[name][:_MOST_OF_BATCH].numpy()
         ]
+
+
+def draw_again(run: RunDirectory, other: str | None) -> None:
+    """Writes the page of a run by what it holds.
+
+    Args:
+        run: Which may train at the same time.
+        other: The directory of the run to compare with; None for that of its options.
+
+    Raises:
+        ConfigError: There is no such run, or it has no history yet.
+        RunDamagedError: A file of a run is not what was written.
+    """
+    config, history = run.read_config(), run.read_history()
+    task, _ = run.read_task()
+    if not history:
+        raise ConfigError(
+            f"{run.path} has nothing to report yet: history.csv comes with the first validation, "
+            "or at the end of the first epoch; wait for it"
+        )
+    options = dataclasses.replace(config.options, compare=other or config.options.compare)
+    fingerprint, pace = config.data.get("fingerprint"), PaceLogs(run.logs / "train")
+    _draw(run, options, fingerprint, task.name, history, pace, run.read_sections())
+
+
+def _draw(
+    run: RunDirectory,
+    options: TrainConfig,
+    fingerprint: str | None,
+    task: str,
+    history: Sequence[Row],
+    pace: PaceLogs,
+    sections: Sections,
+) -> None:
+    best = best_of(options.best_by, history)
+    facts = RunFacts(
+        title=run.path.absolute().name,
+        task=task,
+        options=options,
+        fingerprint=fingerprint,
+        history=history,
+        best=best.place(history),
+        metric=best.metric,
+        pace=pace.read(steps_per_epoch(history)),
+        sections=sections,
+        other=None if options.compare is None else compared(options.compare),
+    )
+    run.write_report(html(facts))
+
+
+def compared(path: str) -> Compared | None:
+    """The run in a directory, to compare with; None before its first row.
+
+    Raises:
+        ConfigError: There is none.
+        RunDamagedError: A file of it is not what was written.
+    """
+    run = RunDirectory(path)
+    options, history = run.read_config().options, run.read_history()
+    if not history:
+        return None
+    place = best_of(options.best_by, history).place(history)
+    return Compared(name=run.path.absolute().name, options=options, history=history, best=place)
 
 
 def figures_of(figured: Sequence[Figured]) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from trainer.options.train import TrainConfig
 
 _FORMAT_VERSION = 2
 _MAX_BYTES = 1 << 28
+_COPY_BACK = "copy it back, or train again with --overwrite"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +60,12 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     return sealed_json.sealed({"format_version": _FORMAT_VERSION, **record}).encode()
 
 
-def read_sealed(file: Path) -> dict[str, Any]:
-    """The object in config.json or task.json.
+def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
+    """The object in config.json, task.json or report.json.
+
+    Args:
+        file: Its path.
+        remedy: What to do about a damaged one.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -73,7 +78,7 @@ def read_sealed(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
-        raise damaged(file, error) from error
+        raise damaged(file, error, remedy) from error
     return record
 
 
@@ -92,9 +97,7 @@ def run_config(record: Mapping[str, Any]) -> RunConfig:
     return config
 
 
-def damaged(
-    file: Path, error: Exception, remedy: str = "copy it back, or train again with --overwrite"
-) -> RunDamagedError:
+def damaged(file: Path, error: Exception, remedy: str = _COPY_BACK) -> RunDamagedError:
     """The error of a run's file that cannot be read, or is not what was written."""
     reason = error.strerror if isinstance(error, OSError) else error
     return RunDamagedError(f"{file} is damaged: {reason}; {remedy}")

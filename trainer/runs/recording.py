@@ -80,8 +80,7 @@ class Recorder:
         history: The rows so far.
         progress: For messages.
         callbacks: Keras's, called as `Model.fit` does, with a batch a call of the loop.
-        draw: Draws the page of the run, by the rows so far and the place of the best; it raises
-            nothing.
+        draw: Draws the page of the run, by the rows so far; it raises nothing.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Recorder:
         history: list[Row],
         progress: Progress,
         callbacks: Sequence[keras.callbacks.Callback] = (),
-        draw: Callable[[Sequence[Row], int], None] | None = None,
+        draw: Callable[[Sequence[Row]], None] | None = None,
     ) -> None:
         self.step = 0
         self.history = history
@@ -263,7 +262,7 @@ class Recorder:
             if self._draw is not None:
                 for writer in self._writers.values():
                     writer.flush()
-                self._draw(self.history, self._best_place)
+                self._draw(self.history)
         if ends_epoch:
             self._callbacks.on_epoch_end(epoch - 1, values)
         where = f"epoch {epoch}" if ends_epoch else f"step {self.step}"
@@ -277,9 +276,7 @@ class Recorder:
 
     @property
     def _best_place(self) -> int:
-        """Of the first of the best rows."""
-        ranks = [self._events.best.rank(row) for row in self.history]
-        return ranks.index(min(ranks))
+        return self._events.best.place(self.history)
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:
         if writer in self._writers:

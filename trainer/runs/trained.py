@@ -13,7 +13,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs import saved_models
-from trainer.runs.best import best_by
+from trainer.runs.best import best_of
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Task, models
 
@@ -65,9 +65,7 @@ def validated(path: str, which: str, options: TrainConfig, metric: str) -> float
     rows = RunDirectory(path).read_history()
     if not rows:
         return None
-    names = {name.removeprefix("val_") for row in rows for name in row}
-    best = best_by(options.best_by, names, (), validated=True)
-    row = min(rows, key=best.rank) if which == "best" else rows[-1]
+    row = rows[best_of(options.best_by, rows).place(rows)] if which == "best" else rows[-1]
     value = row.get(f"val_{metric}")
     return value if value is not None and math.isfinite(value) else None
 

@@ -1,13 +1,14 @@
 """The page of a run: what it says, and that names of others do nothing."""
 
 import math
+import re
 
 import pytest
 
 from trainer.options.train import TrainConfig
 from trainer.report.chart import chart, thinned
 from trainer.report.history import curves, verdict
-from trainer.report.page import Pictured, RunFacts, command, html
+from trainer.report.page import Compared, Pictured, RunFacts, Sections, command, html
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -34,6 +35,41 @@ def test_verdicts(losses, val_losses, said):
     least = val_losses or losses
     place = least.index(min(least))
     assert said in verdict(rows(losses, val_losses), place, 5)
+
+
+def test_the_sentence_is_on_the_metric_that_tells_the_best():
+    history = [{"epoch": 1, "loss": 2.0, "val_loss": 2.0, "val_mAP": 0.1, "val_F1": 0.3}]
+    assert verdict(history, 0, 5).startswith("mAP 0.1 on validation")
+    assert verdict(history, 0, 5, "F1").startswith("F1 0.3 on validation")
+
+
+def test_a_page_beside_another_run():
+    facts = RunFacts(
+        title="second",
+        task="classification",
+        options=TrainConfig(data="d", output="o", seed=1, augment="flip", compare="/runs/first"),
+        fingerprint=None,
+        history=rows([2, 1], [2, 1]),
+        best=1,
+        other=Compared(
+            name="first",
+            options=TrainConfig(data="e", output="p", seed=1, deterministic=True),
+            history=rows([3, 2.5, 2.75], [3, 2.5, 2.75]),
+            best=1,
+        ),
+    )
+    page = html(facts)
+    compared = page[page.index('<section id="compared">') :]
+    row = r"<tr><th scope=.row.>(.+?)</th><td.*?>(.+?)</td><td.*?>(.+?)</td>"
+    assert re.findall(row, compared) == [
+        ("epoch", "2", "2"),
+        ("loss", "1", "2.5"),
+        ("accuracy", "0.9", "0.75"),
+        ("--augment", "flip", "–"),
+        ("--deterministic", "–", "yes"),
+    ]
+    assert page.count("validation, compared</li>") == 2
+    assert "/runs" not in page
 
 
 def test_curves_have_places_between_epochs_and_nothing_that_is_not_finite():
@@ -76,18 +112,28 @@ def test_names_of_others_are_escaped():
         options=TrainConfig(data="d", output="o"),
         fingerprint=None,
         history=rows([2, 1], [2, 1]),
-        split=HOSTILE,
-        examples=[Pictured(pictures={"": "data:,"}, text=HOSTILE)],
-        figures={
-            "classes": {
-                "rows": [{"name": HOSTILE, "records": 1, "precision": 1, "recall": 1, "f1": None}],
-                "curves": {HOSTILE: [(0.0, 1.0), (1.0, 1.0)]},
-                "confusion": [[1]],
-                "confusions": [],
-                "reliability": [(0.9, 1.0)],
-                "off": 0.1,
-            }
-        },
+        sections=Sections(
+            split=HOSTILE,
+            examples=[Pictured(pictures={"": "data:,"}, text=HOSTILE)],
+            figures={
+                "classes": {
+                    "rows": [
+                        {"name": HOSTILE, "records": 1, "precision": 1, "recall": 1, "f1": None}
+                    ],
+                    "curves": {HOSTILE: [(0.0, 1.0), (1.0, 1.0)]},
+                    "confusion": [[1]],
+                    "confusions": [],
+                    "reliability": [(0.9, 1.0)],
+                    "off": 0.1,
+                }
+            },
+        ),
+        other=Compared(
+            name=HOSTILE,
+            options=TrainConfig(data="d", output="o", task=None, target=HOSTILE),
+            history=rows([3], [3]),
+            best=0,
+        ),
     )
     page = html(facts)
     assert HOSTILE not in page

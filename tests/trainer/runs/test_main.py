@@ -56,7 +56,7 @@ def test_train_leaves_a_run(finished):
     names = {file.name for file in run.iterdir()}
     assert names == {
         *("config.json", "task.json", "history.csv", "model.keras", "best.keras"),
-        *("checkpoints", "logs", "report.html"),
+        *("checkpoints", "logs", "report.html", "report.json"),
     }
     page = (run / "report.html").read_text()
     assert " on validation, best at epoch " in page
