@@ -54,6 +54,9 @@ class BuildOptions(Options):
         ""
     )
     version: Annotated[str, BuildOption("the dataset's version"), _OUTPUT] = "1.0.0"
+    license: Annotated[
+        str, BuildOption("the data's licence, such as cc-by-4.0", metavar="ID"), _OUTPUT
+    ] = ""
     layout: Annotated[
         str, BuildOption("how the input is laid out (default: detect it)"), _INPUT
     ] = "auto"

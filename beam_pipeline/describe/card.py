@@ -1,26 +1,88 @@
 """README.md: the dataset for people, and for Hugging Face's `datasets`."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.shown_text import printable
 
 FILE = "README.md"
 
+_MOST_CLASSES = 20
 
-def card(name: str, version: str, shards: Mapping[str, Sequence[ShardEntry]]) -> str:
-    """The text of README.md, for the shards of each split.
+
+def card(
+    name: str,
+    version: str,
+    shards: Mapping[str, Sequence[ShardEntry]],
+    schema: Sequence[Feature],
+    licence: str = "",
+) -> str:
+    """The text of README.md: of each split the shards, what records hold, how to load them.
 
     Its head says that the shards are the data: else `datasets.load_dataset` takes the index, the
     only files that it knows, for them.
+
+    Args:
+        name: The dataset's.
+        version: The dataset's.
+        shards: The shards of each split, in order.
+        schema: Its features.
+        licence: The data's, as a user states it; "" where nobody does.
     """
+    licensed = f"license: {json.dumps(licence, ensure_ascii=False)}\n" if licence else ""
+    folder, first = f"DATA_DIR/{name}/{version}", json.dumps(next(iter(shards)))
+    base = _base(name, version, shards, licensed)
+    features = "".join(_row(feature) for feature in schema)
+    stated = _code(licence) if licence else "not stated"
+    return (
+        f"{base}\n| feature | kind | type | shape |\n|---|---|---|---|\n{features}\n"
+        f"{''.join(_classes(schema))}"
+        f"License: {stated}.\n\n"
+        "```python\nimport tfrecord_dataset\n\n"
+        f'split = tfrecord_dataset.open("{folder}")[{first}]\n'
+        "print(len(split), split[0])\n```\n\n"
+        f'`trainer.open("{folder}")` trains on it; TensorFlow Datasets takes its folder by\n'
+        "`tfds.builder_from_directory`, if it is not compressed.\n"
+    )
+
+
+def card_of_version_2(name: str, version: str, shards: Mapping[str, Sequence[ShardEntry]]) -> str:
+    """The text of README.md as datasets of format version 2 have it."""
+    return _base(name, version, shards, "")
+
+
+def _base(
+    name: str, version: str, shards: Mapping[str, Sequence[ShardEntry]], licensed: str
+) -> str:
     splits = "".join(
         f"| {split} | {sum(shard.num_records for shard in entries)} | {len(entries)} |\n"
         for split, entries in shards.items()
     )
     return (
-        f"---\nconfigs:\n- config_name: default\n  data_files: {name}-*.tfrecord-*\n---\n\n"
+        f"---\n{licensed}configs:\n- config_name: default\n"
+        f"  data_files: {name}-*.tfrecord-*\n---\n\n"
         f"# {name} {version}\n\n"
         "TFRecords made by beam-tfrecords. `metadata.json` describes them; `index/` has a row per\n"
         "record in Parquet, `rejects.jsonl` what was left out.\n\n"
         f"| split | records | shards |\n|---|---|---|\n{splits}"
     )
+
+
+def _row(feature: Feature) -> str:
+    shape = " × ".join("any" if size is None else str(size) for size in feature.shape)
+    return f"| {_code(feature.name)} | {feature.kind} | {feature.dtype} | {shape} |\n"
+
+
+def _classes(schema: Sequence[Feature]) -> Iterator[str]:
+    for feature in schema:
+        if number := len(feature.classes):
+            named = ", ".join(map(_code, feature.classes[:_MOST_CLASSES]))
+            more = f" and {number - _MOST_CLASSES} more" if number > _MOST_CLASSES else ""
+            yield f"Classes of {_code(feature.name)}, {number}: {named}{more}.\n\n"
+
+
+def _code(text: str) -> str:
+    """A name of others as Markdown shows it, in which nothing acts, also in a table."""
+    return f"`{printable(text, keeps='').replace('`', chr(39)).replace('|', chr(92) + '|')}`"

@@ -53,6 +53,7 @@ def croissant(
     schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
     files: Mapping[str, FileEntry],
+    licence: str = "",
 ) -> str:
     """The text of croissant.json.
 
@@ -62,6 +63,7 @@ def croissant(
         schema: Its features.
         shards: The shards of each split, in order.
         files: The files of the index, by path.
+        licence: The data's, as a user states it; "" where nobody does.
     """
     entries = [shard for of_split in shards.values() for shard in of_split]
     indices = {rows_file(shard.file): shard for shard in entries}
@@ -71,6 +73,7 @@ def croissant(
         "@type": "sc:Dataset",
         "name": name,
         "version": version,
+        **({"license": licence} if licence else {}),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "description": "TFRecords made by beam-tfrecords; metadata.json describes what they hold.",
         "distribution": [

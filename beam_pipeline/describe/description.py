@@ -19,7 +19,7 @@ def texts(
         shards: The shards of each split, in order.
     """
     files = class_names.texts(schema) | {
-        card.FILE: card.card(config.name, config.version, shards),
+        card.FILE: card.card(config.name, config.version, shards, schema, config.license),
         tensorflow_metadata.FILE: tensorflow_metadata.schema_text(schema),
     }
     if config.compression == "none":  # TFDS cannot read gzip

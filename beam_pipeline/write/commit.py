@@ -115,7 +115,7 @@ def commit(
     )
     entries = {path: file.entry for path, file in files.items()}
     texts[croissant.FILE] = croissant.croissant(
-        config.name, config.version, plan.schema, by_split, entries
+        config.name, config.version, plan.schema, by_split, entries, config.license
     )
     entries |= {path: FileEntry.of(text.encode()) for path, text in texts.items()}
     others = entries.keys() - {info.file for info in shards}

@@ -22,6 +22,7 @@ def build(output: Path) -> Path:
         output=str(output),
         name="golden",
         num_shards={"train": 2, "test": 1},
+        no_report=True,
     )
     return Path(beam_pipeline.build(config).directory)
 

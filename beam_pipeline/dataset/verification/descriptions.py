@@ -74,7 +74,7 @@ def _checks(info: DatasetInfo, values: Values) -> dict[str, Check]:
         checks[card.FILE] = lambda _: ""
     if info.format_version == 2:  # which states no hash of it
         name, version = info.metadata["name"], info.metadata["version"]
-        texts[card.FILE] = card.card(name, version, info.splits)
+        texts[card.FILE] = card.card_of_version_2(name, version, info.splits)
     if croissant.FILE in info.files:  # else it is older
         checks[croissant.FILE] = lambda _: ""
     if not info.compressed:  # else TFDS cannot read it, so there are none

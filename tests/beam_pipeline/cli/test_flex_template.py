@@ -64,6 +64,7 @@ EXAMPLES = {
     "num_shards": (["8", "train=8,test=1"], ["0", "train=0", "123456"]),
     "target_shard_bytes": (["128MiB", "1.5GB", "4096", "1 GiB"], ["big", "1 PB", "-1"]),
     "compression": (["none", "gzip"], ["zstd"]),
+    "license": (["cc-by-4.0", "My own"], ["", "a\nb"]),
     "name": (["pets_2"], ["Pets", "2pets"]),
     "version": (["1.0.0"], ["1.0", "v1.0.0"]),
     "overwrite": (["true", "false"], ["True"]),

@@ -37,7 +37,7 @@ def test_every_option_sets_its_field(parser, tmp_path):
             *("--label-separator", "|"),
             *("--image-template", "{id}.png", "--allow-outside", "gs://b,/c"),
             *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
-            *("--box-policy", "error", "--near-duplicates", "group"),
+            *("--box-policy", "error", "--license", "mit", "--near-duplicates", "group"),
             *("--max-image-pixels", "99", "--image-max-side", "7", "--image-format", "png"),
             *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),
             *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
