@@ -11,21 +11,50 @@ import shlex
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from beam_pipeline.media.volumes import SUFFIXES, refusal
+from beam_pipeline.media.volumes import refusal
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.paths import ARRAY_SUFFIXES, left_out, media_kind, stem, suffix
+from beam_pipeline.sources.paths import left_out, media_kind, stem, suffix
 from beam_pipeline.sources.tree import counted
+from tfrecord_dataset.split_names import split_in_name
 
 NOT_READ = "data not read"
-_TABLES = frozenset({"csv", "tsv", "psv", "jsonl", "ndjson", "xls", "xlsx", "ods"})
-_COLUMNS = frozenset({"parquet", "arrow", "feather", "h5", "hdf5", "mat", "pkl", "pickle", "rds"})
-_ANNOTATIONS = frozenset(
-    {"json", "geojson", "xml", "txt", "lst", "list", "names", "labels", "dat"}
-    | {"lab", "textgrid", "srt", "vtt"}
+# Of documents, programs, settings and pictures of a page: whatever else may hold data.
+_NO_DATA = frozenset(
+    {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}
+    | {
+        "py",
+        "ipynb",
+        "sh",
+        "bat",
+        "js",
+        "css",
+        "c",
+        "cc",
+        "cpp",
+        "h",
+        "java",
+        "m",
+        "r",
+        "go",
+        "exe",
+    }
+    | {
+        "cff",
+        "ini",
+        "cfg",
+        "toml",
+        "log",
+        "lock",
+        "gitignore",
+        "gitattributes",
+        "gitkeep",
+        "tmp",
+        "bak",
+    }
+    | {"ttf", "otf", "woff", "ico", "url", "md5", "sha1", "sha256", "asc", "sig", "torrent"}
 )
-_RECORDS = frozenset({"tfrecord", "tfrecords", "record", "lmdb", "mdb", "db", "sqlite", "sqlite3"})
-_ARCHIVES = frozenset({"tar", "zip", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar"})
-_DATA = ARRAY_SUFFIXES | _TABLES | _COLUMNS | _ANNOTATIONS | _RECORDS | _ARCHIVES | SUFFIXES
+# Settings, a schema; but train.yaml holds the boxes of Bosch's traffic lights.
+_SETTINGS = frozenset({"yaml", "yml"})
 # What such files are called, if they are texts.
 _HARMLESS = re.compile(
     r"read_?me|licen[cs]e|copying|copyright|notice|changelog|changes|citation|attribution|authors"
@@ -38,9 +67,16 @@ _NUM_IGNORED = 3
 
 
 def may_hold_data(path: str) -> bool:
-    """Whether a file is called like tables, lists, annotations, archives: not like a README."""
+    """Whether a file may be a table, list, annotation, archive or what nobody here knows.
+
+    Not one that is called like a README, a document, a program or settings.
+    """
     ending = suffix(path)
-    return ending in _DATA and not (ending == "txt" and _HARMLESS.search(stem(path)))
+    if not ending or ending in _NO_DATA or media_kind(path) in ("image", "audio"):
+        return False
+    if ending in _SETTINGS:
+        return split_in_name(stem(path)) is not None
+    return not (ending == "txt" and _HARMLESS.search(stem(path)))
 
 
 class Named(NamedTuple):

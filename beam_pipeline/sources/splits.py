@@ -18,6 +18,7 @@ _IN_ARRAY_NAME = tuple(
         ),
     )
 )
+_BETWEEN = re.compile(r"([_\-. ])")
 
 
 def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
@@ -48,4 +49,8 @@ def without_split(name: str) -> tuple[str, str]:
     for pattern in _IN_ARRAY_NAME:
         if (match := pattern.fullmatch(name)) and is_split(match["split"]):
             return match["column"], match["split"]
+    words = _BETWEEN.split(name)
+    for at in range(2, len(words) - 2, 2):  # "kmnist-train-imgs"
+        if is_split(words[at]):
+            return "".join(words[: at - 1] + words[at + 1 :]), words[at]
     return name, ""

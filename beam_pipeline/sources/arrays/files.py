@@ -26,6 +26,7 @@ from beam_pipeline.sources.unpacking import opened_array
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
 # What an array is called whose name is a split's or a number alone.
 _UNNAMED = "array"
+_FIRST_UNNAMED = "arr_0"  # by np.savez
 
 
 def find_tables(
@@ -35,7 +36,8 @@ def find_tables(
 
     - An .npz file is a table of its arrays; where all are called after splits (`x_train`,
       `train_labels`), it is a table a split.
-    - .npy files of one folder and split are the columns of a table. Where they differ in a
+    - .npy files of one folder and split are the columns of a table, and so are .npz files of one
+      array without a name (`np.savez(file, array)`). Where they differ in a
       number at the end (`x_0.npy`, `x_1.npy`), each number is a table.
 
     Args:
@@ -80,14 +82,30 @@ def _groups(files: Iterable[InputFile]) -> list[_Group]:
     """The files that belong together."""
     packed: list[_Group] = []
     plain: list[InputFile] = []
+    unnamed: list[InputFile] = []
     for file in files:
-        if suffix(file.path) == "npz" or is_hdf5(file.path):
-            packed.append({"": file})
-        else:
+        if suffix(file.path) == "npy":
             plain.append(file)
+        elif _has_one_unnamed(file):
+            unnamed.append(file)
+        else:
+            packed.append({"": file})
+    if any(len(group) > 1 for group in _group_columns(unnamed, numbered=True)):
+        plain += unnamed
+    else:
+        packed += ({"": file} for file in unnamed)
     numbered = _group_columns(plain, numbered=True)
     alike = len({frozenset(group) for group in numbered}) <= 1
     return packed + (numbered if alike else _group_columns(plain, numbered=False))
+
+
+def _has_one_unnamed(file: InputFile) -> bool:
+    if suffix(file.path) != "npz":
+        return False
+    try:
+        return [member.name for member in _members_of_npz(file.path)] == [_FIRST_UNNAMED]
+    except RecordError:  # is rejected when its columns are looked at
+        return False
 
 
 def _group_columns(files: Iterable[InputFile], *, numbered: bool) -> list[_Group]:
@@ -181,6 +199,8 @@ def _members_of_npz(path: str) -> list[Member]:
 
 
 def _column_of_npy(file: InputFile) -> Column:
+    if suffix(file.path) == "npz":
+        return _column_of_member(file.path, _members_of_npz(file.path)[0])
     with naming(file.relative), storage.opened(file.path) as handle:
         size = handle.seek(0, 2)
         if not size:

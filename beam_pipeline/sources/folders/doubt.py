@@ -146,7 +146,10 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         )
     if len({split_in_name(name) for name in classes if not is_split(name)} - {None}) > 1:
         called = sorted(filter(split_in_name, classes))
-        way = _ways(profile, ("where they are splits", _pattern(profile)))
+        pattern = _pattern(profile)
+        if "{split}" not in pattern:
+            pattern = f"{{split}}/{'{label}/**/' if _has_folders(profile, 1) else ''}{{_}}"
+        way = _ways(profile, ("where all folders are splits", pattern))
         return (
             f"{places(called)} are called after splits, but stand where classes should; move the "
             f"files to <split>/<class>/{way}"
@@ -171,12 +174,17 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             f"too; give {root}/{outer} alone, or {_without([outer], root) or 'move it elsewhere'}"
             f"{_ways(profile, ('where all are classes', _pattern(profile, depth)))}"
         )
-    if _only_folders(profile, depth):
+    if deeper := _depth_of_only_folders(profile, depth):
+        below_first = "{_}/" * (deeper - 1)
         return f"{places(sorted(classes))} hold folders and no files" + _ways(
             profile,
             ("where they are the classes", _pattern(profile, depth)),
-            ("where those in them are", _pattern(profile, depth + 1)),
-            *([] if depth else [("where the first are splits", "{split}/{label}/**/{_}")]),
+            ("where those in them are", _pattern(profile, deeper)),
+            *(
+                []
+                if depth
+                else [("where the first are splits", f"{{split}}/{below_first}{{label}}/**/{{_}}")]
+            ),
         )
     return ""
 
@@ -212,10 +220,21 @@ def _paths(profile: Profile, depth: int) -> list[tuple[str, ...]]:
     return sorted(place[: depth + 1] for place in profile.folders if len(place) > depth)
 
 
-def _only_folders(profile: Profile, depth: int) -> bool:
-    """Whether all files lie deeper than in class folders, unless these hold images/ alone."""
+def _depth_of_only_folders(profile: Profile, depth: int) -> int:
+    """The depth of the folders that may be classes in place of those that hold no files.
+
+    0 where class folders hold files, or images/ alone that does; amazon/images/mug/ is of neither.
+    """
     inside = [place[depth + 1 :][:1] for place in profile.folders if len(place) > depth]
-    return all(inside) and not all(is_no_class(name) for [name] in inside)
+    if not all(inside):
+        return 0
+    if not all(is_no_class(name) for [name] in inside):
+        return depth + 1
+    return depth + 2 if _has_folders(profile, depth + 2) else 0
+
+
+def _has_folders(profile: Profile, depth: int) -> bool:
+    return any(len(place) > depth for place in profile.folders)
 
 
 def _pattern(profile: Profile, class_depth: int | None = None) -> str:

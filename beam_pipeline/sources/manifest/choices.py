@@ -6,7 +6,7 @@ Each choice is told in a sentence, with the option that chooses otherwise.
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
@@ -18,6 +18,7 @@ from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.advice import advice
 from beam_pipeline.sources.manifest.cells import Cells
 from beam_pipeline.sources.manifest.first_rows import FirstRows, Seen, texts_of
+from tfrecord_dataset.split_names import split_in_name
 
 NO_SEPARATOR = "none"
 # Columns that are called so hold several words a row more likely than one class of several words.
@@ -25,9 +26,11 @@ _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attr
 _SEPARATORS = ",; "  # blanks may be beside the others
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
+_MOST_SPLITS = 5
+_VALUES = 100  # a column with more of them is none of classes by its first rows
 _LARGE_NUMBER = 1000  # larger than the number of a class
 _NO_CLASSES = frozenset(
-    {*CAPTIONS, "transcript", "transcription", "partition", "fold", "width", "height", "age"}
+    {*CAPTIONS, "transcript", "transcription", "partition", "fold", "width", "height", "age", "sex"}
 )
 
 
@@ -134,8 +137,33 @@ def completed(
     columns = dataclasses.replace(columns, optional=choice.optional)
     if any(table.header for table in seen.tables):
         labels = [] if columns.separator else [name for _, name in columns.labels]
-        told += advice(texts_of(seen.rows), labels)
+        texts = texts_of(seen.rows)
+        told += advice(texts, labels)
+        told += _may_be(texts, len(seen.rows), columns)
     return columns, told
+
+
+def _may_be(texts: Mapping[str, Sequence[str]], num_rows: int, columns: Columns) -> Iterator[str]:
+    """What a column may be that is a feature of its own name: the split, or of files the label."""
+    free = {
+        name: values
+        for name, values in texts.items()
+        if name not in columns.taken and 1 < len(values) < min(num_rows, _VALUES)
+    }
+    for name, values in free.items() if not columns.split else ():
+        if len(values) <= _MOST_SPLITS and all(map(split_in_name, values)):
+            yield (
+                f"column {name!r} has the names of splits, such as {values[0]!r}; if it states "
+                f"each row's, pass --split-column {shlex.quote(name)}"
+            )
+    has_target = columns.label_columns or columns.corners or columns.boxes or columns.optional
+    if free and columns.key and not has_target:
+        likely = sorted(free, key=lambda name: not lowered(name).endswith("label"))
+        name = next((name for name in likely if lowered(name) not in _NO_CLASSES), likely[0])
+        yield (
+            "no column is the label by its name; if one is, say so, as in --label-column "
+            f"{shlex.quote(name)}"
+        )
 
 
 def _separator(columns: Columns, seen: Seen, options: TableOptions, told: list[str]) -> str:

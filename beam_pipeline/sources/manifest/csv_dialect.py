@@ -157,3 +157,15 @@ def _delimiter(path: str, first: str, num_columns: int = 0) -> str:
     fitting = [each for each in _DELIMITERS if first.count(each) + 1 == num_columns]
     possible = fitting or [each for each in _DELIMITERS if each in first]
     return max(possible, key=first.count, default=",")
+
+
+def is_like_table(start: bytes) -> bool:
+    """Whether all whole lines at the start of a file have as many delimiters, at least one."""
+    try:
+        lines = start.decode().splitlines()[:-1][:_ROWS]
+    except UnicodeDecodeError:
+        return False
+    if len(lines) < 2:
+        return False
+    counts = ({line.count(each) for line in lines} for each in _DELIMITERS)
+    return any(len(of_all) == 1 and 0 not in of_all for of_all in counts)

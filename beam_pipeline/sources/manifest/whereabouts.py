@@ -14,7 +14,7 @@ from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import Seen, texts_of
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import Listing, Tree
 from tfrecord_dataset.split_names import split_in_name
 
@@ -81,7 +81,9 @@ def whereabouts(
     }
     are_whole = all(listing.is_whole for listing in places.values())
     asked = {
-        name: values if are_whole else values[:_ASKED_FOR]
+        name: values
+        if are_whole and not any("/" in value for value in values)
+        else values[:_ASKED_FOR]
         for name, values in list(texts.items())[:_MAX_COLUMNS]
     }
     parts = [
@@ -90,11 +92,18 @@ def whereabouts(
         for folder, listing in places.items()
         for part in _in_folder(folder, listing, column, values)
     ]
+    for column, values in asked.items():
+        if values and all(map(media_kind, values)) and any("/" in value for value in values):
+            parts += _below_folders(tree, column, values)
     found = [*parts, *_together(parts)]
     most = [each for each in found if each.names_most(asked[each.column])]
     if not most:
         return []
-    column = max((each.column for each in most), key=lambda name: len(texts[name]))
+    # A name with its suffix says more than an id that it begins with.
+    by_name = {each.column for each in most if not each.suffix}
+    column = max(
+        (each.column for each in most), key=lambda name: (len(texts[name]), name in by_name)
+    )
     most = [each for each in most if each.column == column]
     most = [each for each in most if len(each.there) == max(len(one.there) for one in most)]
     alike = [each for each in most if split and split_in_name(name_of(each.folders[0])) == split]
@@ -136,6 +145,18 @@ def _in_folder(
                 kind=media_kind(next(iter(there))),
                 there=frozenset(paths[path] for path in there),
             )
+
+
+def _below_folders(tree: Tree, column: str, values: Sequence[str]) -> Iterator[Whereabouts]:
+    """Where paths of a column begin: in a folder of the tree, or with the tree's own name."""
+    first = {value.partition("/")[0] for value in values}
+    tops = [tree.path(place) for place, each in tree.walked.items() if first & {*each.folders}]
+    if first == {name_of(tree.root)}:
+        tops.append(parent(tree.root))
+    for top in tops:
+        if there := frozenset(value for value in values if _exists(below(top, value))):
+            kind = media_kind(next(iter(there)))
+            yield Whereabouts(column=column, folders=(top,), suffix="", kind=kind, there=there)
 
 
 def _together(parts: Iterable[Whereabouts]) -> Iterator[Whereabouts]:
@@ -233,6 +254,8 @@ def placed(table: Table, found: Whereabouts, names: Collection[str]) -> Table:
 def told(table: Manifest, found: Whereabouts) -> str:
     """What a user is told of the files that were found."""
     root = f"{table.root.rstrip('/')}/"
+    if found.folders == (parent(table.root),):
+        return f"paths in column {found.column!r} of {table.relative} begin with the input's name"
     inner = [f"{folder}/".removeprefix(root) or "the same folder" for folder in found.folders]
     shown = ", ".join(inner[:3]) + (", …" if inner[3:] else "")
     behind = f", with .{found.suffix} behind them" if found.suffix else ""

@@ -66,11 +66,13 @@ def find_masks(tree: Tree) -> list[Place]:
 
 
 def _unread(counts: Counter[str], files: MaskFiles) -> str:
-    """That folders beside those of maps and splits are not classes."""
+    """That folders beside those of maps and splits are not classes, nor other folders splits."""
     homes = [f"{home}/" for home in counts]
-    if files.by_folder or len(homes) < 2 or all(map(files.split_of_folder, homes)):
+    if len({place_of(home).shared for home in counts}) < 2 or all(
+        map(files.split_of_folder, homes)
+    ):
         return ""
-    return ", and the folders are not read as classes"
+    return f", and the folders are not read as {'splits' if files.by_folder else 'classes'}"
 
 
 def _called(tree: Tree, files: MaskFiles) -> tuple[str, str]:

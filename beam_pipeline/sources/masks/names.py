@@ -32,8 +32,9 @@ _ENDS = re.compile(
     r"(?<=[a-z0-9])(?:[ _-]?(?P<classes>masks?|annot|annotations?|labels?)"
     r"|[ _-](?P<gt>gt|ground_?truth)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
+_OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
 # Cityscapes has the kind of file at the end of each name.
-_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors)$")
+_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
 # KITTI's depths have it amid their names.
 _OF_KITTI = re.compile(r"(?<=_sync)_(?:image|groundtruth_depth)(?=_\d)")
@@ -58,7 +59,7 @@ def place_of(home: str) -> Place:
     shows, shared = "", []
     for part in home.lower().split("/") if home else ():
         end = _ENDS.search(part)
-        if said := _HOMES.get(part):
+        if said := _HOMES.get(_OF_FORMAT.sub("", part)):
             rest = ""
         elif end:
             rest = part[: end.start()]

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 
 from beam_pipeline.sources.layout import Place
-from beam_pipeline.sources.paths import folder, stem
+from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.side_files.image_sets import choose_lists
 from beam_pipeline.sources.side_files.pairing import look
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tree import Tree, counted, places
@@ -42,6 +43,7 @@ def places_of(tree: Tree, files: SideFiles, sign: re.Pattern[bytes] | None = Non
 def described(tree: Tree, files: SideFiles, counts: Mapping[str, int]) -> str:
     """What a user reads of so many annotations by folder, and of the lists of splits."""
     lists = look(tree.names(), files).lists
-    sets = lists_of_splits(sorted({stem(path) for path in lists}))
+    used, _ = choose_lists(lists, files.tasks)
+    sets = lists_of_splits(sorted({split for _, split in used.values()}))
     what = f"{tree.at_least}{counted(sum(counts.values()), files.noun)} in {places(counts)}"
     return what + (f", image sets {', '.join(sets)}" if sets else "")

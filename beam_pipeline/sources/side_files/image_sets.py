@@ -71,7 +71,8 @@ def find_image_sets(paths: Iterable[str], root: str, tasks: Sequence[str] = TASK
             rejected.append(Rejected.of(path, error))
     splits, unused = choose_lists(names_alone, tasks)
     rejected += (
-        unused_list(path, "the list has no split's name, such as train or val") for path in unused
+        unused_list(path, "its name is no split's, such as train or val, or its folder no task's")
+        for path in unused
     )
     return image_sets(splits, rejected)
 
@@ -86,15 +87,19 @@ def choose_lists(
 ) -> tuple[dict[str, tuple[str, str]], list[str]]:
     """The (home, split) of each list of a split, and the lists that are not used.
 
-    Those of other tasks are neither; `paths` are without the lists of a class.
+    Those of other tasks are neither, unless there are no others; `paths` are without the lists of
+    a class.
     """
     by_home: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
         home, task = split_at(path, "imagesets") or ("", "")
         by_home.setdefault(home, {}).setdefault(task.lower(), []).append(path)
-    used, unused = {}, []
+    used: dict[str, tuple[str, str]] = {}
+    unused: list[str] = []
     for home, lists in by_home.items():
         paths = next(filter(None, map(lists.get, tasks)), [])
+        if not paths:
+            unused += itertools.chain.from_iterable(lists.values())
         splits = lists_of_splits(map(stem, paths))
         for path in paths:
             if stem(path) in splits:
