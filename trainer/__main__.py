@@ -25,6 +25,7 @@ from trainer.options.commands import (
     ExportConfig,
     PredictConfig,
     ReportConfig,
+    ShowBatchConfig,
     TuneConfig,
 )
 from trainer.options.train import TrainConfig
@@ -152,6 +153,13 @@ COMMANDS = {
         summary="write a trained model for other programs",
         description="Writes a trained model as a SavedModel that prepares its inputs itself and "
         "names the classes, or as a Keras model. The last line on stdout is its path.",
+    ),
+    "show-batch": Described(
+        function="trainer.runs.show_batch:show_batch",
+        options=ShowBatchConfig,
+        summary="draw the first batch of a training",
+        description="Draws the first batch as the model sees it, augmented, with boxes or maps on "
+        "the images and labels below them. The last line on stdout is the picture's path.",
     ),
     "tune": Described(
         function="trainer.tuner:tune",

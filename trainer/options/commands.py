@@ -10,10 +10,12 @@ from trainer.options.shared import (
     CacheBytes,
     CacheDir,
     Compare,
+    Cutmix,
     Data,
     Devices,
     Inputs,
     Learned,
+    Mixup,
     OwnLoss,
     OwnModel,
     Quiet,
@@ -193,3 +195,35 @@ class TuneConfig(Options):
         given = dataclasses.asdict(self)
         del given["seconds"]
         return TrainConfig(seed=0, **given)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ShowBatchConfig(Options):
+    """The options of `python -m trainer show-batch`."""
+
+    data: Data
+    output: Annotated[str, Option("PNG file to write", metavar="FILE")] = "batch.png"
+    schema: Schema = None
+    train_split: TrainSplit = None
+    task: Learned = None
+    target: Target = None
+    target_as: TargetAs = None
+    inputs: Inputs = None
+    image_size: Size = None
+    augment: Augment = TrainConfig.augment
+    mixup: Mixup = 0.0
+    cutmix: Cutmix = 0.0
+    batch_size: Annotated[int, Option("records per step", least=1)] = TrainConfig.batch_size
+    seed: Annotated[int, Option("that of the training", least=0, most=2**32 - 1)] = 0
+    cache_dir: CacheDir = None
+    cache_bytes: CacheBytes = None
+    quiet: Quiet = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.output.endswith(".png"):
+            raise ConfigError(f"--output {self.output} is no PNG file; end its name in .png")
+
+    def train_config(self) -> TrainConfig:
+        """The options of the training whose first batch is shown."""
+        return TrainConfig(**dataclasses.asdict(self))

@@ -145,6 +145,8 @@ Devices = Annotated[
 Quiet = Annotated[bool, RunOption("print nothing but errors on stderr", may_change=True)]
 
 
+Mixup = Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)]
+Cutmix = Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)]
 Compare = Annotated[
     str | None,
     RunOption(

@@ -14,10 +14,12 @@ from trainer.options.shared import (
     CacheBytes,
     CacheDir,
     Compare,
+    Cutmix,
     Data,
     Devices,
     Inputs,
     Learned,
+    Mixup,
     OwnCallback,
     OwnLoss,
     OwnModel,
@@ -117,8 +119,8 @@ class TrainConfig(Options):
             "your own function from an image (uint8 tensor) and a seed (int64 [2]) to another"
         ),
     ] = None
-    mixup: Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)] = 0.0
-    cutmix: Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)] = 0.0
+    mixup: Mixup = 0.0
+    cutmix: Cutmix = 0.0
     label_smoothing: Annotated[
         float,
         RunOption("share of the loss for all classes alike, such as 0.1", least=0, below=1),

@@ -1,17 +1,24 @@
 """Images of a report, as data URIs."""
 
 import io
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.page import data_uri
+from tfrecord_dataset.shown_text import shown
+from trainer.tasks import Task
 from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.figures import Overlay
 from trainer.tasks.segmentation.drawing import palette, resized
 
 _SIDE = 320  # pixels
+_MOST_PIXELS = 8192  # of a side of a sheet
+_TEXT, _GAP = 14, 8  # pixels
 _QUALITY = 75
 _OPACITY = 0.5
 
@@ -65,6 +72,54 @@ def picture(pixels: Any, overlay: Overlay | None = None) -> str:
     output = io.BytesIO()
     small(pixels, overlay).save(output, "JPEG", quality=_QUALITY, optimize=True)
     return data_uri("image/jpeg", output.getvalue())
+
+
+def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str, Overlay]]:
+    """(pixels, text, overlay) of a batch's first records, as the model sees them.
+
+    Args:
+        task: With an image.
+        batch: Inputs and targets, as `training_batches` makes them.
+        most: Records.
+    """
+    (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
+    inputs, target, *_ = tf.nest.map_structure(lambda values: values[:most].numpy(), tuple(batch))
+    return [
+        (of_pixels(image), *task.goal.shown(_record(target, row)))
+        for row, image in enumerate(inputs[name])
+    ]
+
+
+def _record(batch: Any, row: int) -> Any:
+    return tf.nest.map_structure(lambda values: values[row], batch)
+
+
+def sheet(records: Sequence[tuple[Any, str, Overlay]]) -> Any:
+    """A picture of Pillow with all records of `of_batch`, and their texts below them."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    columns = math.ceil(math.sqrt(len(records)))
+    side = min(_SIDE, _MOST_PIXELS // columns)
+    drawn = [small(_enlarged(pixels, side), overlay, side) for pixels, _, overlay in records]
+    font = ImageFont.load_default(size=_TEXT)
+    width, below = side + _GAP, max(each.height for each in drawn)
+    height, rows = below + 2 * _TEXT, -(-len(records) // columns)
+    whole = Image.new("RGB", (columns * width, rows * height), "white")
+    canvas = ImageDraw.Draw(whole)
+    for number, (image, (_, text, _)) in enumerate(zip(drawn, records, strict=True)):
+        left, top = number % columns * width, number // columns * height
+        whole.paste(image, (left, top))
+        text = shown(text)
+        while canvas.textlength(text, font=font) > side:
+            text = f"{text.removesuffix('…')[:-1]}…"
+        canvas.text((left, top + below), text, fill="black", font=font)
+    return whole
+
+
+def _enlarged(pixels: Any, side: int) -> Any:
+    """Small images by a whole number of times: else the lines of boxes hide them."""
+    times = max(1, side // max(pixels.shape[:2]))
+    return pixels.repeat(times, axis=0).repeat(times, axis=1)
 
 
 def _overlaid(pixels: Any, classes: Any) -> Any:

@@ -96,11 +96,10 @@ class RunPage:
         task = self._plan.task
         if not task.images:
             return []
-        (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
-        inputs = next(iter(self._plan.batches_from(0).take(1)))[0]
+        batch = next(iter(self._plan.batches_from(0).take(1)))
         return [
-            Pictured(pictures={"": pictures.picture(pictures.of_pixels(image))}, text="")
-            for image in inputs[name][:_MOST_OF_BATCH].numpy()
+            Pictured(pictures={"": pictures.picture(pixels, overlay)}, text=text)
+            for pixels, text, overlay in pictures.of_batch(task, batch, _MOST_OF_BATCH)
         ]
 
 

@@ -24,6 +24,7 @@ from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections
 from trainer.tasks.detection.windows import in_image
+from trainer.tasks.figures import Overlay
 from trainer.tasks.image_sizes import default_size, size_of
 from trainer.tasks.inputs import Image, Input, Settings
 from trainer.tasks.inputs.image import only_image
@@ -207,6 +208,14 @@ class BoxesTarget(Target):
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        boxes = [
+            {"label": label, "text": self.classes[label], "box": box}
+            for box, label in zip(target["boxes"].tolist(), target["labels"].tolist(), strict=True)
+            if label >= 0
+        ]
+        return f"boxes: {len(boxes)}", Overlay(boxes=boxes)
 
     def accumulators(self) -> list[Accumulator]:
         return [MeanAveragePrecision(self.classes)]

@@ -12,11 +12,14 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
+from trainer.tasks.figures import Overlay
 from trainer.tasks.figures.classes import ClassFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
+
+_MOST_SHOWN = 5  # classes of a record, where they are told
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -60,6 +63,15 @@ class _Classes(Target):
 
     def head(self, x: Any) -> Any:  # in float32 under any policy
         return keras.layers.Dense(len(self.classes), dtype="float32", name="logits")(x)
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        if not target.shape:
+            return self.classes[int(target)], Overlay()
+        named = sorted(zip(target.tolist(), self.classes, strict=True), reverse=True)
+        parts = [
+            name if share == 1 else f"{name} {share:.2f}" for share, name in named if share > 0
+        ]
+        return ", ".join(parts[:_MOST_SHOWN]), Overlay()
 
     def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         names = tf.broadcast_to(tf.constant(self.classes), tf.shape(outputs))

@@ -17,6 +17,7 @@ from trainer.errors import ConfigError
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
+from trainer.tasks.figures import Overlay
 from trainer.tasks.image_sizes import check_size, default_size, size_of
 from trainer.tasks.inputs import Image, Input, Settings
 from trainer.tasks.inputs.image import only_image
@@ -165,6 +166,12 @@ class MapTarget(Target):
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[name, share] for name, share in row["pixels"].items()]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        numbers = target[..., 0] if target.ndim == 3 else target  # the rest are weights
+        numbers = numbers.astype(np.uint8)
+        found = [self.classes[each] for each in np.unique(numbers) if each < len(self.classes)]
+        return ", ".join(found), Overlay(classes=numbers)
 
     def accumulators(self) -> list[Accumulator]:
         return [PixelConfusion(self.classes)]

@@ -13,6 +13,7 @@ from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite
+from trainer.tasks.figures import Overlay
 from trainer.tasks.figures.numbers import NumberFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
@@ -114,6 +115,9 @@ class NumberTarget(Target):
     def lines(self, row: Row) -> list[list[Any]]:
         prediction = row["prediction"]
         return [prediction if isinstance(prediction, list) else [prediction]]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        return ", ".join(f"{value:.4g}" for value in target), Overlay()
 
     def accumulators(self) -> list[Accumulator]:
         return [NumberFigures(self.size)]

@@ -14,6 +14,7 @@ from trainer.augmentation import POLICIES, Augmentation
 from trainer.options.shared import STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
+from trainer.tasks.figures import Overlay
 from trainer.tasks.inputs import Input, Settings, encode, keras_inputs, single_or_dict
 from trainer.tasks.statistics import Statistic
 
@@ -247,6 +248,14 @@ class Target(abc.ABC):
     def lines(self, row: Row) -> list[list[Any]]:
         """The lines of a record in a CSV file, after its source."""
         return [[row["prediction"]]]
+
+    @abc.abstractmethod
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        """The target of one record to look at: in words, and what is drawn on its image.
+
+        Args:
+            target: Of `host_step`, mixed or weighted or not, as NumPy arrays without the batch.
+        """
 
     def accumulators(self) -> list[Accumulator]:
         """New metrics over whole splits, besides `metrics`."""
