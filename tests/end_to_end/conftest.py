@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import browser as browser
+from browsing import opened as opened
 from PIL import ExifTags, Image
 
 import beam_pipeline

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from browsing import check_links, check_looks
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline
@@ -10,46 +11,7 @@ from beam_pipeline.report.page import write_report
 
 pytestmark = pytest.mark.readers
 
-CHROMIUM = shutil.which("chromium")
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def opened(browser):
-    """Opens a page in a window; what it logs or asks others for fails the test."""
-    said = []
-    pages = []
-
-    def open_page(path, width=1200, scheme="light"):
-        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-        pages.append(page)
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append("a dialog"))
-        page.on("request", lambda asked: said.append(asked.url) if is_elsewhere(asked) else None)
-        page.goto(f"file://{path}")
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert said == []
-
-
-def is_elsewhere(asked):
-    return not asked.url.startswith(("file:", "data:"))
 
 
 @pytest.fixture(scope="module")
@@ -96,19 +58,11 @@ def test_enlarging_by_mouse_and_by_keyboard(opened, golden):
 @pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_phones_and_dark_rooms(opened, golden, width, scheme):
-    page = opened(golden, width, scheme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    [red, green, blue] = page.evaluate(
-        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
-    )
-    assert (red + green + blue > 600) == (scheme == "light")
-    assert page.evaluate("[...document.images].every(image => !image.src || image.naturalWidth)")
+    check_looks(opened(golden, width, scheme), width, scheme)
 
 
 def test_links_lead_to_sections(opened, golden):
-    page = opened(golden)
-    for link in page.locator("nav a").all():
-        assert page.locator(link.get_attribute("href")).count() == 1
+    check_links(opened(golden))
 
 
 def test_names_of_others_do_nothing(opened, tmp_path, write_image):
