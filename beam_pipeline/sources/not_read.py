@@ -54,7 +54,14 @@ _FORMS = (
         "load it by scipy.io.loadmat, save its arrays by numpy.savez, the records along the first "
         "axis, and give the .npz",
         _suffixes("mat"),
-        re.compile(rb"MATLAB [57]\.[03] MAT-file"),
+        re.compile(rb"MATLAB 5\.0 MAT-file"),
+    ),
+    _Form(
+        "a file of MATLAB 7.3, which is HDF5 with the axes in reverse",
+        "load it by h5py.File, save its arrays by numpy.savez, the records along the first axis, "
+        "and give the .npz",
+        _suffixes("mat"),
+        re.compile(rb"MATLAB 7\.3 MAT-file"),
     ),
 )
 

@@ -1,7 +1,9 @@
 """Lists of files that say which split these are in: `--split-list`, and those beside class folders.
 
 A line is the name of a record: its path below the input or below the list's own folder, with or
-without suffix, or the file's name alone. All lines wait, 13 bytes each, where records are read.
+without suffix, or the file's name alone; where each line of a list has several numbers behind a
+name (Oxford's pets), it is the name before these, too. All lines wait, 13 bytes each,
+where records are read.
 """
 
 import dataclasses
@@ -29,6 +31,7 @@ _MAX_BYTES = 1 << 30
 _MAX_NAMED = 1000
 # What CelebA's list_eval_partition calls the splits.
 PARTITION = {"train": "0", "val": "1", "test": "2"}
+_NUMBERED = re.compile(r"(\S.*?)(?:\s+-?\d+){2,}")
 _MARKED = re.compile(r"(.+?)[,\s]+(\S+)")
 
 
@@ -159,8 +162,12 @@ def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
     starts, count = [0], 0
     for each in lists:
         place = parent(each.path)
-        for _, line in lines_of(each):
+        lines = [line for _, line in lines_of(each)]
+        numbered = [_NUMBERED.fullmatch(line) for line in lines]
+        for line, match in zip(lines, numbered, strict=True):
             names = _names_in(line, place, roots)
+            if match and all(numbered):
+                names |= _names_in(match[1], place, roots)
             hashes += map(_hash, names)
             numbers += [count] * len(names)
             count += 1

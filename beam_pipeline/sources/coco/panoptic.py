@@ -34,6 +34,7 @@ class CocoMap(NamedTuple):
         colors: Red, green and blue of each id.
         classes: The class of each id.
         num_classes: How many there are.
+        num_boxes: How many of the segments state a box, which no feature keeps.
         fault: Why it cannot be used; empty if it can.
     """
 
@@ -42,6 +43,7 @@ class CocoMap(NamedTuple):
     colors: bytes = b""
     classes: bytes = b""
     num_classes: int = 0
+    num_boxes: int = 0
     fault: str = ""
 
     @property
@@ -132,7 +134,8 @@ class Maps:
                 raise malformed(f"category {str(category)[:200]} is not declared")
             classes[own] = self.numbers[category]
         colors = b"".join(each.to_bytes(3, "little") for each in classes)
-        return CocoMap(source, path, colors, bytes(classes.values()), len(self.names))
+        num_boxes = sum("bbox" in segment for segment in segments)
+        return CocoMap(source, path, colors, bytes(classes.values()), len(self.names), num_boxes)
 
 
 def map_of(values: list[CocoMap]) -> Map:

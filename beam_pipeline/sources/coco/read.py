@@ -150,9 +150,9 @@ def record_of(image: CocoImage, values: Sequence[Stated], box_format: str = "xyw
         features[FEATURES[BOXES]], of_boxes = _objects(image, annotations, box_format)
         notes = of_boxes + notes
     if FEATURES[PANOPTIC] in image.features:
-        features[FEATURES[PANOPTIC]] = map_of(
-            [each for each in values if isinstance(each, CocoMap)]
-        )
+        maps = [each for each in values if isinstance(each, CocoMap)]
+        features[FEATURES[PANOPTIC]] = map_of(maps)
+        notes += not_kept(["bbox"] * maps[0].num_boxes)
     if FEATURES[CAPTIONS] in image.features:
         features[FEATURES[CAPTIONS]] = captions_of(image.path, values)
     features |= {name: array_of([*ids], (len(ids),), "int64") for name, ids in image.lists}
@@ -223,6 +223,13 @@ def _with_boxes(
             notes[BOX_OF_POLYGON if segmentation.rings else BOX_OF_MASK] += 1
             annotation = annotation._replace(bbox=_in_format([*around], box_format))
         stated.append(annotation)
+    if annotations and not stated and annotations[0].category is not None:
+        raise RecordError(
+            "no box",
+            f"its class {annotations[0].category!r} is stated without bbox or segmentation, as "
+            "that of a whole image; where folders are the classes, pass --layout folders "
+            "--path-pattern '{split}/{label}/{_}'",
+        )
     return stated, notes
 
 

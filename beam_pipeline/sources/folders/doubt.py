@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from beam_pipeline.media import png
 from beam_pipeline.sources.beside import Named
@@ -144,12 +144,9 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             f"classes should be{_ways(profile, ('to read it so', _pattern(profile)))}, or move the "
             "files to <split>/<class>/"
         )
-    if len({split_in_name(name) for name in classes if not is_split(name)} - {None}) > 1:
+    if _several(split_in_name(name) for name in classes if not is_split(name)):
         called = sorted(filter(split_in_name, classes))
-        pattern = _pattern(profile)
-        if "{split}" not in pattern:
-            pattern = f"{{split}}/{'{label}/**/' if _has_folders(profile, 1) else ''}{{_}}"
-        way = _ways(profile, ("where all folders are splits", pattern))
+        way = _ways(profile, ("where all folders are splits", _pattern(profile)))
         return (
             f"{places(called)} are called after splits, but stand where classes should; move the "
             f"files to <split>/<class>/{way}"
@@ -237,13 +234,21 @@ def _has_folders(profile: Profile, depth: int) -> bool:
     return any(len(place) > depth for place in profile.folders)
 
 
+def _several(splits: Iterable[str | None]) -> bool:
+    """Whether names are called after more than one split."""
+    return len({*splits} - {None}) > 1
+
+
 def _pattern(profile: Profile, class_depth: int | None = None) -> str:
     """The path pattern of these folders: where their names are splits, and the next the class."""
     levels = [
         {place[depth] for place in profile.folders if len(place) > depth} for depth in range(3)
     ]
+    splits = [[*map(split_in_name, level)] for level in levels]
     named = [
-        depth for depth in range(3) if levels[depth] and all(map(split_in_name, levels[depth]))
+        depth
+        for depth in range(3)
+        if splits[depth] and (all(splits[depth]) or _several(splits[depth]))
     ]
     split_depth = named[-1] if named else None
     if class_depth is None:

@@ -65,4 +65,5 @@ def read_classes(path: str) -> dict[str, str]:
             f"{path}:{rows.line_num} is not an ImageId and a PredictionString that begins with a "
             f"class; fetch the table again, or pass --ignore {_TABLE}"
         ) from error
+    classes.pop("ImageId", None)
     return classes

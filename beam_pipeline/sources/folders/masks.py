@@ -5,7 +5,7 @@ import re
 import shlex
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from beam_pipeline.sources.ignored import Ignored
@@ -155,18 +155,29 @@ def _pattern(path: str, plain: Collection[str]) -> str:
 def _twins(
     groups: Iterable[Sequence[str]], has_one_channel: Callable[[str], bool]
 ) -> tuple[str, str] | None:
-    """A mask and its image, where two folders have the same names and only one has colours."""
+    """A mask and its image, of one name in one or two folders, where only one has colours."""
     pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}
     numbers: Counter[str] = Counter()
     for paths in groups:
         numbers.update(map(folder, paths))
         for one, other in combinations(paths, 2):
-            if folder(one) != folder(other) and stem(one) == stem(other):
+            if stem(one) == stem(other):
                 pairs.setdefault((folder(one), folder(other)), []).append((one, other))
-    if not pairs:
-        return None
+    in_one = {places: both for places, both in pairs.items() if len(set(places)) == 1}
+    in_two = {places: both for places, both in pairs.items() if len(set(places)) == 2}
+    found = (_most_alike(each, numbers, has_one_channel) for each in (in_two, in_one) if each)
+    return next(filter(None, found), None)
+
+
+def _most_alike(
+    pairs: Mapping[tuple[str, str], Sequence[tuple[str, str]]],
+    numbers: Mapping[str, int],
+    has_one_channel: Callable[[str], bool],
+) -> tuple[str, str] | None:
+    """A mask and its image of the folders that share most names."""
     (one, other), shared = max(pairs.items(), key=lambda each: (len(each[1]), each[0]))
-    if len(shared) * 5 < max(numbers[one], numbers[other]) * 4:
+    in_each = max(numbers[one], numbers[other]) // (2 if one == other else 1)
+    if len(shared) * 5 < in_each * 4:
         return None
     looked = [tuple(map(has_one_channel, each)) for each in shared[:_FILES_LOOKED_INTO]]
     if len(set(looked)) > 1 or looked[0][0] == looked[0][1]:

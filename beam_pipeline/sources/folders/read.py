@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -39,6 +39,8 @@ from beam_pipeline.sources.folders.profile import (
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import below, input_folder, left_out, stem
+from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.tree import counted
 
 
 @dataclasses.dataclass
@@ -75,8 +77,8 @@ class ReadClassFolders(beam.PTransform):
         one_class: Whether all files may be of one class.
         ignored: Files and folders that are left out.
         class_list: The table of the classes of files outside class folders
-            (`imagenet.read_classes`); "" if there is none. Its lines may name files that are
-            not there.
+            (`imagenet.read_classes`); "" if there is none. Lines that name files that are not
+            there are told of, all at once.
 
     Raises:
         ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
@@ -103,9 +105,18 @@ class ReadClassFolders(beam.PTransform):
         if self.class_list:
             table = pipeline | "ClassList" >> beam.Create([self.class_list])  # str
             listed_classes = AsSingleton(table | "ReadClassList" >> beam.Map(read_classes))
-        return listed | "MakeRecords" >> beam.FlatMap(
+        records = listed | "MakeRecords" >> beam.FlatMap(
             records_of, root, pattern, AsSingleton(profiles), listed_classes, self.class_list
         )  # Record | Rejected
+        if not self.class_list:
+            return records
+        absent = (
+            listed
+            | "FindListed" >> beam.FlatMap(names_listed, listed_classes)  # str
+            | "GatherListed" >> beam.CombineGlobally(beam.combiners.ToSetCombineFn())  # set of str
+            | "AbsentImages" >> beam.FlatMap(absent_images, listed_classes, self.class_list)
+        )  # Rejected
+        return (records, absent) | beam.Flatten()
 
 
 def look_into(batch: bytes, pattern: PathPattern | None) -> ProfileByKind:
@@ -187,6 +198,24 @@ def records_of(
             else:
                 split, labels = place
                 yield Record(key=relative, features={**values, **labels}, split=split)
+
+
+def names_listed(batch: bytes, listed_classes: Mapping[str, str]) -> Iterator[str]:
+    """The names of the files in a batch whose class a table states."""
+    names = (stem(name) for _, names in unpack(batch) for name in names)
+    return filter(listed_classes.__contains__, names)
+
+
+def absent_images(
+    there: Collection[str], listed_classes: Mapping[str, str], class_list: str
+) -> Iterator[Rejected]:
+    """What is said of the lines of the table of classes whose images are not there."""
+    if missing := sorted(listed_classes.keys() - there):
+        yield left_out(
+            name_of(class_list),
+            "missing file",
+            f"{counted(len(missing), 'line')} name no image that is there, such as {missing[0]}",
+        )
 
 
 def _listed_record(

@@ -13,11 +13,12 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
-from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
+_OF_RETINANET = "--column-names image,xmin,ymin,xmax,ymax,label"
 _HEADERLESS = (
     "if there is no header line, name the columns with --column-names, or pass --no-header"
 )
@@ -134,10 +135,20 @@ def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
     if found := cell_of_data(header, rows):
         cell, why = found
         shown = ", ".join(map(repr, header[:10]))
+        if _is_of_retinanet(header):
+            headerless = f"if each row has a box, as keras-retinanet's do, pass {_OF_RETINANET}"
+        else:
+            headerless = f"{_HEADERLESS}, else rename such columns"
         raise ConfigError(
             f"{path} begins with {shown}, of which {cell!r} is no name of a column, since {why}: "
-            f"{_HEADERLESS}, else rename such columns"
+            f"{headerless}"
         )
+
+
+def _is_of_retinanet(first: Sequence[str]) -> bool:
+    """Whether a row without header is a file, the corners of a box, and its class."""
+    are_numbers = [cell.strip().isdecimal() for cell in first]
+    return are_numbers == [False, True, True, True, True, False] and bool(media_kind(first[0]))
 
 
 def own_list_as_csv(path: str) -> str:

@@ -19,7 +19,7 @@ _HOMES = {
             *("masks", "mask", "annotations", "annotation", "annots", "annot", "labels", "label"),
             *("gt", "gts", "groundtruth", "ground_truth", "segmentation", "segmentations"),
             *("trimaps", "segmentationclass", "segmentationclassraw", "segmentationclasspng"),
-            *("gtfine", "gtcoarse"),
+            *("gtfine", "gtcoarse", "stuffthingmaps"),
         ),
         CLASSES,
     ),

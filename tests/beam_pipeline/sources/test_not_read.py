@@ -5,6 +5,7 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -34,6 +35,14 @@ def of_matlab() -> bytes:
     return buffer.getvalue()
 
 
+def of_matlab_7() -> bytes:
+    """As MATLAB writes it: HDF5 behind 512 bytes of its own."""
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w", userblock_size=512) as file:
+        file["x"] = np.zeros((4, 2, 3))
+    return b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512) + buffer.getvalue()[512:]
+
+
 FILES = {
     "cifar-10-batches-py/data_batch_1": (lambda: cifar(2), "a pickle"),
     "cifar-10-batches-py/batches.meta": (lambda: cifar(2), "a pickle"),
@@ -43,6 +52,7 @@ FILES = {
     "model.pt": (of_torch, "a file of PyTorch"),
     "x/data.mdb": (lambda: bytes(16) + b"\xde\xc0\xef\xbe" + bytes(80), "an LMDB"),
     "imagelabels.mat": (of_matlab, "a file of MATLAB"),
+    "depths.mat": (of_matlab_7, "a file of MATLAB 7.3"),
 }
 
 
@@ -66,7 +76,11 @@ def test_other_files_of_these_names_are_no_pickles(tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "make", "size"),
-    [("data_batch_1", lambda: cifar(4), (32, 32, 3)), ("imagelabels.mat", of_matlab, (3,))],
+    [
+        ("data_batch_1", lambda: cifar(4), (32, 32, 3)),
+        ("imagelabels.mat", of_matlab, (3,)),
+        ("depths.mat", of_matlab_7, (2, 3)),
+    ],
 )
 def test_what_the_page_says_helps(tmp_path, monkeypatch, file, make, size):
     """The snippets of the page, run as they stand, make files that are read."""
