@@ -345,6 +345,21 @@ def cubs() -> list[bytes]:
     return ["".join(f"== {name}\n{text}" for name, text in lists.items()).encode()]
 
 
+def split_lists() -> list[bytes]:
+    """Names of files, with numbers behind them, and with those of their splits."""
+    return [b"a.jpg\nb.jpg\n", b"cat\\1.jpg\r\n./b 1 2\n", b"a 1 1 1\nb 2 2 1\n", b"a.jpg 0\nb 1\n"]
+
+
+def spoken_lines() -> list[bytes]:
+    """What is said in a chapter."""
+    return [b"84-0 AND SO\n84-1 NO MORE\n", b"84-0  Ein M\xc3\xa4dchen\r\n\n"]
+
+
+def imagenet_tables() -> list[bytes]:
+    """Kaggle's, with one and with several boxes an image."""
+    return [b"ImageId,PredictionString\nval_1,n01440764 1 2 3 4\nval_2,n0 1 2 3 4 n0 5 6 7 8 \n"]
+
+
 def labelmes() -> list[bytes]:
     """LabelMe's files, with and without the image in them."""
     shapes = [

@@ -39,13 +39,14 @@ from beam_pipeline.sources.cub import LISTS as CUB_LISTS
 from beam_pipeline.sources.cub import read_lists
 from beam_pipeline.sources.cvat import CvatFiles
 from beam_pipeline.sources.dota import DotaFiles
+from beam_pipeline.sources.folders.imagenet import read_classes
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.idx import find_pairs, read_pair
 from beam_pipeline.sources.image_folders import annotation_file
 from beam_pipeline.sources.image_items import ItemFiles, ItemReader
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.kitti import KittiFiles
-from beam_pipeline.sources.label_studio import LabelStudioFiles
+from beam_pipeline.sources.label_studio import LabelStudioCsv, LabelStudioFiles
 from beam_pipeline.sources.labelme import LabelMeFiles
 from beam_pipeline.sources.manifest.joining import join_rows, numbered
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
@@ -56,6 +57,8 @@ from beam_pipeline.sources.manifest.workbook import ReadXlsx
 from beam_pipeline.sources.masks import tables
 from beam_pipeline.sources.mot import MotFiles
 from beam_pipeline.sources.side_files.files import SideFiles
+from beam_pipeline.sources.split_lists import SplitList, missing_files
+from beam_pipeline.sources.split_lists import read_lists as read_split_lists
 from beam_pipeline.sources.supervisely import SuperviselyFiles
 from beam_pipeline.sources.tar.read import read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -63,6 +66,7 @@ from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members
 from beam_pipeline.sources.texts import CaptionFiles, TranscriptFiles
 from beam_pipeline.sources.tfrecord.files import find_record_files
 from beam_pipeline.sources.tfrecord.read import expectations, first_records, list_records
+from beam_pipeline.sources.transcripts import lines_of
 from beam_pipeline.sources.via import ViaFiles
 from beam_pipeline.sources.visdrone import VisDroneFiles
 from beam_pipeline.sources.voc.layout import VocFiles
@@ -226,6 +230,30 @@ def _cub(data: bytes, folder: Path) -> int:
     if not all((folder / name).exists() for name in CUB_LISTS):
         return 1
     return _refused(read_lists(str(folder)))
+
+
+def _split_list(data: bytes, folder: Path) -> int:
+    """A list of files, and one of all with the numbers of their splits; the first line is found."""
+    for name, mark in (("train.txt", ""), ("list_eval_partition.txt", "0")):
+        (folder / name).write_bytes(data)
+        told = SplitList(path=str(folder / name), name=name, split="train", mark=mark)
+        lines = read_split_lists([told], [str(folder)])
+        list(lines.of("a.jpg"))
+        if lines.starts[-1]:
+            list(missing_files(b"\x01", lines))
+    return 0
+
+
+def _spoken(data: bytes, folder: Path) -> int:
+    """A chapter's transcripts, as LibriSpeech has them."""
+    (folder / "a.trans.txt").write_bytes(data)
+    return not list(lines_of(str(folder / "a.trans.txt"), "a.trans.txt"))
+
+
+def _imagenet(data: bytes, folder: Path) -> int:
+    """The table of the classes of ImageNet's validation images."""
+    (folder / "LOC_val_solution.csv").write_bytes(data)
+    return not read_classes(str(folder / "LOC_val_solution.csv"))
 
 
 def _manifest(source: type[ReadManifest], name: str) -> Reads:
@@ -560,12 +588,13 @@ FORMATS = {
     "coco panoptic": Format(corpus=corpus.cocos_of_maps, read=_coco, change=_json),
     **{
         name: Format(
-            corpus=functools.partial(corpus.of_cases, name, ending),
+            corpus=functools.partial(corpus.of_cases, name.partition(" ")[0], ending),
             read=_items(files, f"a{ending}" if ending[0] == "." else ending),
             change=_json if ending == ".json" else None,
         )
         for name, ending, files in (
             ("labelstudio", ".json", LabelStudioFiles()),
+            ("labelstudio csv", ".csv", LabelStudioCsv()),
             ("cvat", ".xml", CvatFiles()),
             ("via", ".json", ViaFiles()),
             ("createml", ".json", CreateMlFiles()),
@@ -586,6 +615,9 @@ FORMATS = {
             ("dota", ".txt", DotaFiles()),
         )
     },
+    "split lists": Format(corpus=corpus.split_lists, read=_split_list),
+    "spoken lines": Format(corpus=corpus.spoken_lines, read=_spoken),
+    "imagenet": Format(corpus=corpus.imagenet_tables, read=_imagenet),
     "transcripts": Format(corpus=corpus.caption_texts, read=_beside(TranscriptFiles())),
     "map": Format(corpus=corpus.maps, read=_media(Map, "a.png"), seal=sealing.png),
     "classes": Format(corpus=corpus.class_tables, read=_classes),
