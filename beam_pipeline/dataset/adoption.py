@@ -21,12 +21,13 @@ from beam_pipeline.dataset.shard_inspection import (
 )
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
-from beam_pipeline.describe import index, metadata, tfds
+from beam_pipeline.describe import croissant, index, metadata, tfds
 from beam_pipeline.describe.shard_names import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect.stored_example import expectations
+from beam_pipeline.records import FileRef
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.temporary import temporary_folder
@@ -115,13 +116,18 @@ def adopt(
         compressed = files[0].compressed
         texts = {} if tfds_info else _texts(config, features, splits, compressed)
         _delete_description(directory)
-        _delete_unfinished(directory, files, texts)
+        _delete_unfinished(directory, files, [*texts, croissant.FILE])
         write = functools.partial(write_index, schema=features, directory=directory, scratch=folder)
         indices = map_shards(write, files, paths, job)
         notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
-        entries = {file: FileEntry.of(text.encode()) for file, text in texts.items()}
+        entries: dict[str, FileEntry] = {}
         for index_entries in indices:
             entries |= index_entries
+        if _may_write_croissant(directory):
+            texts[croissant.FILE] = croissant.croissant(
+                config.name, config.version, features, splits, entries
+            )
+        entries |= {file: FileEntry.of(text.encode()) for file, text in texts.items()}
         texts[metadata.FILE] = metadata.adoption_metadata(
             config, features, notes, splits, entries, compressed=compressed
         )
@@ -215,6 +221,12 @@ def _texts(
         )
         texts["features.json"] = tfds.features(schema)
     return texts
+
+
+def _may_write_croissant(directory: str) -> bool:
+    """Whether no croissant.json of somebody else is there."""
+    path = storage.join(directory, croissant.FILE)
+    return not storage.exists(path) or croissant.is_ours(storage.read_bytes(FileRef(path=path)))
 
 
 def _delete_unfinished(directory: str, shards: Sequence[RecordFile], texts: Iterable[str]) -> None:

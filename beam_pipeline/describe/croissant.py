@@ -17,6 +17,8 @@ from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 FILE = "croissant.json"
 
+_DESCRIPTION = "TFRecords; metadata.json, which beam-tfrecords wrote, describes what they hold."
+
 _TFRECORD, _PARQUET = "application/x-tfrecord", "application/x-parquet"
 _TYPES = {
     pyarrow.string(): "sc:Text",
@@ -75,7 +77,7 @@ def croissant(
         "version": version,
         **({"license": licence} if licence else {}),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "description": "TFRecords made by beam-tfrecords; metadata.json describes what they hold.",
+        "description": _DESCRIPTION,
         "distribution": [
             *(
                 _file(each.file, _TFRECORD, each.sha256, f"{each.num_records} tf.train.Examples")
@@ -92,9 +94,9 @@ def croissant(
                     "name": _index_of(split),
                     "description": f"the index of {split}",
                     "encodingFormat": _PARQUET,
-                    "includes": rows_file(f"{name}-{split}.tfrecord-*"),
+                    "includes": [rows_file(each.file) for each in of_split],
                 }
-                for split in shards
+                for split, of_split in shards.items()
             ),
         ],
         "recordSet": [
@@ -109,6 +111,11 @@ def croissant(
         ],
     }
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def is_ours(text: bytes) -> bool:
+    """Whether `croissant` made a croissant.json, and not somebody else."""
+    return _DESCRIPTION.encode() in text
 
 
 def _file(path: str, encoding: str, sha256: str, description: str) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def test_the_description(directory, digests):
     after = digests(directory)
     assert {name: after[name] for name in before} == before, "what was there stays as it was"
     assert sorted(after.keys() - before.keys()) == [
+        "croissant.json",
         "dataset_info.json",
         "features.json",
         "idx/test-00000-of-00001.idx",
@@ -86,6 +87,19 @@ def test_the_index(directory):
     assert [data[start : start + length] for start, length in spans] == [
         framed(example(number)) for number in (3, 4, 5)
     ]
+
+
+def test_a_croissant_of_others_stays(directory):
+    """It is listed, and replaced, where an adoption wrote it."""
+    path = directory / "croissant.json"
+    assert "croissant.json" in adopt(str(directory)).metadata["files"]
+    written = path.read_bytes()
+    path.write_text(path.read_text().replace('"pets"', '"dogs"'))
+    adopt(str(directory), overwrite=True)
+    assert path.read_bytes() == written
+    path.write_text("{}")
+    assert "croissant.json" not in adopt(str(directory), overwrite=True).metadata["files"]
+    assert path.read_text() == "{}"
 
 
 def test_twice_gives_the_same_bytes(directory, digests):

@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 from testdata.make_golden import GOLDEN
 
+from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.describe.croissant import croissant
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
@@ -41,17 +42,44 @@ def test_ids_of_odd_names():
     assert (field["@id"], field["name"]) == ("x/a%20%22b%22%20c", 'a "b" c')
 
 
+def read_by_mlcroissant(directory, caplog):
+    import mlcroissant
+
+    with caplog.at_level(logging.ERROR):
+        described = mlcroissant.Dataset(jsonld=str(directory / "croissant.json"))
+    assert not described.metadata.ctx.issues.errors
+    return described
+
+
 @pytest.mark.readers
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own, of itself
 def test_mlcroissant_reads_the_index(tmp_path, caplog):
-    import mlcroissant
-
     copy = shutil.copytree(GOLDEN, tmp_path / "golden")
-    with caplog.at_level(logging.ERROR):
-        described = mlcroissant.Dataset(jsonld=str(copy / "croissant.json"))
-    assert not described.metadata.ctx.issues.errors
+    described = read_by_mlcroissant(copy, caplog)
     for split, count in (("train", 7), ("test", 3)):
         rows = list(described.records(split))
         assert len(rows) == count
         assert all(row[f"{split}/key"].startswith(b"images/") for row in rows)
     assert rows[0]["test/labels"] == [b"dog", b"red"]
+
+
+@pytest.mark.readers
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["t-train-00000-of-00002", "t-train-00001-of-00002", "t-test"], id="TFDS's"),
+        pytest.param(["train/a.tfrecord", "train/b.tfrecord", "test/a.tfrecord"], id="folders"),
+    ],
+)
+def test_mlcroissant_reads_what_was_adopted(tmp_path, caplog, names):
+    shards = [path for path in sorted(GOLDEN.glob("*.tfrecord-*")) if "train" in path.name]
+    shards += sorted(GOLDEN.glob("golden-test*"))
+    for path, name in zip(shards, names, strict=True):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / "in" / name)
+    info = adopt(str(tmp_path / "in"))
+    described = read_by_mlcroissant(tmp_path / "in", caplog)
+    assert info.splits.keys() == {"train", "test"}
+    for split in info.splits:
+        assert len(list(described.records(split))) == info.num_records(split)
