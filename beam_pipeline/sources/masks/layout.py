@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
@@ -34,6 +34,7 @@ from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.finding import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.split_names import split_in_name
 
 _MAPS_LOOKED_INTO = 16
 # Cityscapes has several files an image; of these the first that is there.
@@ -54,7 +55,7 @@ def find_masks(tree: Tree) -> list[Place]:
     files = found[0]
     counts = Counter(map(folder, _maps(tree, files)))
     what = described(tree, files, counts)
-    doubt = files.meaning.doubt
+    doubt = files.meaning.doubt or _without_train(tree, counts)
     if len(found) > 1:
         first, other = (_called(tree, each) for each in found[:2])
         doubt = (
@@ -63,6 +64,19 @@ def find_masks(tree: Tree) -> list[Place]:
         )
     words = f", {files.meaning.words}" if files.meaning.words else ""
     return [Place("", what + words + _unread(counts, files), doubt)]
+
+
+def _without_train(tree: Tree, homes: Iterable[str]) -> str:
+    """That all maps are of a split to test with, and no map of the images to train with is told."""
+    splits = [split_in_name(home.partition("/")[0]) for home in homes]
+    tops = sorted({path.partition("/")[0] for path in _paths(tree) if "/" in path})
+    train = [top for top in tops if (split_in_name(top) or "").startswith("train")]
+    if not all(splits) or not train or any(split and split.startswith("train") for split in splits):
+        return ""
+    return (
+        f"no maps are told of the images in {train[0]}/; give their maps folders or names of their "
+        f"own (docs/layouts.md), or read the others alone by --ignore {shlex.quote(train[0])}"
+    )
 
 
 def _unread(counts: Counter[str], files: MaskFiles) -> str:

@@ -294,7 +294,7 @@ def _matches(
         if not annotated.images and image in own:
             detail = f"its {files.naming} names {image}, which has {own[image][0]}"
         elif len(owners) > 1:
-            detail = f"{len(owners)} files describe {image}"
+            detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
         problem = _second(path, detail) if detail else None
         yield Match(image, path, stated.get(image, annotated.splits), problem)
     if not is_used:
