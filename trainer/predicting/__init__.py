@@ -20,10 +20,11 @@ from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import PredictConfig
 from trainer.predicting.files import read_items, write_chunks
-from trainer.predicting.report import ClassReport, write_page
+from trainer.predicting.report import ClassReport
 from trainer.predicting.rows import check_format, write_rows
 from trainer.progress import Progress
 from trainer.runs import choices
+from trainer.runs.page import pictured
 from trainer.runs.trained import TrainedRun, open_run, validated
 from trainer.tasks import Settings, Task
 from trainer.tasks.reading import prediction_batches
@@ -42,7 +43,7 @@ class _Record(NamedTuple):
 
     Attributes:
         source: What it is called.
-        image: Its encoded image, for targets that need it and the report.
+        image: Its encoded image, for targets that need it.
         true: Its target as stored, for the report.
         predictions: NumPy arrays by name.
     """
@@ -90,9 +91,8 @@ def predict(config: PredictConfig) -> dict[str, int]:
                 maps.mkdir(parents=True, exist_ok=True)
                 row["map"] = task.goal.write_map(row, record.predictions, maps, name)
             if report is not None:
-                true, probabilities = record.true, record.predictions["probabilities"]
-                number = _class_number(task.goal, true, record.source)
-                report.add(number, probabilities, record.source, record.image)
+                number = _class_number(task.goal, record.true, record.source)
+                report.add(number, record.predictions["probabilities"])
             yield row
 
     with contextlib.ExitStack() as closed:
@@ -102,8 +102,11 @@ def predict(config: PredictConfig) -> dict[str, int]:
         write_rows(config.format, task, rows(), file)
     if report is not None:
         assert config.report is not None
+        ((dataset, split, _),) = _datasets(config, task, features, choices.settings(run.options))
+        mistakes = [*pictured(task, dataset, split, report.examples())]
         about = f"{run.file} on {config.inputs[0]}"
-        write_page(report, f"Predictions of {task.target}", about, Path(config.report))
+        page = report.html(f"Predictions of {task.target}", about, split, mistakes)
+        Path(config.report).write_text(page, encoding="utf-8")
     progress.say(f"predicted {count} record(s) with {run.file}")
     return {} if config.output is None else {"num_records": count}
 
@@ -237,8 +240,8 @@ def _of_file(sources: list[str], number: int, columns: Mapping[str, Any], place:
 def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset, list[str]]:
     """The dataset with what is read besides the inputs: its names in the elements.
 
-    These are the encoded image for targets that need it or the report, the name of its file, and
-    for the report the target.
+    These are the encoded image for targets that need it, the name of its file, and for the report
+    the target.
     """
     added: dict[str, Feature] = {}
     inputs = [*task.inputs.values()]
@@ -248,7 +251,7 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
         added[_FILENAME] = Feature(
             name=_FILENAME, kind="bytes", dtype="bytes", key=file_key, default=b""
         )
-        if report or task.goal.needs_image:
+        if task.goal.needs_image:
             added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
     names = [*added, *([task.target] if report else [])]
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names

@@ -101,19 +101,56 @@ def html(facts: RunFacts) -> str:
     Args:
         facts: Of the run.
     """
-    history, sections = facts.history, facts.sections
+    history = facts.history
+    return _rendered(
+        facts.sections,
+        title=facts.title,
+        task=facts.task,
+        fingerprint=facts.fingerprint or "",
+        command=command(facts.options),
+        verdict=verdict(history, facts.best, facts.options.epochs, facts.metric),
+        curves=list(_curves(facts)),
+        pace=[chart(title, {title: points}) for title, points in facts.pace.items()],
+        other=None if facts.other is None else _compared(facts, facts.other),
+    )
+
+
+def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
+    """The page on predictions for a dataset: that of a run without what its training tells.
+
+    Args:
+        title: Its heading.
+        about: A line below it.
+        sentence: How good they are.
+        sections: Of the predictions.
+    """
+    return _rendered(sections, title=title, task=about, verdict=sentence)
+
+
+def _rendered(
+    sections: Sections,
+    *,
+    title: str,
+    task: str,
+    verdict: str,
+    fingerprint: str = "",
+    command: str = "",
+    curves: Sequence[Mapping[str, Any]] = (),
+    pace: Sequence[Mapping[str, Any]] = (),
+    other: Mapping[str, Any] | None = None,
+) -> str:
     context: dict[str, Any] = {
-        "title": shown(facts.title),
-        "task": facts.task,
-        "fingerprint": facts.fingerprint or "",
-        "command": command(facts.options),
-        "verdict": verdict(history, facts.best, facts.options.epochs, facts.metric),
-        "curves": list(_curves(facts)),
-        "pace": [chart(title, {title: points}) for title, points in facts.pace.items()],
+        "title": shown(title),
+        "task": task,
+        "fingerprint": fingerprint,
+        "command": command,
+        "verdict": verdict,
+        "curves": curves,
+        "pace": pace,
+        "other": other,
         "batch": sections.batch,
         "split": sections.split,
         "examples": sections.examples,
-        "other": None if facts.other is None else _compared(facts, facts.other),
         **{name: sections.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
         "charts": _charts(sections.figures),
     }
