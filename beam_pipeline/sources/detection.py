@@ -217,8 +217,10 @@ def _inputs(tree: Tree) -> list[Input]:
         return found if usual else found + _class_folders(tree)
     if found := of_kind("container"):
         return found + of_kind("folders")
-    inner = _inputs(tree.inside(tree.only_folder)) if tree.only_folder else []
-    return inner or of_kind("folders")
+    folders = of_kind("folders")
+    if not tree.only_folder or any(each.split_lists for each in folders):
+        return folders
+    return _inputs(tree.inside(tree.only_folder)) or folders
 
 
 def _only(inputs: list[Input], path: str, tree: Tree | None = None) -> Input | None:

@@ -53,8 +53,9 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
         problem := masks(profile.names, lambda path: _has_one_channel(below(root, path)))
     ):
         return problem
+    not_read = f"; {_were(profile.beside)} not read" if profile.beside.number else ""
     if problem := _of_folders(profile, root):
-        return problem
+        return problem + ("" if "--ignore" in problem else not_read)
     classes = sorted(profile.classes)
     if len(classes) == 1 and not one_class:
         [folder] = classes
@@ -63,7 +64,7 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
             f"{folder}/ is the only class folder, so that all {_NOUNS[kind]} would be of one class;"
             f"{inner} or pass --one-class, if it is their class"
         )
-        return problem + (f"; {_were(profile.beside)} not read" if profile.beside.number else "")
+        return problem + not_read
     if len(classes) > 1:
         return ""
     return unread(profile, root, kind, "are all of one class" if classes else "have no labels")

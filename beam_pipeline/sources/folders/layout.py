@@ -21,7 +21,7 @@ from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
 from beam_pipeline.sources.paths import joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree, counted, head, shown
-from tfrecord_dataset.split_names import is_split, split_in_name
+from tfrecord_dataset.split_names import split_in_name
 
 _PLACES_OF_LISTS = ("", "meta")
 _LINES_LOOKED_AT = 10
@@ -110,14 +110,10 @@ def split_lists(tree: Tree, home: str = "") -> dict[str, str]:
         path: split
         for place in _PLACES_OF_LISTS
         for name in tree.look(place).files
-        if suffix(name) == "txt" and (split := _split_of_list(name))
+        if suffix(name) == "txt" and (split := split_in_name(stem(name)))
         if _names_files(tree.path(path := joined(place, name)), tree.look(home).folders)
     }
     return found if len(set(found.values())) == len(found) else {}
-
-
-def _split_of_list(name: str) -> str:
-    return stem(name) if is_split(stem(name)) else split_in_name(stem(name)) or ""
 
 
 def _names_files(path: str, classes: Sequence[str]) -> bool:
