@@ -14,7 +14,7 @@ from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Input, Layout, Place
-from beam_pipeline.sources.manifest.csv_dialect import is_like_table
+from beam_pipeline.sources.manifest.csv_dialect import is_like_table, read_as_table
 from beam_pipeline.sources.not_read import refuse_not_read
 from beam_pipeline.sources.paths import joined, stem, uncompressed
 from beam_pipeline.sources.proposing import (
@@ -311,10 +311,7 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     signs += "" if len(looked_for) == 1 else f"; {_SIGNS}"
     other = "another" if len(looked_for) == 1 else "its"
     if table := next((name for name in files if is_like_table(tree.head(name))), ""):
-        signs += (
-            f"; {table} is like a table by its first lines: to read it, give {tree.path(table)} "
-            "with --layout csv, and with --no-header if its first line is a row"
-        )
+        signs += f"; {read_as_table(table, tree.path(table))}"
     raise ConfigError(
         f"{problem}: it holds {tree.look()}{signs}; fix the input, name {other} "
         "layout with --layout, or write a source of your own (docs/layouts.md)"

@@ -180,3 +180,11 @@ def is_like_table(start: bytes) -> bool:
         return False
     counts = ({line.count(each) for line in lines} for each in _DELIMITERS)
     return any(len(of_all) == 1 and 0 not in of_all for of_all in counts)
+
+
+def read_as_table(name: str, path: str) -> str:
+    """How a file is read whose suffix is no table's."""
+    return (
+        f"{name} is like a table by its first lines: to read it, give {path} with --layout csv, "
+        "and with --no-header if its first line is a row"
+    )
