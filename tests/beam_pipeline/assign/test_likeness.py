@@ -144,6 +144,7 @@ def test_report_names_them_and_group_keeps_them_together(pictures, tmp_path):
     keys = [each["keys"] for each in near["examples"]]
     assert sorted(keys) == [[f"large/{each}.jpg", f"small/{each}.jpg"] for each in range(8)]
     assert sorted(keys[: len(apart)]) == [[f"large/{n}.jpg", f"small/{n}.jpg"] for n in apart]
+    beam_pipeline.write_report(reported.directory)
     facts = json.loads(Path(reported.directory, "report.json").read_text())
     [check] = [each for each in facts["checks"] if each["title"] == "near-duplicates"]
     assert (check["level"], check["link"]) == ("red", "near-duplicates")
