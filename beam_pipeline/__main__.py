@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import logging
 import multiprocessing.util
 import os
 import sys
@@ -10,8 +9,8 @@ from typing import NoReturn
 
 # The first ends the program on Windows, before what cannot be imported there.
 from beam_pipeline import beam_import
+from tfrecord_dataset import log_lines, streams
 from tfrecord_dataset import posix_only as posix_only
-from tfrecord_dataset import streams
 
 # Native libraries that keep threads from their load on, for work that nobody here gives them:
 # without them this process may be copied (`running.worker_pool`).
@@ -30,7 +29,7 @@ MONGODB = ("apache_beam.io.mongodbio", ("ReadFromMongoDB", "WriteToMongoDB"))
 
 def main() -> int:
     """Runs the command line; returns its exit code."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    log_lines.set_up()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(ONE_THREAD | os.environ)
     from beam_pipeline.running import lazy_imports, memory, parallel

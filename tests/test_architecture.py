@@ -17,7 +17,7 @@ LAYERS = {
         declaration example feature_keys frames
         observation
         inference
-        json_file option_values sealed_json command_line
+        json_file log_lines option_values sealed_json command_line
         options
         lock replacement
         store
