@@ -255,12 +255,12 @@ def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage, me
     if stage == "before the plan":
         settle, lost = assign.settle, []
 
-        def lossy(tables, *arguments):
+        def lossy(tables, *arguments, **options):
             table = columns.from_bytes(tables)
             if not lost and table.num_rows:
                 lost.append(1)
                 table = table.slice(1)
-            return settle([columns.to_bytes(table)], *arguments)
+            return settle([columns.to_bytes(table)], *arguments, **options)
 
         monkeypatch.setattr(assign, "settle", lossy)
     else:
