@@ -38,7 +38,10 @@ TESTS = {
     "beam_pipeline/sources": ["tests/beam_pipeline/sources", "tests/cases"],
     "beam_pipeline/tfrecord": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],
-    "tfrecord_dataset/store": ["tests/tfrecord_dataset/store", "tests/trainer/store"],
+    "tfrecord_dataset/store": [
+        *("tests/tfrecord_dataset/store", "tests/trainer/store", "tests/trainer/records"),
+        "tests/tfrecord_dataset/test_random_access.py",
+    ],
     "trainer/training": ["tests/trainer/training", "tests/trainer/runs"],
 }
 SLOWEST_S = 900
@@ -148,7 +151,10 @@ def main() -> None:
         folder = Path(name)
         copy_to(folder)
         for room in sorted({room_of(mutation) for mutation in chosen}):
-            assert not is_noticed(folder, tests_of_room(room, folder)), f"{room} fails as is"
+            places = tests_of_room(room, folder)
+            # Twice, for on a busy machine a test of processes and stores may fail by chance.
+            is_broken = is_noticed(folder, places) and is_noticed(folder, places)
+            assert not is_broken, f"{room} fails as is"
         for number, mutation in list(enumerate(sorted(chosen), 1))[arguments.skip :]:
             file = folder / mutation.module
             before = file.read_text()

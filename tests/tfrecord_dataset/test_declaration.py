@@ -35,6 +35,8 @@ def test_a_declaration_by_name_is_filled_up():
         pytest.param({"kind": "class_label", "default": -1, "bare": True}, id="label"),
         pytest.param({"kind": "class_label", "classes": ["a"], "label_offset": 1}, id="classes"),
         pytest.param({"kind": "scalar", "dtype": "float32", "default": 0}, id="default of 0"),
+        pytest.param({"kind": "scalar", "dtype": "float32", "default": 0.5}, id="fraction"),
+        pytest.param({"kind": "scalar", "dtype": "bytes", "default": "none"}, id="text"),
         pytest.param({"kind": "sequence", "dtype": "int64", "shape": [None, 4]}, id="rows"),
         pytest.param(
             {"kind": "tensor", "dtype": "uint8", "shape": [], "encoding": "bytes"}, id="raw"

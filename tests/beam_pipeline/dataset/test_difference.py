@@ -12,7 +12,7 @@ from testdata.make_golden import GOLDEN
 import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.difference.pairing import ID, RowTable, pair
-from beam_pipeline.dataset.difference.rows import _PART, Row
+from beam_pipeline.dataset.difference.rows import _MOST_KEYS, _PART, KeyNumbers, Row
 from beam_pipeline.dataset.difference.schemas import class_changes, option_changes
 from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.example import encode
@@ -211,3 +211,12 @@ def test_shards_of_the_same_hash_are_not_read(tmp_path, capsys):
     edit(new / "metadata.json", lambda facts: facts["config"].update(seed=5))
     code, told = diffed(capsys, GOLDEN, new)
     assert (code, told.out) == (1, "option seed: 0 → 5\n")
+
+
+def test_of_very_many_keys_the_last_share_a_number():
+    numbers = KeyNumbers()
+    assert [numbers.of(f"key{each}") for each in (0, 1, 0)] == [0, 1, 0]
+    assert numbers.names() == {0: "key0", 1: "key1"}
+    assert {numbers.of(f"key{each}") for each in range(_MOST_KEYS + 3)} == {*range(_MOST_KEYS + 1)}
+    assert numbers.names()[_MOST_KEYS] == "(others)"
+    assert numbers.names()[_MOST_KEYS - 1] == f"key{_MOST_KEYS - 1}"
