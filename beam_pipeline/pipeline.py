@@ -26,6 +26,7 @@ from beam_pipeline.running.failures import explained
 from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
+from beam_pipeline.running.notebooks import as_in_a_program
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch
@@ -165,7 +166,7 @@ def stage(
     config, source = _with_source(config, source)
     cluster_of(options).prepare(config.output, config.inputs)
     check_output(config)
-    with collecting_rarely():
+    with collecting_rarely(), as_in_a_program():
         pipeline = beam.Pipeline(options=options)
         pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config)
         send_settings(pipeline, options)

@@ -11,6 +11,7 @@ from apache_beam.runners.runner import PipelineRunner
 from beam_pipeline.running import progress
 from beam_pipeline.running.counters import counted
 from beam_pipeline.running.memory import return_memory
+from beam_pipeline.running.notebooks import as_in_a_program
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
@@ -45,11 +46,12 @@ def job_pipeline(
 
     The temporary files of a local one lie with the job's own.
     """
-    pipeline = beam.Pipeline(runner, options)
-    if job.progress_dir:
-        os.rmdir(pipeline.local_tempdir)
-        pipeline.local_tempdir = os.path.join(job.progress_dir, ".beam")
-        os.mkdir(pipeline.local_tempdir)
-    with pipeline:
-        yield pipeline
-    counted(pipeline.result)
+    with as_in_a_program():
+        pipeline = beam.Pipeline(runner, options)
+        if job.progress_dir:
+            os.rmdir(pipeline.local_tempdir)
+            pipeline.local_tempdir = os.path.join(job.progress_dir, ".beam")
+            os.mkdir(pipeline.local_tempdir)
+        with pipeline:
+            yield pipeline
+        counted(pipeline.result)

@@ -23,6 +23,7 @@ from beam_pipeline.errors import (
 from beam_pipeline.files import storage
 from beam_pipeline.running import counters, progress
 from beam_pipeline.running.failures import explain
+from beam_pipeline.running.notebooks import as_in_a_program
 from beam_pipeline.running.remote import job_record, problems
 from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
 from beam_pipeline.running.remote.clusters import Cluster
@@ -136,8 +137,9 @@ class Launch:
             KeyboardInterrupt: The job is cancelled, where that is possible.
         """
         name = self._named(options)
-        pipeline = beam.Pipeline(options=options)
-        add_stages(pipeline)
+        with as_in_a_program():
+            pipeline = beam.Pipeline(options=options)
+            add_stages(pipeline)
         send_settings(pipeline, options)
         record = JobRecord(job_name=name, build=self._build, replaces=self._mark())
         storage.delete([self._folder])
