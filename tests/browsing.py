@@ -64,3 +64,19 @@ def check_links(page: Any) -> None:
     assert links
     for link in links:
         assert page.locator(link.get_attribute("href")).count() == 1
+
+
+def check_enlarging(page: Any, button: Any, text: str) -> None:
+    """A picture of a gallery opens with its text below it, and closes: by mouse and by keyboard."""
+    dialog = page.locator("dialog")
+    button.click()
+    assert dialog.is_visible()
+    assert dialog.locator("img").get_attribute("src") == button.locator("img").get_attribute("src")
+    assert text in dialog.locator("pre").inner_text()
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    button.focus()
+    page.keyboard.press("Enter")
+    assert dialog.is_visible()
+    dialog.locator(".close").click()
+    assert not dialog.is_visible()

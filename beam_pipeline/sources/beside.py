@@ -21,36 +21,9 @@ NOT_READ = "data not read"
 # Of documents, programs, settings and pictures of a page: whatever else may hold data.
 _NO_DATA = frozenset(
     {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}
-    | {
-        "py",
-        "ipynb",
-        "sh",
-        "bat",
-        "js",
-        "css",
-        "c",
-        "cc",
-        "cpp",
-        "h",
-        "java",
-        "m",
-        "r",
-        "go",
-        "exe",
-    }
-    | {
-        "cff",
-        "ini",
-        "cfg",
-        "toml",
-        "log",
-        "lock",
-        "gitignore",
-        "gitattributes",
-        "gitkeep",
-        "tmp",
-        "bak",
-    }
+    | {"py", "ipynb", "sh", "bat", "js", "css", "c", "cc", "cpp", "h", "java", "m", "r", "go"}
+    | {"exe", "cff", "ini", "cfg", "toml", "log", "lock", "tmp", "bak"}
+    | {"gitignore", "gitattributes", "gitkeep"}
     | {"ttf", "otf", "woff", "ico", "url", "md5", "sha1", "sha256", "asc", "sig", "torrent"}
 )
 # Settings, a schema; but train.yaml holds the boxes of Bosch's traffic lights.

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from browsing import check_links, check_looks
+from browsing import check_enlarging, check_links, check_looks
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline
@@ -40,19 +40,7 @@ def test_filters(opened, golden):
 
 def test_enlarging_by_mouse_and_by_keyboard(opened, golden):
     page = opened(golden)
-    dialog = page.locator("dialog")
-    first = page.locator(".gallery button").first
-    first.click()
-    assert dialog.is_visible()
-    assert dialog.locator("img").get_attribute("src") == first.locator("img").get_attribute("src")
-    assert "image/encoded" in dialog.locator("pre").inner_text()
-    page.keyboard.press("Escape")
-    assert not dialog.is_visible()
-    first.focus()
-    page.keyboard.press("Enter")
-    assert dialog.is_visible()
-    dialog.locator(".close").click()
-    assert not dialog.is_visible()
+    check_enlarging(page, page.locator(".gallery button").first, "image/encoded")
 
 
 @pytest.mark.parametrize("width", [360, 1200])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browsing import check_links, check_looks
+from browsing import check_enlarging, check_links, check_looks
 
 from trainer.options.train import TrainConfig
 from trainer.report import pictures
@@ -93,21 +93,8 @@ def test_links_lead_to_sections(opened, path):
 
 def test_enlarging_by_mouse_and_by_keyboard(opened, path):
     page = opened(path)
-    dialog = page.locator("dialog")
     for section in ("batch", "examples"):
-        button = page.locator(f"#{section} .gallery button").last
-        button.click()
-        assert dialog.locator("img").get_attribute("src") == button.locator("img").get_attribute(
-            "src"
-        )
-        assert HOSTILE in dialog.locator("pre").inner_text()
-        page.keyboard.press("Escape")
-        assert not dialog.is_visible()
-        button.focus()
-        page.keyboard.press("Enter")
-        assert dialog.is_visible()
-        dialog.locator(".close").click()
-        assert not dialog.is_visible()
+        check_enlarging(page, page.locator(f"#{section} .gallery button").last, HOSTILE)
 
 
 def test_names_of_others_are_text(opened, path):

@@ -17,7 +17,7 @@ from beam_pipeline.sources.columns.kinds import list_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.advice import advice
 from beam_pipeline.sources.manifest.cells import Cells
-from beam_pipeline.sources.manifest.first_rows import FirstRows, Seen, texts_of
+from beam_pipeline.sources.manifest.first_rows import MOST_VALUES, FirstRows, Seen, texts_of
 from tfrecord_dataset.split_names import split_in_name
 
 NO_SEPARATOR = "none"
@@ -27,7 +27,6 @@ _SEPARATORS = ",; "  # blanks may be beside the others
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _MOST_SPLITS = 5
-_VALUES = 100  # a column with more of them is none of classes by its first rows
 _LARGE_NUMBER = 1000  # larger than the number of a class
 _NO_CLASSES = frozenset(
     {*CAPTIONS, "transcript", "transcription", "partition", "fold", "width", "height", "age", "sex"}
@@ -148,7 +147,7 @@ def _may_be(texts: Mapping[str, Sequence[str]], num_rows: int, columns: Columns)
     free = {
         name: values
         for name, values in texts.items()
-        if name not in columns.taken and 1 < len(values) < min(num_rows, _VALUES)
+        if name not in columns.taken and 1 < len(values) < min(num_rows, MOST_VALUES)
     }
     for name, values in free.items() if not columns.split else ():
         if len(values) <= _MOST_SPLITS and all(map(split_in_name, values)):

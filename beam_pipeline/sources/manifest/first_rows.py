@@ -28,7 +28,7 @@ _BLOCK_BYTES = 1 << 16
 # So many of a column's files are looked for, until one is there.
 _FILES = 10
 # So many different values of a column.
-_VALUES = 100
+MOST_VALUES = 100
 
 
 # Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
@@ -92,7 +92,7 @@ def texts_of(rows: FirstRows) -> dict[str, list[str]]:
         for name, value in row.values.items():
             if (isinstance(value, str) and value.strip()) or type(value) is int:
                 found.setdefault(name, {})[str(value).strip()] = None
-    return {name: list(values)[:_VALUES] for name, values in found.items()}
+    return {name: list(values)[:MOST_VALUES] for name, values in found.items()}
 
 
 def _rows(table: Table) -> Iterator[FirstRow]:

@@ -81,9 +81,7 @@ def whereabouts(
     }
     are_whole = all(listing.is_whole for listing in places.values())
     asked = {
-        name: values
-        if are_whole and not any("/" in value for value in values)
-        else values[:_ASKED_FOR]
+        name: values if are_whole and not _are_paths(values) else values[:_ASKED_FOR]
         for name, values in list(texts.items())[:_MAX_COLUMNS]
     }
     parts = [
@@ -93,7 +91,7 @@ def whereabouts(
         for part in _in_folder(folder, listing, column, values)
     ]
     for column, values in asked.items():
-        if values and all(map(media_kind, values)) and any("/" in value for value in values):
+        if _are_paths(values) and all(map(media_kind, values)):
             parts += _below_folders(tree, column, values)
     found = [*parts, *_together(parts)]
     most = [each for each in found if each.names_most(asked[each.column])]
@@ -125,7 +123,7 @@ def _in_folder(
     folder: str, listing: Listing, column: str, values: Sequence[str]
 ) -> Iterator[Whereabouts]:
     with_suffix = all(map(media_kind, values))
-    if not with_suffix and any("/" in value for value in values):
+    if not with_suffix and _are_paths(values):
         return
     endings = {"": ""} if with_suffix else {suffix(name): name for name in listing.files}
     names = frozenset(listing.files)
@@ -145,6 +143,10 @@ def _in_folder(
                 kind=media_kind(next(iter(there))),
                 there=frozenset(paths[path] for path in there),
             )
+
+
+def _are_paths(values: Sequence[str]) -> bool:
+    return any("/" in value for value in values)
 
 
 def _below_folders(tree: Tree, column: str, values: Sequence[str]) -> Iterator[Whereabouts]:
