@@ -20,7 +20,7 @@ from tfrecord_dataset.record_files import (
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.store.cache import Cache
 
-_LOG = logging.getLogger("trainer")
+_LOG = logging.getLogger(__name__)
 _Opened = TypeVar("_Opened", bound=Contents)
 
 

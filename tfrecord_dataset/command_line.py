@@ -57,9 +57,12 @@ class Parser(argparse.ArgumentParser):
 
     def _note_unknown(self, words: Iterable[str], others: Collection[str]) -> None:
         options = [*self._option_string_actions, *others]
+        without_name = [f"--{each.dest}" for each in self._actions if not each.option_strings]
         for word in words:
             name = word.partition("=")[0]
-            if name.startswith("--") and name not in options:
+            if name in without_name:
+                self._unknown.append(f"the {name[2:]} is given without {name!r}")
+            elif name.startswith("--") and name not in options:
                 self._unknown.append(f"there is no option {name}{did_you_mean(name, options)}")
 
     def error(self, message: str) -> NoReturn:

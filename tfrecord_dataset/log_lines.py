@@ -4,7 +4,7 @@ import logging
 
 _OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
 # What a reader has chosen, with the option that chooses otherwise, is nothing to worry about.
-_NOTES = "beam_pipeline.sources"
+_NOTES = ("beam_pipeline.sources", "tfrecord_dataset.bare_files")
 
 
 class LogLines(logging.Formatter):

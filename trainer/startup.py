@@ -8,6 +8,8 @@ import signal
 import sys
 from collections.abc import Iterator
 
+from tfrecord_dataset import log_lines
+
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow reads these when it is imported; what the user has set takes precedence.
 _SETTINGS = {
@@ -23,7 +25,11 @@ _EARLY_NOTE = re.compile(rb"WARNING: All log messages before absl::InitializeLog
 
 
 def set_up(*, debug: bool = False) -> None:
-    """Sets what TensorFlow reads when it is imported; for `--debug`, that it logs all."""
+    """Sets what TensorFlow reads when it is imported; for `--debug`, that it logs all.
+
+    Lines of the log look as those of `python -m beam_pipeline`.
+    """
+    log_lines.set_up()
     if debug:
         os.environ.setdefault(_LEVEL, "0")
     for name, value in _SETTINGS.items():

@@ -11,6 +11,7 @@ from tfrecord_dataset.log_lines import LogLines
     ("name", "level", "line"),
     [
         ("beam_pipeline.sources.manifest.read", logging.WARNING, "note: a is b"),
+        ("tfrecord_dataset.bare_files", logging.WARNING, "note: a is b"),
         ("beam_pipeline.write.receipts", logging.WARNING, "warning: a is b"),
         ("tfrecord_dataset.store.retries", logging.WARNING, "warning: a is b"),
         ("trainer.records", logging.ERROR, "ERROR trainer.records: a is b"),

@@ -120,6 +120,12 @@ def opened_sqlite(path: str, table: str = "") -> Iterator[RowGroups]:
     try:
         with contextlib.closing(_connected(path)) as connection:
             yield _SqliteGroups(path, connection, _table(path, connection, table))
+    except sqlite3.DataError as error:  # SQLITE_TOOBIG
+        raise unsupported(
+            path,
+            f"a value in it is over {_MAX_VALUE_BYTES >> 20} MiB",
+            "delete its row, or keep it in a file that the table names",
+        ) from error
     except (sqlite3.Error, pa.ArrowException, OverflowError, UnicodeError) as error:
         raise damaged(path, "SQLite database", error) from error
 

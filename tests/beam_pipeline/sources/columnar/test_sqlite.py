@@ -93,3 +93,13 @@ def test_a_page_that_is_damaged(tmp_path):
 
     with pytest.raises((DataError, ConfigError), match=r"a\.db is no SQLite database"):
         read(ReadSqlite(str(path), scratch=str(tmp_path / "scratch")))
+
+
+def test_a_value_that_is_too_large(tmp_path, monkeypatch):
+    path = written(tmp_path / "a.db", ids=[1])
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO a (rowid, image) VALUES (2, zeroblob(2000000))")
+    monkeypatch.setattr(sqlite_file, "_MAX_VALUE_BYTES", 1 << 20)
+
+    with pytest.raises(ConfigError, match=r"a\.db .* a value in it is over 1 MiB; delete its row"):
+        read(ReadSqlite(path, scratch=str(tmp_path / "scratch")))
