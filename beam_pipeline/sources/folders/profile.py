@@ -90,8 +90,8 @@ def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> Pr
         place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
         of_names = list(map(file_kind, names))
         kinds = collections.Counter(of_names)
-        for kind in _KINDS:
-            beside[kind] = beside[kind].and_of(_beside(folder, names, of_names, kind))
+        for kind, files in _beside(folder, names, of_names).items():
+            beside[kind] = beside[kind].and_of(files)
         for kind in _KINDS if not pattern else ():
             if kinds[kind]:
                 of_kind = itertools.compress(names, (each == kind for each in of_names))
@@ -116,16 +116,14 @@ def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> Pr
     }
 
 
-def _beside(folder: str, names: Sequence[str], kinds: Sequence[str], kind: str) -> Named:
-    """The files in a folder that are not of a kind, and may hold data."""
-    if kinds.count(kind) == len(names):
-        return NO_FILES
-    found = (
-        name
-        for name, other in zip(names, kinds, strict=True)
-        if other != kind and may_hold_data(name)
-    )
-    return Named.of(joined(folder, name) for name in found)
+def _beside(folder: str, names: Sequence[str], kinds: Sequence[str]) -> dict[str, Named]:
+    """For each kind, the files in a folder that are not of it, and may hold data."""
+    data = [
+        (joined(folder, name), kind)
+        for name, kind in zip(names, kinds, strict=True)
+        if kind not in ("image", "audio") and may_hold_data(name)
+    ]
+    return {of: Named.of(path for path, kind in data if kind != of) for of in _KINDS}
 
 
 def _texts(
