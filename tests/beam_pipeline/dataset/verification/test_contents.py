@@ -12,6 +12,9 @@ import pytest
 from sealing import edit
 from tiers import first_quick
 
+import beam_pipeline
+from tfrecord_dataset.frames import framed
+
 SHARD = "zoo-train.tfrecord-00000-of-00002"
 ROWS = f"index/{SHARD}.parquet"
 
@@ -255,3 +258,15 @@ def test_a_build_json_of_another_build(dataset, found, other):
     shutil.copy(other / "build.json", dataset / "build.json")
     [line] = found(dataset)
     assert line.startswith("build.json: it was written beside another metadata.json; ")
+
+
+def test_of_very_many_damaged_records_some_are_named_and_all_counted(tmp_path, found):
+    table = tmp_path / "points.jsonl"
+    table.write_text("".join(f'{{"id": "{number}", "x": {number}}}\n' for number in range(25)))
+    config = beam_pipeline.BuildConfig(input=str(table), output=str(tmp_path / "data"))
+    result = beam_pipeline.build(config)
+    [shard] = Path(result.directory).glob("*.tfrecord-*")
+    shard.write_bytes(framed(b"") * 25)
+    causes = [line.partition(": ")[2] for line in found(result.directory) if shard.name in line]
+    assert sum(each.startswith("record ") for each in causes) == 20
+    assert sum(each.startswith("5 more records are damaged") for each in causes) == 1
