@@ -99,8 +99,8 @@ def _of_folders(profile: Profile, root: str) -> str:
     if splits and not profile.in_splits:
         return (
             f"{places(splits)} are splits without class folders"
-            f"{_ways(profile, ('to read them without labels', '{split}/{_}'))}, or name what the "
-            "files' names say, as in '{split}/{label}_{_}'"
+            f"{_ways(profile, ('to read them without labels', '{split}/{_}'))}"
+            f"{_by_names(profile, '{split}/')}"
         )
     by_split = {
         split: {place[1] for place in profile.folders if place[:1] == (split,) and place[1:]}
@@ -131,10 +131,13 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
     depth = 1 if "" not in by_split else 0
     if other := sorted(filter(is_no_class, classes), key=_likely):
         inner = next(path for path in _paths(profile, depth) if path[-1] == other[0])
-        return (
-            f"{places(['/'.join(inner)])} is no class by its name; give {root}/{'/'.join(inner)} "
-            f"alone{_ways(profile, ('where the folders are classes', _pattern(profile, depth)))}"
-        )
+        told = f"{places(['/'.join(inner)])} is no class by its name; give {root}/"
+        if of_classes := [
+            split for split, names in by_split.items() if names and not any(map(is_no_class, names))
+        ]:
+            return f"{told}{of_classes[0]} alone, which has class folders"
+        way = _ways(profile, ("where the folders are classes", _pattern(profile, depth)))
+        return f"{told}{'/'.join(inner)} alone{way}"
     if strays := sorted(
         name
         for name in filter(is_split, classes)
@@ -200,6 +203,17 @@ def _ways(profile: Profile, *ways: tuple[str, str]) -> str:
             options += f" {profile.beside.ignoring()}"
         said.append(f"{when}, pass {options}")
     return "".join(f"; {each}" for each in said)
+
+
+def _by_names(profile: Profile, folders: str) -> str:
+    """How labels are taken from names such as cat.0.jpg; "" where names begin with no label."""
+    for mark in "._-":
+        text = f"{folders}{{label}}{mark}{{_}}"
+        pattern = parse_pattern(text)
+        labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
+        if len(set(labels)) < len(labels) and not all(map(str.isdigit, labels)):
+            return _ways(profile, ("where names begin with their class", text))
+    return ""
 
 
 def _without(folders: Sequence[str], root: str) -> str:
