@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=HERE)
     args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
     kept = args.output / "results.json"
     found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     for suite in SUITES:
