@@ -1,7 +1,8 @@
 """What a dataset says of itself, without its values."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import html
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
@@ -10,9 +11,10 @@ from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
+from tfrecord_dataset.shown_text import one_line
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Contents:
     """What a dataset says of itself: its features, splits, records and statistics.
 
@@ -42,6 +44,25 @@ class Contents:
     _indexes: dict[str, RecordIndex] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
+
+    def __repr__(self) -> str:
+        """Short: debuggers and consoles show it."""
+        splits = ", ".join(f"{count} in {name}" for name, count in self._counts())
+        said = f"{self.path}: {splits or 'no records'}; {', '.join(self.features)}"
+        return f"<{type(self).__name__} {one_line(said)}>"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a table of splits, and one of features."""
+        forms = [(name, form_of(feature)) for name, feature in self.features.items()]
+        tables = table(("split", "records"), self._counts()) + table(("feature", "form"), forms)
+        return f"<p>{html.escape(self.path)}</p>{tables}"
+
+    def _counts(self) -> list[tuple[str, str]]:
+        """Splits, and their numbers of records as texts, where they are known."""
+        return [
+            (name, "?" if split.num_records is None else f"{split.num_records:,}")
+            for name, split in self.splits.items()
+        ]
 
     @property
     def classes(self) -> list[str]:
@@ -106,3 +127,20 @@ def count_gzip_records(shards: ShardFiles) -> int:
         for number in numbers
         for window in windows(shards.files, number, shards.compression)
     )
+
+
+def form_of(feature: Feature) -> str:
+    """What a feature's values are, in a few words: "image uint8 [32, 32, 3]"."""
+    shape = f"[{', '.join(map(str, feature.shape))}]" if feature.shape else ""
+    classes = f"of {len(feature.classes):,} classes" if feature.classes else ""
+    return " ".join(filter(None, (feature.kind, feature.dtype, shape, classes)))
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in HTML; texts are escaped."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+    lines = [row(names, "th"), *(row(cells, "td") for cells in rows)]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

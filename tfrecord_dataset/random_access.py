@@ -42,7 +42,7 @@ class _Source(NamedTuple):
     cache_bytes: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Contents):
     """An opened dataset: `splits`, `features`, and the records of each split."""
 

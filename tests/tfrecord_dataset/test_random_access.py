@@ -1,5 +1,6 @@
 """Records by number: what is asked for, where it is asked, and what is said of damage."""
 
+import dataclasses
 import io
 import json
 import multiprocessing
@@ -59,6 +60,16 @@ def test_a_dataset_says_what_it_has():
     assert list(dataset.splits) == ["test", "train"]
     assert list(dataset.features) == ["image", "label", "boxes", "age", "caption", "weight"]
     assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 3, "train": 7}
+
+
+def test_how_a_dataset_is_shown():
+    dataset = dataclasses.replace(tfrecord_dataset.open(GOLDEN), path="a\n<b>")
+
+    expected = "<Dataset a <b>: 3 in test, 7 in train; image, label, boxes, age, caption, weight>"
+    assert repr(dataset) == expected
+    shown = dataset._repr_html_()
+    assert shown.startswith("<p>a\n&lt;b&gt;</p><table><tr><th>split</th><th>records</th></tr>")
+    assert "<tr><td>age</td><td>scalar int64</td></tr>" in shown
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from trainer.views import Views
 _DEFAULT_BATCH_SIZE = 32
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Contents):
     """TFRecord shards with a schema. Made by `trainer.open`; its attributes are in `Contents`."""
 

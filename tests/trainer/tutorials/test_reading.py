@@ -119,7 +119,7 @@ def test_a_raw_square_is_said_to_be_a_guess(tmp_path, caplog, tutorials, write_t
     (note,) = dataset.notes
     assert "image: 16,384 raw bytes per record are assumed to be float32 [64, 64]" in note
     assert [(each.name, each.levelname, each.message) for each in caplog.records] == [
-        ("trainer", "WARNING", note)
+        ("tfrecord_dataset.bare_files", "WARNING", note)
     ]
 
 
