@@ -100,7 +100,7 @@ def _of_folders(profile: Profile, root: str) -> str:
         return (
             f"{places(splits)} are splits without class folders"
             f"{_ways(profile, ('to read them without labels', '{split}/{_}'))}"
-            f"{_by_names(profile, '{split}/')}"
+            f"{_by_names(profile)}"
         )
     by_split = {
         split: {place[1] for place in profile.folders if place[:1] == (split,) and place[1:]}
@@ -132,10 +132,9 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
     if other := sorted(filter(is_no_class, classes), key=_likely):
         inner = next(path for path in _paths(profile, depth) if path[-1] == other[0])
         told = f"{places(['/'.join(inner)])} is no class by its name; give {root}/"
-        if of_classes := [
-            split for split, names in by_split.items() if names and not any(map(is_no_class, names))
-        ]:
-            return f"{told}{of_classes[0]} alone, which has class folders"
+        for split, names in by_split.items():
+            if names and not any(map(is_no_class, names)):
+                return f"{told}{split} alone, which has class folders"
         way = _ways(profile, ("where the folders are classes", _pattern(profile, depth)))
         return f"{told}{'/'.join(inner)} alone{way}"
     if strays := sorted(
@@ -205,10 +204,10 @@ def _ways(profile: Profile, *ways: tuple[str, str]) -> str:
     return "".join(f"; {each}" for each in said)
 
 
-def _by_names(profile: Profile, folders: str) -> str:
-    """How labels are taken from names such as cat.0.jpg; "" where names begin with no label."""
+def _by_names(profile: Profile) -> str:
+    """How labels are taken from train/cat.0.jpg; "" where names begin with no label."""
     for mark in "._-":
-        text = f"{folders}{{label}}{mark}{{_}}"
+        text = f"{{split}}/{{label}}{mark}{{_}}"
         pattern = parse_pattern(text)
         labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
         if len(set(labels)) < len(labels) and not all(map(str.isdigit, labels)):
