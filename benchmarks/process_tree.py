@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+# What is measured keeps what Python compiles, as an installed program does, whatever the shell of
+# the benchmark says.
+ENVIRONMENT = {key: os.environ[key] for key in os.environ if key != "PYTHONDONTWRITEBYTECODE"}
+
 
 class Figures(NamedTuple):
     """What one run took.
@@ -33,18 +37,13 @@ def measure(
     environment: Mapping[str, str] | None = None,
     exit_code: int = 0,
 ) -> Figures:
-    """Runs a command to its end; `others` are processes that work for it, with their own.
-
-    Each contender keeps what Python compiles, as an installed program does, whatever the shell
-    that runs the benchmark says.
-    """
+    """Runs a command to its end; `others` are processes that work for it, with their own."""
     started = time.monotonic()
     before, others_before = os.times(), sum(map(cpu_s_with_children, others))
-    inherited = {key: os.environ[key] for key in os.environ if key != "PYTHONDONTWRITEBYTECODE"}
     peak = 0.0
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as messages:
         process = subprocess.Popen(
-            command, stdout=output, stderr=messages, env={**inherited, **(environment or {})}
+            command, stdout=output, stderr=messages, env={**ENVIRONMENT, **(environment or {})}
         )
         while process.poll() is None:
             members = (member for root in (process.pid, *others) for member in family(root))

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from process_tree import ENVIRONMENT
+
 END_AT_FIRST_RECORD = """
 import os, sys, time
 from beam_pipeline import __main__
@@ -48,7 +50,11 @@ def main() -> None:
         for _ in range(args.runs + 1):  # the first one compiles and warms the disk's cache
             before, cpu = time.clock_gettime(time.CLOCK_MONOTONIC), os.times()
             done = subprocess.run(
-                [*command, "--output", output], check=True, capture_output=True, text=True
+                [*command, "--output", output],
+                check=True,
+                capture_output=True,
+                text=True,
+                env=ENVIRONMENT,
             )
             seconds.append(float(done.stdout) - before)
             spent = os.times()
