@@ -1,12 +1,13 @@
 """What a dataset says of itself, without its values."""
 
 import dataclasses
-import html
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.feature import Feature, class_names
+from tfrecord_dataset.feature import Feature, class_names, shape_text
+from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
@@ -53,9 +54,10 @@ class Contents:
 
     def _repr_html_(self) -> str:
         """What notebooks show: a table of splits, and one of features."""
-        forms = [(name, form_of(feature)) for name, feature in self.features.items()]
-        tables = table(("split", "records"), self._counts()) + table(("feature", "form"), forms)
-        return f"<p>{html.escape(self.path)}</p>{tables}"
+        forms = [(name, _form(feature)) for name, feature in self.features.items()]
+        tables = {("split", "records"): self._counts(), ("feature", "form"): forms}
+        facts = {"path": self.path, "tables": tables}
+        return rendered(Path(__file__).parent / "page", "contents.html.j2", facts)
 
     def _counts(self) -> list[tuple[str, str]]:
         """Splits, and their numbers of records as texts, where they are known."""
@@ -129,18 +131,8 @@ def count_gzip_records(shards: ShardFiles) -> int:
     )
 
 
-def form_of(feature: Feature) -> str:
+def _form(feature: Feature) -> str:
     """What a feature's values are, in a few words: "image uint8 [32, 32, 3]"."""
-    shape = f"[{', '.join(map(str, feature.shape))}]" if feature.shape else ""
+    shape = shape_text(feature) if feature.shape else ""
     classes = f"of {len(feature.classes):,} classes" if feature.classes else ""
     return " ".join(filter(None, (feature.kind, feature.dtype, shape, classes)))
-
-
-def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in HTML; texts are escaped."""
-
-    def row(cells: Sequence[str], tag: str) -> str:
-        return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-    lines = [row(names, "th"), *(row(cells, "td") for cells in rows)]
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

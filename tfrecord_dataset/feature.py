@@ -117,6 +117,11 @@ def tokens_feature(name: str) -> Feature:
     return Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
 
 
+def shape_text(feature: Feature) -> str:
+    """A feature's shape, for messages."""
+    return f"[{', '.join('any' if size is None else str(size) for size in feature.shape)}]"
+
+
 def class_names(features: Iterable[Feature]) -> list[str]:
     """The classes of the class label if there is one, else those of the boxes, else of the map."""
     listed = list(features)

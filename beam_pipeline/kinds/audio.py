@@ -11,7 +11,6 @@ from beam_pipeline.kinds.files import (
     of_key,
     one_format,
     one_shape,
-    shape_text,
     size_problem,
     with_facts,
 )
@@ -22,7 +21,7 @@ from beam_pipeline.kinds.wording import between, counted
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
 from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature import Feature, shape_text
 from tfrecord_dataset.feature_keys import Lists, agrees
 from tfrecord_dataset.value_forms import AUDIO_FORMS
 

@@ -90,8 +90,3 @@ def one_shape(observed: Observed) -> tuple[int | None, ...]:
     """The sizes by axis, None where records differ."""
     axes = (observed.sizes[axis] for axis in sorted(observed.sizes))
     return tuple(next(iter(sizes)) if len(sizes) == 1 else None for sizes in axes)
-
-
-def shape_text(feature: Feature) -> str:
-    """A feature's shape, for messages."""
-    return f"[{', '.join('any' if size is None else str(size) for size in feature.shape)}]"

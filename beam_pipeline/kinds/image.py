@@ -15,7 +15,6 @@ from beam_pipeline.kinds.files import (
     of_key,
     one_format,
     one_shape,
-    shape_text,
     with_facts,
 )
 from beam_pipeline.kinds.frame import Frame
@@ -27,7 +26,7 @@ from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, 
 from beam_pipeline.media.looks import look_of
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature import Feature, shape_text
 from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
 from tfrecord_dataset.value_forms import IMAGE_FORMS
 

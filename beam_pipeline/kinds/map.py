@@ -7,7 +7,7 @@ from typing import Any
 from beam_pipeline.errors import DataError, naming
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.files import hashed, of_key, one_shape, shape_text
+from beam_pipeline.kinds.files import hashed, of_key, one_shape
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
@@ -17,7 +17,7 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import IGNORED, encode_map, inspect_map, read_numbers
 from beam_pipeline.records import FileRef, Map
 from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature import Feature, shape_text
 from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.value_forms import form_of
