@@ -286,18 +286,15 @@ def takes_options(owner: type) -> Callable[[_Function], _Function]:
     """Decorates a function that takes a class's options as `**options`: its help names them."""
 
     def decorate(function: _Function) -> _Function:
+        hints = typing.get_type_hints(owner, include_extras=True)
         signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        names = {each.name for each in own}
-        fields = [each for each in fields_of(owner).values() if each.name not in names]
+        given = signature.parameters
+        own = [each for each in given.values() if each.kind is not each.VAR_KEYWORD]
+        fields = [each for name, each in fields_of(owner).items() if name not in given]
+        by_name = inspect.Parameter.KEYWORD_ONLY
         more = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=owner.__annotations__[field.name],
-            )
-            for field in fields
+            inspect.Parameter(each.name, by_name, default=each.default, annotation=hints[each.name])
+            for each in fields
         ]
         function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
         lines = "\n".join(f"        {field.name}: {field.help}" for field in fields)

@@ -3,27 +3,19 @@
 import dataclasses
 from typing import Annotated
 
-from tfrecord_dataset.options import Option, Options
+from tfrecord_dataset.options import Group, Option, Options
 from trainer.errors import ConfigError
+from trainer.options.input import InputConfig
 from trainer.options.shared import (
-    Augment,
     CacheBytes,
     CacheDir,
     Compare,
-    Cutmix,
     Data,
     Devices,
-    Inputs,
-    Learned,
-    Mixup,
     OwnLoss,
     OwnModel,
     Quiet,
     Schema,
-    Size,
-    Target,
-    TargetAs,
-    TrainSplit,
     TrustRun,
 )
 from trainer.options.train import TrainConfig
@@ -153,7 +145,7 @@ class ExportConfig(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TuneConfig(Options):
+class TuneConfig(InputConfig):
     """The options of `python -m trainer tune`."""
 
     data: Annotated[
@@ -163,27 +155,14 @@ class TuneConfig(Options):
             metavar="DATASET",
             is_positional=True,
         ),
+        Group("data and output"),
     ]
     output: Annotated[
-        str,
-        Option(
-            "JSON file for `train --tuning`",
-            metavar="FILE",
-        ),
+        str, Option("JSON file for `train --tuning`", metavar="FILE"), Group("data and output")
     ] = "tuning.json"
-    schema: Schema = None
-    train_split: TrainSplit = None
-    task: Learned = None
-    target: Target = None
-    target_as: TargetAs = None
-    inputs: Inputs = None
-    image_size: Size = None
-    augment: Augment = TrainConfig.augment
-    batch_size: Annotated[int, Option("records per step", least=1)] = TrainConfig.batch_size
-    cache_dir: CacheDir = None
-    cache_bytes: CacheBytes = None
-    seconds: Annotated[float, Option("time for each measurement", above=0)] = 5.0
-    quiet: Quiet = False
+    seconds: Annotated[
+        float, Option("time for each measurement", above=0), Group("measurements")
+    ] = 5.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,26 +177,15 @@ class TuneConfig(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ShowBatchConfig(Options):
+class ShowBatchConfig(InputConfig):
     """The options of `python -m trainer show-batch`."""
 
-    data: Data
-    output: Annotated[str, Option("PNG file to write", metavar="FILE")] = "batch.png"
-    schema: Schema = None
-    train_split: TrainSplit = None
-    task: Learned = None
-    target: Target = None
-    target_as: TargetAs = None
-    inputs: Inputs = None
-    image_size: Size = None
-    augment: Augment = TrainConfig.augment
-    mixup: Mixup = 0.0
-    cutmix: Cutmix = 0.0
-    batch_size: Annotated[int, Option("records per step", least=1)] = TrainConfig.batch_size
-    seed: Annotated[int, Option("that of the training", least=0, most=2**32 - 1)] = 0
-    cache_dir: CacheDir = None
-    cache_bytes: CacheBytes = None
-    quiet: Quiet = False
+    output: Annotated[
+        str, Option("PNG file to write", metavar="FILE"), Group("data and output")
+    ] = "batch.png"
+    seed: Annotated[
+        int, Option("that of the training", least=0, most=2**32 - 1), Group("training")
+    ] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,12 +3,8 @@
 import dataclasses
 from typing import Annotated
 
-from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Option
-
-AUGMENTATIONS = ("auto", "none", "flip", "crop", "rand")
-LETTERBOX, STRETCH = "letterbox", "stretch"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,59 +78,6 @@ TrustRun = Annotated[
         may_change=True,
     ),
 ]
-TrainSplit = Annotated[
-    str | None,
-    RunOption("split to train on (default: train, or the only split)", metavar="SPLIT"),
-]
-Learned = Annotated[
-    str | None,
-    RunOption(
-        "what to learn: a class, a number, boxes, or the class of each pixel (default: by the "
-        "target)",
-        choices=("classification", "regression", "detection", "segmentation"),
-    ),
-]
-Target = Annotated[
-    str | None,
-    RunOption(
-        "feature to predict (default: the class label, else the one named label, target or y, "
-        "else the boxes, else the map of classes)",
-        metavar="FEATURE",
-    ),
-]
-TargetAs = Annotated[
-    str | None,
-    RunOption(
-        "predict the target as a class or as a number (default: fractions are numbers, whole "
-        "numbers and texts are classes)",
-        flag="--as",
-        choices=("class", "number"),
-    ),
-]
-Inputs = Annotated[
-    tuple[str, ...] | None,
-    RunOption(
-        "features to learn from (default: the image, audio, sequence, text or array, and the "
-        "numeric vectors in the same record; else all numbers)",
-        metavar="FEATURE,…",
-    ),
-]
-Augment = Annotated[
-    str,
-    RunOption(
-        "changes of images in training: mirrored (flip), also cropped (crop), also RandAugment "
-        "(rand); auto (default): crop for boxes and maps, else none",
-        choices=AUGMENTATIONS,
-    ),
-]
-Size = Annotated[
-    ImageSize | None,
-    RunOption(
-        "resize images to this many pixels (default: the dataset's size, else 128; for boxes and "
-        "maps up to 640, else 320)",
-        is_completed=True,
-    ),
-]
 Devices = Annotated[
     str,
     RunOption(
@@ -145,8 +88,6 @@ Devices = Annotated[
 Quiet = Annotated[bool, RunOption("print nothing but errors on stderr", may_change=True)]
 
 
-Mixup = Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)]
-Cutmix = Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)]
 Compare = Annotated[
     str | None,
     RunOption(

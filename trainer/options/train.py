@@ -1,35 +1,19 @@
 """The options of `train`, each written once. Imports no TensorFlow."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Annotated, Any
 
-from tfrecord_dataset.options import Group, Options, fields_of, flag_of
+from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.errors import ConfigError
+from trainer.options.input import InputConfig
 from trainer.options.shared import (
-    LETTERBOX,
-    STRETCH,
-    Augment,
-    CacheBytes,
-    CacheDir,
     Compare,
-    Cutmix,
-    Data,
     Devices,
-    Inputs,
-    Learned,
-    Mixup,
     OwnCallback,
     OwnLoss,
     OwnModel,
-    Quiet,
     RunOption,
-    Schema,
-    Size,
-    Target,
-    TargetAs,
-    TrainSplit,
     TrustRun,
     own_function,
 )
@@ -40,14 +24,14 @@ CACHES = ("auto", "memory", "disk", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainConfig(Options):
+class TrainConfig(InputConfig):
     """The options of `python -m trainer train`."""
 
-    data: Annotated[Data, Group("data and output")]
-    schema: Schema = None
-    cache_dir: CacheDir = None
-    cache_bytes: CacheBytes = None
-    output: Annotated[str, RunOption("directory for the run", metavar="RUN", may_change=True)]
+    output: Annotated[
+        str,
+        RunOption("directory for the run", metavar="RUN", may_change=True),
+        Group("data and output"),
+    ]
     resume: Annotated[
         bool,
         RunOption(
@@ -57,7 +41,6 @@ class TrainConfig(Options):
     ] = False
     overwrite: Annotated[bool, RunOption("replace the run in RUN", may_change=True)] = False
     trust_run: TrustRun = False
-    train_split: TrainSplit = None
     validation_split: Annotated[
         str | None,
         RunOption(
@@ -66,25 +49,10 @@ class TrainConfig(Options):
             may_change=True,
         ),
     ] = None
-    task: Annotated[Learned, Group("inputs, target and model")] = None
-    target: Target = None
-    target_as: TargetAs = None
-    inputs: Inputs = None
-    sample_weight: Annotated[
-        str | None,
-        RunOption("numeric feature that weights each record's loss in training", metavar="FEATURE"),
-    ] = None
-    pad: Annotated[
-        Mapping[str, int],
-        RunOption(
-            "pad or cut an input to N: ids of a sequence, words of a text, samples of audio "
-            "(default: pad to the longest in each batch)",
-            metavar="INPUT=N,…",
-            least=1,
-        ),
-    ] = dataclasses.field(default_factory=dict)
     model: Annotated[
-        str, RunOption("small, or for images a model of keras.applications such as MobileNetV2")
+        str,
+        RunOption("small, or for images a model of keras.applications such as MobileNetV2"),
+        Group("inputs, target and model"),
     ] = "small"
     model_fn: OwnModel = None
     loss_fn: OwnLoss = None
@@ -112,19 +80,6 @@ class TrainConfig(Options):
             least=1,
         ),
     ] = None
-    augment: Augment = "auto"
-    augment_fn: Annotated[
-        str | None,
-        own_function(
-            "your own function from an image (uint8 tensor) and a seed (int64 [2]) to another"
-        ),
-    ] = None
-    mixup: Mixup = 0.0
-    cutmix: Cutmix = 0.0
-    label_smoothing: Annotated[
-        float,
-        RunOption("share of the loss for all classes alike, such as 0.1", least=0, below=1),
-    ] = 0.0
     class_weights: Annotated[
         str | None,
         RunOption(
@@ -137,28 +92,11 @@ class TrainConfig(Options):
         float,
         RunOption("weight of the Dice loss of maps, beside the cross entropy", least=0),
     ] = 0.0
-    sampling: Annotated[
-        str,
-        RunOption(
-            "every record once a pass (uniform), or all classes equally often (balanced)",
-            choices=("uniform", "balanced"),
-        ),
-    ] = "uniform"
-    image_size: Size = None
-    resize: Annotated[
-        str,
-        RunOption(
-            "images get their size by being stretched, or in their own aspect, on grey (letterbox, "
-            "for boxes); auto (default): letterbox for boxes, else stretch",
-            choices=("auto", LETTERBOX, STRETCH),
-        ),
-    ] = "auto"
     epochs: Annotated[
         int,
         RunOption("total, including those before --resume", least=1, may_change=True),
         Group("training"),
     ] = 10
-    batch_size: Annotated[int, RunOption("records per step, over all replicas", least=1)] = 32
     steps_per_epoch: Annotated[
         int | None,
         RunOption("steps per epoch (default: number of records / batch size)", least=1),
@@ -283,7 +221,6 @@ class TrainConfig(Options):
         ),
     ] = False
     devices: Devices = "auto"
-    quiet: Quiet = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

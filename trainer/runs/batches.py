@@ -1,6 +1,7 @@
 """The batches that a run trains on, by its options."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -15,8 +16,9 @@ from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.models import path_of
+from trainer.tasks.reading import training_batches
 
-BALANCED = "balanced"
+_BALANCED = "balanced"
 
 
 def batch_changes(
@@ -40,7 +42,7 @@ def batch_changes(
     Raises:
         ConfigError: The task does not suit an option.
     """
-    if config.sampling == BALANCED:
+    if config.sampling == _BALANCED:
         task.check_one_class("--sampling balanced")
     weights: Sequence[float] = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
@@ -54,7 +56,42 @@ def batch_changes(
     return changes
 
 
-def checked_augmentation(function: Augment, task: Task) -> Augment:
+def batches_by_options(
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    changes: BatchChanges,
+    augment: Augment | None,
+) -> Callable[..., tf.data.Dataset]:
+    """`training_batches` with all that the options say of them.
+
+    Args:
+        config: The options, with a seed.
+        task: What is trained.
+        dataset: The records.
+        split: To train on.
+        changes: What the options change in batches.
+        augment: The user's own function; None for none.
+
+    Raises:
+        ConfigError: The function does not take the task's images.
+    """
+    assert config.seed is not None
+    return functools.partial(
+        training_batches,
+        task,
+        dataset,
+        split,
+        batch_size=config.batch_size,
+        seed=config.seed,
+        changes=changes,
+        augment=None if augment is None else _checked_augmentation(augment, task),
+        balanced=config.sampling == _BALANCED,
+    )
+
+
+def _checked_augmentation(function: Augment, task: Task) -> Augment:
     """The user's function, tried on the task's images.
 
     Raises:

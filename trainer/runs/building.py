@@ -7,10 +7,10 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from trainer.runs.batches import BALANCED, checked_augmentation
+from trainer.runs.batches import batches_by_options
 from trainer.runs.preparing import Prepared
 from trainer.tasks import models
-from trainer.tasks.reading import evaluation_batches, training_batches
+from trainer.tasks.reading import evaluation_batches
 from trainer.training import batch_normalization, fine_tuning
 from trainer.training.evaluation import evaluator
 from trainer.training.loop import Plan
@@ -105,19 +105,16 @@ def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
 def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
     config, task, source = prepared.config, prepared.task, prepared.source
-    own = prepared.own.augment_fn
-    assert config.seed is not None
     return functools.partial(
-        training_batches,
-        task,
-        prepared.dataset,
-        prepared.train_split,
-        batch_size=config.batch_size,
-        seed=config.seed,
+        batches_by_options(
+            config,
+            task,
+            prepared.dataset,
+            prepared.train_split,
+            prepared.changes,
+            prepared.own.augment_fn,
+        ),
         window=source.order.window,
-        changes=prepared.changes,
-        augment=None if own is None else checked_augmentation(own, task),
-        balanced=config.sampling == BALANCED,
         cache=source.cache,
         tuning=source.tuning,
     )

@@ -10,10 +10,11 @@ from trainer.options.commands import ShowBatchConfig
 from trainer.progress import Progress
 from trainer.report.pictures import of_batch, sheet
 from trainer.runs import choices
-from trainer.runs.batches import batch_changes
+from trainer.runs.batches import batch_changes, batches_by_options
 from trainer.runs.data import order_of
+from trainer.runs.own_parts import OwnParts
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.reading import training_batches, with_statistics
+from trainer.tasks.reading import with_statistics
 
 
 def show_batch(config: ShowBatchConfig) -> str:
@@ -29,15 +30,10 @@ def show_batch(config: ShowBatchConfig) -> str:
     task, training = choices.choose(config.train_config(), dataset, progress)
     check_images("show-batch", task.inputs.values())
     task = with_statistics(task, dataset, split, progress.say)
-    batches = training_batches(
-        task,
-        dataset,
-        split,
-        batch_size=config.batch_size,
-        seed=config.seed,
-        window=order_of(dataset, split).window,
-        changes=batch_changes(training, task, dataset, split, None, num_workers=1),
-    )
+    changes = batch_changes(training, task, dataset, split, None, num_workers=1)
+    own = OwnParts().with_named(training).augment_fn
+    make = batches_by_options(training, task, dataset, split, changes, own)
+    batches = make(window=order_of(dataset, split).window)
     picture = sheet(of_batch(task, next(iter(batches)), config.batch_size))
     durable.make_folders(os.fspath(Path(config.output).parent))
     with durable.replacing(config.output, synced=False) as handle:

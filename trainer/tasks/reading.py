@@ -110,7 +110,7 @@ def training_batches(
         worker=worker,
         num_workers=num_workers,
         drop_remainder=True,
-        augment=_one_after_the_other(task.augmentation.pixels, augment),
+        augment=augmentation_of(task, augment),
         cache=cache,
         tuning=tuning,
         prepare=task.host_step(),
@@ -128,8 +128,9 @@ def training_batches(
     )
 
 
-def _one_after_the_other(*functions: Augment | None) -> Augment | None:
-    chosen = [each for each in functions if each is not None]
+def augmentation_of(task: Task, own: Augment | None) -> Augment | None:
+    """The task's function of an image and a seed, then the user's own; None where there is none."""
+    chosen = [each for each in (task.augmentation.pixels, own) if each is not None]
     if not chosen:
         return None
 

@@ -13,6 +13,8 @@ from trainer.image_cache import ImageCache, folder_in
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs import choices
+from trainer.runs.batches import batch_changes
+from trainer.runs.own_parts import OwnParts
 from trainer.tasks.reading import with_statistics
 from trainer.tuner.ladder import WORTH, Remedy, Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
@@ -43,7 +45,9 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         dataset=dataset,
         split=split,
         task=task,
-        batch_size=config.batch_size,
+        options=training,
+        changes=batch_changes(training, task, dataset, split, None, num_workers=1),
+        augment=OwnParts().with_named(training).augment_fn,
         seconds=config.seconds,
     )
     progress.say(f"measuring {split!r} of {dataset.path}, {config.seconds:g} s a stage")

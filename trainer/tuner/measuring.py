@@ -14,8 +14,12 @@ from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.input_pipeline.selection import select
+from trainer.options.train import TrainConfig
+from trainer.parsing import Augment
+from trainer.runs.batches import batches_by_options
 from trainer.tasks import Task
-from trainer.tasks.reading import training_batches
+from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.reading import augmentation_of
 from trainer.tuner.ladder import Rung
 from trainer.tuning import Tuning
 
@@ -30,15 +34,24 @@ class Measurement:
         dataset: The records.
         split: That is read.
         task: What is trained on it.
-        batch_size: Records a batch.
+        options: Of the training, with a seed.
+        changes: What they change in batches.
+        augment: The user's own function of an image and a seed; None for none.
         seconds: That each stage is measured.
     """
 
     dataset: Dataset
     split: str
     task: Task
-    batch_size: int
+    options: TrainConfig
+    changes: BatchChanges
+    augment: Augment | None
     seconds: float
+
+    @property
+    def batch_size(self) -> int:
+        """Records a batch."""
+        return self.options.batch_size
 
     def ladder(self) -> Iterator[Rung]:
         """Each stage on top of those before."""
@@ -61,15 +74,9 @@ class Measurement:
         self, cache: ImageCache | str = "none", tuning: Tuning | None = None
     ) -> tf.data.Dataset:
         """The whole pipeline, as the training has it."""
-        return training_batches(
-            self.task,
-            self.dataset,
-            self.split,
-            batch_size=self.batch_size,
-            seed=_SEED,
-            cache=cache,
-            tuning=tuning,
-        )
+        return batches_by_options(
+            self.options, self.task, self.dataset, self.split, self.changes, self.augment
+        )(cache=cache, tuning=tuning)
 
     def cached_rate(self, cache: ImageCache) -> float:
         """Records a second of the whole pipeline once its images are kept."""
@@ -112,11 +119,10 @@ class Measurement:
             yield "parse", self._mapped(lambda record, _: tf.io.parse_example(record, spec))
             plain = dataclasses.replace(self.task.decoding, seed=_SEED)
             yield "decode", self._mapped(parsing.parser(features, plain, "a misfit"))
-            augmentation = self.task.augmentation
-            if augmentation.views is not None or augmentation.pixels is not None:
-                changed = dataclasses.replace(
-                    plain, views=augmentation.views, augment=augmentation.pixels
-                )
+            views = self.task.augmentation.views
+            augment = augmentation_of(self.task, self.augment)
+            if views is not None or augment is not None:
+                changed = dataclasses.replace(plain, views=views, augment=augment)
                 yield "augment", self._mapped(parsing.parser(features, changed, "a misfit"))
         yield "batch", self.batches()
 

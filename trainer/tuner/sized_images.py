@@ -149,5 +149,7 @@ def _rate(measurement: Measurement, records: Sequence[bytes]) -> float:
         file.write_bytes(b"".join(map(framed, records)) * times)
         dataset = open_data(str(file), training_features=_of_any_size(measurement))
         split = next(iter(dataset.splits))
-        changed = dataclasses.replace(measurement, dataset=dataset, split=split)
+        # The sample is not that of a class.
+        options = dataclasses.replace(measurement.options, sampling="uniform")
+        changed = dataclasses.replace(measurement, dataset=dataset, split=split, options=options)
         return changed.rate(changed.batches())

@@ -58,6 +58,19 @@ def test_the_first_batch_is_drawn_and_depends_on_the_seed(colors, tmp_path, caps
     assert (draw("1") == first).all()
 
 
+@pytest.mark.slow
+def test_every_option_of_the_input_is_seen(colors, tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.py").write_text("def black(image, seed):\n    return image * 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "batch.png"
+    options = ("--image-size", "16", "--sampling", "balanced", "--label-smoothing", "0.2")
+    own = ("--augment-fn", "mine:black", "--resize", "stretch", "--batch-size", "6")
+    command = ["show-batch", "--data", str(colors), "--output", str(file)]
+    assert main([*command, *options, *own]) == 0, capsys.readouterr().err
+    cells = np.asarray(Image.open(file))
+    assert (cells[:320, :320] == 0).all()
+
+
 def test_other_files_and_other_data_are_refused(tmp_path, capsys):
     assert main(["show-batch", "--data", "x", "--output", "batch.jpg"]) == 2
     assert "end its name in .png" in capsys.readouterr().err

@@ -9,7 +9,9 @@ from tiers import first_quick
 
 import trainer
 from tfrecord_dataset.image_size import ImageSize
+from trainer.options.train import TrainConfig
 from trainer.tasks import Settings, choose_task
+from trainer.tasks.batch_changes import BatchChanges
 from trainer.tuner.measuring import Measurement
 from trainer.tuner.sized_images import longest_side, try_sizes
 
@@ -76,7 +78,16 @@ def test_ways_that_are_tried(tmp_path, write_records, encoded, expected):
         stated = {**IMAGE, "shape": [image.height, image.width, 3]}
     dataset = trainer.open(path, [stated, LABEL])
     task, _ = choose_task(dataset.features, "label", settings=Settings(image_size=(32, 32)))
-    measured = Measurement(dataset=dataset, split="train", task=task, batch_size=8, seconds=0.01)
+    options = TrainConfig(data=str(path), output="run", seed=0, batch_size=8)
+    measured = Measurement(
+        dataset=dataset,
+        split="train",
+        task=task,
+        options=options,
+        changes=BatchChanges(),
+        augment=None,
+        seconds=0.01,
+    )
 
     tried = list(try_sizes(measured))
 

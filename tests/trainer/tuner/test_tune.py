@@ -19,9 +19,8 @@ def test_a_training_takes_what_was_tuned(colors, tmp_path):
     tuning = tmp_path / "tuning.json"
     options = ("--image-size", "16", "--batch-size", "8")
 
-    tuned = run(
-        "tune", colors, "--output", tuning, "--seconds", "0.3", "--augment", "flip", *options
-    )
+    changed = ("--augment", "flip", "--mixup", "0.2", "--sampling", "balanced")
+    tuned = run("tune", colors, "--output", tuning, "--seconds", "0.3", *changed, *options)
 
     assert tuned.returncode == 0, tuned.stderr
     found = json.loads(tuned.stdout)

@@ -10,7 +10,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import AUTO
 from trainer.errors import ConfigError
-from trainer.options.shared import LETTERBOX, STRETCH
+from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings

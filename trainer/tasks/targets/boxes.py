@@ -12,7 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, Augmentation
-from trainer.options.shared import LETTERBOX, STRETCH
+from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of

@@ -11,7 +11,7 @@ import keras
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import POLICIES, Augmentation
-from trainer.options.shared import STRETCH
+from trainer.options.input import STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.figures import Overlay
