@@ -85,9 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         message, exit_code = failure
         print(message, file=sys.stderr)
-        if arguments[:1] == ["diff"] and exit_code in (1, 3):
-            return 2  # 1 says that the datasets differ
-        return exit_code
+        return _OTHER_CODES.get("".join(arguments[:1]), {}).get(exit_code, exit_code)
     return 0
 
 
@@ -303,3 +301,6 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "report": _report,
     "doctor": _doctor,
 }
+
+# Exit codes of errors where a command's own mean something else: 1 of diff, that datasets differ.
+_OTHER_CODES: Mapping[str, Mapping[int, int]] = {"diff": {1: 2, 3: 2}}
