@@ -14,6 +14,7 @@ from beam_pipeline.assign import columns, stage
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.placement import plan_split
+from beam_pipeline.assign.placing import shards_per_group
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
@@ -349,7 +350,7 @@ def test_with_4000_shards_a_batch_holds_hundreds_of_records():
     cut = plan_split(statistics.histograms["train"], 4_000, 1)
     plan = Plan(splits={"train": cut}, schema=(), numbers_ids=True, problem=None)
 
-    per_group = stage.shards_per_group(plan.num_shards)
+    per_group = shards_per_group(plan.num_shards)
     in_groups = columns.divide(rows, plan.shard_numbers(rows) // per_group)
     sizes = [
         each.num_rows
@@ -384,7 +385,7 @@ def test_many_shards_get_every_record_once(run_transform):
     """Two steps place what one step places."""
     rows = table(900)
     plan = make_plan(counted(rows), BuildConfig(name="t", num_shards=300))
-    assert stage.shards_per_group(plan.num_shards) > 1
+    assert shards_per_group(plan.num_shards) > 1
 
     tables = [columns.to_bytes(rows.slice(i, 300)) for i in range(0, 900, 300)]
     placed = run_transform(Placed(tables, plan))

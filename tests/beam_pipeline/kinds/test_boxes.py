@@ -302,3 +302,5 @@ def test_fractions_are_not_taken_for_pixels_nor_pixels_for_fractions(
     with pytest.raises(RecordError, match="--box-format") as error:
         place(given, FRAME, stated=stated)
     assert error.value.reason == reason
+    whole = all(float(number).is_integer() for box in boxes for number in box)
+    assert ("if it is one pixel" in error.value.detail) == whole

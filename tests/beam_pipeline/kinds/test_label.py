@@ -4,6 +4,7 @@ import pytest
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError
+from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.kinds.label import class_order, numbered_classes
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import ClassLabel, ClassLabels
@@ -43,6 +44,26 @@ def test_the_names_of_a_value(value, offset, names):
 
 
 @pytest.mark.parametrize(
+    ("value", "shape", "numbers", "texts"),
+    [
+        (ClassLabel("dog"), (), [1], [b"dog"]),
+        (None, (), [-1], [b""]),
+        (ClassLabels(("fish", "cat")), (None,), [2, 0], [b"fish", b"cat"]),
+        (ClassLabels(()), (None,), [], []),
+    ],
+)
+def test_its_keys(value, shape, numbers, texts):
+    feature = Feature(
+        name="x", kind="class_label", dtype="int64", key="x/label", classes=PETS, shape=shape
+    )
+    stored = Stored(
+        key="a", source_id="0", payloads={}, numbers={"x": dict(zip(PETS, range(3), strict=True))}
+    )
+    encoded = kinds.named(feature).encode(feature, value, stored)
+    assert encoded == {"x/label": numbers, "x/text": texts}
+
+
+@pytest.mark.parametrize(
     ("observed", "declared", "expected"),
     [
         (["b", "a"], (), ("a", "b")),
@@ -64,7 +85,7 @@ def test_undeclared_ones():
     ("observed", "declared", "offset", "expected"),
     [
         (seen(0, 2), (), 0, ("0", "1", "2")),
-        (seen(1, 3), (), 1, ("0", "1", "2")),
+        (seen(1, 4), (), 1, ("0", "1", "2", "3")),
         (seen(None, None), (), 0, ()),
         (seen(-1, 2), PETS, 0, PETS),
     ],

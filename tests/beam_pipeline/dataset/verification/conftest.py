@@ -1,5 +1,6 @@
 """Datasets to be damaged, and what verify says of them."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def records(folder: Path, write_image: Callable[..., Path], seed: int) -> list[A
             "audio": Audio(file=FileRef(path=str(sound))),
             "raw": RawFile(file=FileRef(path=str(raw))),
             "age": int(rng.integers(90)),
-            "weight": float(rng.normal()),
+            "weight": math.nan if number == 7 else float(rng.normal()),
             "note": "" if number == 3 else f"note {rng.integers(99)}",
             "point": Array(dtype="float32", shape=(3,), data=rng.bytes(8) + bytes(4)),
             "walk": Array(dtype="int64", shape=(number % 4,), data=bytes(8 * (number % 4))),
