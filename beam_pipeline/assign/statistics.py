@@ -24,8 +24,8 @@ from tfrecord_dataset.shown_text import reading_order
 DUPLICATE = "duplicate"
 # Duplicates and rejects that are named; all are counted.
 _NUM_NAMED = 100
-# Of the groups in several splits.
-_NUM_LEAKS_NAMED = 3
+# Of the groups in several splits, and of the sources of one reason.
+_NUM_FEW = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -60,6 +60,7 @@ class Statistics:
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
+        first_sources: Of all rejects by reason, the sources of the first.
         notes: What was changed in records, and how often.
         duplicate_groups, duplicate_records: Contents met more than once; their records.
         conflicting, across_splits: Groups annotated unlike; groups in several splits.
@@ -79,6 +80,7 @@ class Statistics:
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
     first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    first_sources: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     duplicate_groups: int = 0
     duplicate_records: int = 0
@@ -135,6 +137,7 @@ class Statistics:
     def add_rejected(self, rejected: Rejected) -> None:
         """Counts a reject."""
         self.rejected[rejected.reason] += 1
+        self.first_sources.setdefault(rejected.reason, []).append(rejected.source)
         if rejected.bad:
             self.num_bad += 1
             self.first_rejects.append((rejected.source, rejected.reason, rejected.detail))
@@ -197,8 +200,13 @@ class Statistics:
             self.first_rejects + other.first_rejects,
             key=lambda reject: (reading_order(reject[0]), *reject),
         )
+        for reason, sources in other.first_sources.items():
+            sources = [*self.first_sources.get(reason, ()), *sources]
+            self.first_sources[reason] = heapq.nsmallest(
+                _NUM_FEW, sources, key=lambda source: (reading_order(source), source)
+            )
         self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
-        self.leaks = heapq.nsmallest(_NUM_LEAKS_NAMED, self.leaks + other.leaks)
+        self.leaks = heapq.nsmallest(_NUM_FEW, self.leaks + other.leaks)
         self.add_equal_keys(other.equal_keys)
         if other.near.groups:
             self.near = other.near

@@ -32,7 +32,7 @@ def of_dataset(info: DatasetInfo) -> str:
     lines += _classes(info.classes)
     lines += _missing_shards(info)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
-    lines += _warn_of_data(info.metadata["rejected"])
+    lines += _warn_of_data(info.metadata["rejected"], "rejects.jsonl names them")
     lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
     lines += _rounded(info.features, info.metadata.get("rounded", {}))
@@ -75,7 +75,9 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
     ]
     lines += _classes(main_classes(plan.schema))
     lines += _counted("rejected", dict(sorted(statistics.rejected.items())))
-    lines += _warn_of_data(statistics.rejected)
+    unread = statistics.first_sources.get(NOT_READ, [])
+    more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
+    lines += _warn_of_data(statistics.rejected, ", ".join([*unread, *more]))
     lines += _warn_of_rejects(statistics.rejected, statistics.num_records)
     lines += [
         f"  {source}: {reason} ({detail})"
@@ -149,13 +151,13 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
     return lines
 
 
-def _warn_of_data(rejected: Mapping[str, int]) -> list[str]:
+def _warn_of_data(rejected: Mapping[str, int], which: str) -> list[str]:
     """A warning where files that may hold data lie beside what was read."""
     if not (number := rejected.get(NOT_READ)):
         return []
     return [
         f"warning: {counted(number, 'file')} that may hold data {'was' if number == 1 else 'were'} "
-        "not read (rejects.jsonl names them); --ignore leaves out what is meant to be"
+        f"not read ({which}); --ignore leaves out what is meant to be"
     ]
 
 

@@ -72,6 +72,13 @@ def test_bad_files_fail_the_build_and_are_listed(bad_folders, tmp_path, capsys):
     assert reasons["cat/notes.txt"] == "data not read"
 
 
+def test_a_plan_names_the_files_that_may_hold_data(bad_folders, capsys):
+    code, shown = run(capsys, "plan", bad_folders, "--max-bad-fraction", "0.3")
+
+    assert code == 0
+    assert "1 file that may hold data was not read (cat/notes.txt);" in shown.out
+
+
 def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     code, shown = run(
         capsys, "build", bad_folders, "--output", tmp_path, "--max-bad-fraction", "0.3"

@@ -100,6 +100,7 @@ def test_rejects_are_told_in_the_order_of_their_lines():
         one = Statistics()
         one.add_rejected(Rejected(source=f"m.csv:{line}", reason="r", detail="d"))
         merged.merge(one)
+    assert merged.first_sources == {"r": ["m.csv:9", "m.csv:11", "m.csv:101"]}
     assert [source for source, *_ in merged.first_rejects] == ["m.csv:9", "m.csv:11", "m.csv:101"]
 
 
