@@ -217,9 +217,7 @@ def wanted_shards(
     largest = {split: len(histogram.bins) for split, histogram in histograms.items()}
     if too_many := [split for split in splits if (wanted[split] or 0) > largest[split]]:
         fitting = ",".join(
-            f"{split}={min(count, largest[split])}"
-            for split, count in wanted.items()
-            if count
+            f"{split}={min(count, largest[split])}" for split, count in wanted.items() if count
         )
         split = too_many[0]
         raise ConfigError(
