@@ -8,6 +8,7 @@ from fuzz.targets import FORMATS
 _QUICK = (
     "jpeg",
     "png",
+    "other images",
     "npy",
     "tar",
     "zip",

@@ -90,7 +90,7 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
     image = _open(data, image_format)
     _check_size(image.size, image_format, max_pixels)
     orientation = _orientation(image, image_format)
-    animated = bool(getattr(image, "is_animated", False))
+    animated = _is_animated(image, image_format)
     loaded = _load(image, image_format)
     mode = loaded.mode
     width, height = loaded.size
@@ -159,6 +159,13 @@ def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
     try:
         return factory(io.BytesIO(data), b"")
     except Exception as error:  # a broken file may raise anything from a plugin
+        raise _record_error(error, image_format) from error
+
+
+def _is_animated(image: ImageFile.ImageFile, image_format: str) -> bool:
+    try:
+        return bool(getattr(image, "is_animated", False))
+    except Exception as error:  # PSD's layers are read for the answer
         raise _record_error(error, image_format) from error
 
 

@@ -558,6 +558,7 @@ FORMATS = {
         ],
         read=_media(Image, "a.tif"),
     ),
+    "other images": Format(corpus=corpus.other_images, read=_media(Image, "a.ppm")),
     "wav": Format(corpus=corpus.waves, read=_media(Audio, "a.wav")),
     "flac": Format(
         corpus=lambda: corpus.sounds("FLAC", "PCM_16", "PCM_24"), read=_media(Audio, "a.flac")

@@ -30,7 +30,9 @@ MAX_CELLS = 10_000_000
 _MAX_COLUMNS = 16_384
 _ROWS_AT_ONCE = 256
 _BLOCK_BYTES = 1 << 20
-_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Z]{0,3})([0-9]{1,7})["']""")
+# Of any length: what is beyond a sheet wraps around in python-calamine, and ends the process.
+_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
+_MAX_DIGITS = 9  # and letters
 _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 
@@ -187,16 +189,19 @@ class _Corner:
         """Goes on with whole elements of a sheet's XML."""
         places = _PLACE.findall(text)
         columns = {letters for letters, _ in places if letters}
-        self.columns = max(
-            self.columns, *(functools.reduce(_letter, each, 0) for each in columns), 0
-        )
-        self.rows = max(self.rows, *(int(number) for _, number in places), 0)
+        self.columns = max(self.columns, *map(_column, columns), 0)
+        self.rows = max(self.rows, *(_row(digits) for _, digits in places), 0)
         if sum(bool(letters) for letters, _ in places) < len(_CELL.findall(text)):
             self.columns = _MAX_COLUMNS
 
 
-def _letter(column: int, letter: int) -> int:
-    return column * 26 + letter - ord("A") + 1
+def _column(letters: bytes) -> int:
+    known = letters[:_MAX_DIGITS].upper()
+    return functools.reduce(lambda column, letter: column * 26 + letter - ord("A") + 1, known, 0)
+
+
+def _row(digits: bytes) -> int:
+    return int(digits.lstrip(b"0")[:_MAX_DIGITS] or b"0")
 
 
 def _too_large(path: str, why: str) -> DataError:

@@ -38,6 +38,9 @@ def far(place):
         pytest.param('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>', id="a cell far off"),
         pytest.param("<row r = '900000'><c r='ZZ900000'><v>1</v></c></row>", id="other quotes"),
         pytest.param('<row r="9999"><c><v>1</v></c></row>', id="a cell without place"),
+        pytest.param(f'<row r="5"><c r="C{"9" * 20}"/></row>', id="a row beyond 32 bits"),
+        pytest.param('<row r="9999"><c r="c2147483648"/></row>', id="small letters"),
+        pytest.param(f'<row r="9999"><c r="{"B" * 5000}1"/></row>', id="thousands of letters"),
         pytest.param('<x:row r="9999"><x:c><v>1</v></x:c></x:row>', id="with a prefix"),
     ],
 )
