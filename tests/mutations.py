@@ -40,7 +40,7 @@ TESTS = {
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],
     "tfrecord_dataset/store": [
         *("tests/tfrecord_dataset/store", "tests/trainer/store", "tests/trainer/records"),
-        "tests/tfrecord_dataset/test_random_access.py",
+        *("tests/tfrecord_dataset/test_random_access.py", "tests/beam_pipeline/files"),
     ],
     "trainer/training": ["tests/trainer/training", "tests/trainer/runs"],
 }

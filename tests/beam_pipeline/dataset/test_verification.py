@@ -66,6 +66,15 @@ def test_all_is_well(whole, compressed, capsys):
     assert "16 records in 2 shards of 1 split: no problems" in capsys.readouterr().out
 
 
+def test_existing_examples_declared_as_a_dataset_states_them(whole, tmp_path):
+    """Some features have all of their keys, but nothing was counted of them."""
+    schema = beam_pipeline.open_dataset(str(whole)).features
+    config = beam_pipeline.BuildConfig(
+        input=f"{whole}/*.tfrecord-*", output=str(tmp_path), name="again", schema=schema
+    )
+    assert beam_pipeline.verify(beam_pipeline.build(config)) == []
+
+
 def test_a_flipped_byte(dataset):
     offset, length = spans(dataset)[3]
     data = bytearray(shard(dataset).read_bytes())

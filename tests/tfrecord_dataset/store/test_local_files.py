@@ -1,0 +1,42 @@
+"""Files of this machine that are held open: what they were is read, whatever takes their names."""
+
+import os
+
+import pytest
+
+from tfrecord_dataset.errors import DatasetChangedError
+from tfrecord_dataset.store import local_files
+from tfrecord_dataset.store.local_files import LocalFiles
+
+
+def contents(files):
+    with files.open(0) as read:
+        return read(99, 0)
+
+
+@pytest.fixture
+def replaced(tmp_path):
+    """replaced() -> files, of which another has taken the name."""
+
+    def run():
+        path = tmp_path / "a"
+        path.write_bytes(b"old")
+        files = LocalFiles([str(path)])
+        (tmp_path / "b").write_bytes(b"new")
+        os.replace(tmp_path / "b", path)
+        return files
+
+    return run
+
+
+def test_what_is_held_is_read_again_and_again_and_nothing_else_is_opened(replaced):
+    files = replaced()
+    before = len(os.listdir("/proc/self/fd"))
+    assert [contents(files) for _ in range(3)] == [b"old"] * 3
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_is_opened_each_time_is_told_to_have_changed(replaced, monkeypatch):
+    monkeypatch.setattr(local_files, "most_open_files", lambda: 0)
+    with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
+        contents(replaced())

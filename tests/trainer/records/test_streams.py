@@ -1,0 +1,42 @@
+"""Windows of compressed files, asked for by number in any order: each file is unpacked once."""
+
+import gzip
+
+import pytest
+from fuzz.sealing import frame
+
+from tfrecord_dataset.frames import FRAME_BYTES
+from tfrecord_dataset.record_files import open_shards
+from tfrecord_dataset.records import streams
+
+
+@pytest.fixture
+def stream(tmp_path, monkeypatch):
+    """Windows of a record each, in two files, and the files in the order they were begun in."""
+    payloads = [bytes([number]) * 100 for number in range(6)]
+    paths = [tmp_path / name for name in ("a", "b")]
+    for path, half in zip(paths, (payloads[:3], payloads[3:]), strict=True):
+        path.write_bytes(gzip.compress(b"".join(map(frame, half))))
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 100 + FRAME_BYTES)
+    begun = []
+    windows = streams.windows
+    monkeypatch.setattr(streams, "windows", lambda *told: begun.append(told[1]) or windows(*told))
+    shards = open_shards([str(path) for path in paths])
+    return streams.Streams(shards.files, shards.compression), payloads, begun
+
+
+def test_windows_in_order_are_unpacked_once(stream):
+    found, payloads, begun = stream
+    windows = [found.window(number) for number in range(7)]
+    assert windows == [(number, [payload]) for number, payload in enumerate(payloads)] + [(0, [])]
+    assert begun == [0, 1]
+
+
+def test_a_window_that_nothing_led_to_is_found_from_the_beginning(stream):
+    found, payloads, begun = stream
+    assert found.window(4) == (4, [payloads[4]])
+    assert found.window(1) == (1, [payloads[1]])
+    assert begun == [0, 1, 0]
+    # Both go on side by side.
+    assert (found.window(5), found.window(2)) == ((5, [payloads[5]]), (2, [payloads[2]]))
+    assert begun == [0, 1, 0]
