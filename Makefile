@@ -30,19 +30,22 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --d
 # Python keeps what it has compiled: tests start it again some thirty times.
 test test-slow test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
+# Those that need neither a cluster, a GPU nor what other projects bring.
+HERE := not flink and not gpu and not readers and not docker and not dataflow and not runners
+
 test: $(READY)
-	$(PYTEST) -m 'not slow and not flink and not gpu and not readers and not docker and not dataflow and not runners'
+	$(PYTEST) -m 'not slow and $(HERE)'
 
 # Tests of drawn examples run here again, with many more of them.
 test-slow: $(READY)
-	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and not flink and not gpu and not readers and not docker and not dataflow and not runners'
+	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and $(HERE)'
 
-# Lines and branches that the quick tests and the slow ones run, worker processes and commands
-# included: a table in the terminal, pages in htmlcov/.
+# Lines and branches that the quick tests run, worker processes and commands included: a table in
+# the terminal, pages in htmlcov/. SLOW=1 measures the slow tests, too, which takes hours.
+SLOW ?=
 coverage: $(READY)
 	rm -f .coverage .coverage.*
-	$(PYTEST) --cov --cov-report= --hypothesis-profile=thorough \
-	  -m 'not flink and not gpu and not readers and not docker and not dataflow and not runners'
+	$(PYTEST) --cov --cov-report= $(if $(SLOW),--hypothesis-profile=thorough -m '$(HERE)',-m 'not slow and $(HERE)')
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage report
 
