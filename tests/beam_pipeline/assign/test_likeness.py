@@ -1,20 +1,23 @@
 """Images that look alike are found, told of, and kept in one split."""
 
-import itertools
 import json
 import sys
 from pathlib import Path
 
+import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from eager_runner import yielded
 from PIL import Image
 
 import beam_pipeline
-from beam_pipeline.assign import likeness
+from beam_pipeline.assign import columns, likeness
+from beam_pipeline.assign.near_duplicates import ChooseSplits, FindNearDuplicates
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.running.runner import PLAIN_JOB
 
 HALVES = {"train": 0.5, "test": 0.5}
 
@@ -23,36 +26,55 @@ def alike(key, place, content=""):
     return likeness.Alike(key, place, (content or key).encode())
 
 
-def found_among(looks, buckets=1):
-    """The pairs of numbers of looks that buckets of all parts find."""
-    table = pa.table(
-        {
-            "look": pa.array(looks, pa.uint64()),
-            "key": pa.array([str(number) for number in range(len(looks))], pa.large_string()),
-            "place": pa.array(["train"] * len(looks), pa.large_string()),
-            "content": pa.array([b"%016d" % number for number in range(len(looks))]).cast(
-                likeness.SCHEMA.field("content").type
-            ),
-        }
-    )
-    return {
-        pair
-        for key, rows in likeness.by_band(table, buckets)
-        for some in likeness.compare(rows, key // buckets)
-        for pair in itertools.combinations(sorted(int(each.key) for each in some), 2)
-    }
+def looks_at(looks, places):
+    rows = [
+        {"look": look, "key": f"{number:03d}", "place": place, "content": b"%016d" % number}
+        for number, (look, place) in enumerate(zip(looks, places, strict=True))
+    ]
+    return columns.to_bytes(pa.Table.from_pylist(rows, schema=likeness.SCHEMA))
+
+
+class Grouped(beam.PTransform):
+    """What the stage finds in tables of looks, and the splits that it chooses for records."""
+
+    def __init__(self, looks, records, buckets):
+        super().__init__()
+        self.looks, self.records, self.buckets = looks, records, buckets
+
+    def expand(self, root):
+        config = BuildConfig(split=HALVES)
+        buckets = root.pipeline | "Buckets" >> beam.Create([self.buckets])
+        joined = (
+            root.pipeline
+            | "Looks" >> beam.Create(self.looks)
+            | FindNearDuplicates(config, buckets, PLAIN_JOB.spill)
+        )
+        records = root.pipeline | "Records" >> beam.Create(self.records)
+        splits = records | ChooseSplits(config, joined, PLAIN_JOB.spill) | beam.Map(splits_in)
+        return (joined, splits) | beam.Flatten()
+
+
+def splits_in(table):
+    return columns.from_bytes([table]).column("split").to_pylist()
 
 
 @pytest.mark.parametrize("buckets", [1, 7])
-def test_all_that_differ_in_four_bits_meet(buckets):
+def test_all_that_differ_in_four_bits_are_found_and_come_into_one_split(buckets):
     rng = np.random.default_rng(0)
-    first = rng.integers(0, 1 << 63, 200, np.uint64)
+    first = rng.integers(0, 1 << 63, 90, np.uint64).tolist()
     flips = [sum(1 << int(bit) for bit in rng.choice(64, 4, replace=False)) for _ in first]
-    looks = [
-        *first.tolist(),
-        *(look ^ flip for look, flip in zip(first.tolist(), flips, strict=True)),
+    others = [look ^ flip for look, flip in zip(first, flips, strict=True)]
+    places = [likeness.open_place(f"{number}") for number in range(180)]
+    records = pa.Table.from_pylist([{"split": each} for each in places], schema=columns.SCHEMA)
+
+    looks = [looks_at(first + others, places)]
+    joined, chosen = yielded(Grouped(looks, [columns.to_bytes(records)], buckets))
+
+    assert [list(map(int, each.keys)) for each in joined.found.examples] == [
+        [number, number + 90] for number in range(90)
     ]
-    assert found_among(looks, buckets) == {(number, number + 200) for number in range(200)}
+    assert chosen[:90] == chosen[90:]
+    assert set(chosen) == set(HALVES)
 
 
 @pytest.mark.parametrize(
