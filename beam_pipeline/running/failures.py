@@ -8,7 +8,7 @@ from beam_pipeline import errors
 
 # Runners hand on a worker's error as text, with the tracebacks of its causes before it.
 _OUR_ERROR = re.compile(
-    r"beam_pipeline\.errors\.(?P<name>\w+): (?P<message>.*?)"
+    r"(?:beam_pipeline|tfrecord_dataset)\.errors\.(?P<name>\w+): (?P<message>.*?)"
     r"(?: \[while running .*?\])?(?:\\n|\n|$)"
 )
 

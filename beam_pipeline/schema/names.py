@@ -7,12 +7,13 @@ from beam_pipeline.errors import DataError
 from tfrecord_dataset.example_keys import MAX_KEYS, TOO_MANY
 from tfrecord_dataset.feature import Feature
 
-# Those that end a line, in the eyes of any program, and those that act on a terminal.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Those that end a line, in the eyes of any program, those that act on a terminal, and what is left
+# of bytes that are not UTF-8.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def check_names(schema: Iterable[Feature]) -> None:
-    """Raises DataError where a name has a control character.
+    """Raises DataError where a name has a control character, or is not Unicode.
 
     In a file with a class name in each line, a line end would give all later classes other numbers.
     """
@@ -32,6 +33,6 @@ def check_number(names: Collection[str], whose: str = "the records together") ->
 def _check(name: str, what: str, remedy: str) -> None:
     if _CONTROL.search(name):
         raise DataError(
-            f"{what} {name!r} has a line end or another control character in its name, which the "
-            f"files that describe a dataset cannot hold; {remedy}"
+            f"{what} {name!r} has a line end or another control character, or bytes that are not "
+            f"UTF-8, in its name, which the files that describe a dataset cannot hold; {remedy}"
         )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
 from beam_pipeline.sources.beside import NOT_READ
@@ -137,9 +137,12 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
     """The lines of a list that say something, with their numbers from 1.
 
     Raises:
-        RecordError: It cannot be read.
+        ConfigError: It cannot be read.
     """
-    text = storage.read_text(each.path, _MAX_BYTES)
+    try:
+        text = storage.read_text(each.path, _MAX_BYTES)
+    except RecordError as error:
+        raise ConfigError(f"{each.path} cannot be read: {error}; save it as UTF-8 text") from error
     lines = [
         (number, line.strip())
         for number, line in enumerate(text.splitlines(), start=1)
@@ -155,7 +158,7 @@ def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
     """The lines of some lists.
 
     Raises:
-        RecordError: A list cannot be read.
+        ConfigError: A list cannot be read.
     """
     hashes: list[np.uint64] = []
     numbers: list[int] = []

@@ -8,7 +8,6 @@ import io
 import lzma
 import os
 import re
-import shlex
 import tarfile
 import zipfile
 from pathlib import Path
@@ -18,13 +17,12 @@ import pytest
 from eager_runner import yielded
 from tiers import first_quick
 
-from beam_pipeline.cli.options import options_of
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Record
-from beam_pipeline.sources.inputs import complete, find_input, source_of
 from cases.inputs import make
-from cases.test_cases import CASES, parser
+from cases.reading import options_of_case, source_at
+from cases.test_cases import CASES
 
 COMPRESSIONS = {
     "tar": bytes,
@@ -77,10 +75,8 @@ def read(options, root, scratch):
         return str(each).replace(root, "INPUT").replace("INPUT:", "INPUT")
 
     try:
-        arguments = [each.replace("INPUT", root) for each in shlex.split(options)]
-        config = options_of("plan", vars(parser().parse_args(["plan", *arguments])))
-        found = find_input(config, scratch)
-        elements = yielded(source_of(complete(config, found, scratch), found, scratch))
+        found, source = source_at(root, options, scratch)
+        elements = yielded(source)
     except BeamTFRecordsError as error:
         return text(_STEP.sub("", str(error)))
     return text(found.summary), sorted(text(repr(with_contents(each))) for each in elements)
@@ -104,8 +100,7 @@ def read(options, root, scratch):
 )
 def test_an_archive_is_read_as_its_files_are(tmp_path, name, how):
     make(CASES[name] / "input", tmp_path / "in")
-    options = CASES[name] / "options"
-    text = options.read_text() if options.exists() else "INPUT"
+    text = options_of_case(CASES[name])
     archive = packed(tmp_path / "in", how)
     of_files = read(text, f"{tmp_path}/in", f"{tmp_path}/scratch")
     # Of tars, a user says which are trees where their names do not.
@@ -167,9 +162,7 @@ def test_records_know_where_their_files_lie(tmp_path):
         (tmp_path / "in" / path).parent.mkdir(parents=True)
         (tmp_path / "in" / path).write_bytes(path.encode())
     archive = packed(tmp_path / "in", "stored")
-    config = options_of("plan", vars(parser().parse_args(["plan", archive])))
-    found = find_input(config)
-    elements = yielded(source_of(complete(config, found), found, ""))
+    elements = yielded(source_at(archive)[1])
     files = [each.features["image"].file for each in elements if isinstance(each, Record)]
     assert len(files) == 2
     assert all(re.fullmatch(r".*/in\.zip:@\d+,9,9,stored,\w{8}/\d\.jpg", f.path) for f in files)

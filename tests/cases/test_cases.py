@@ -11,7 +11,6 @@ A case is a folder with
 `pytest tests/cases --regenerate` writes the last three anew, for review.
 """
 
-import functools
 import json
 import logging
 import os
@@ -24,16 +23,16 @@ import pytest
 from eager_runner import yielded
 from tiers import first_quick
 
-from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Audio, Image, Record
 from beam_pipeline.sources import detection
-from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.inputs import find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
 from beam_pipeline.sources.side_files import read as side_files
 from cases.inputs import make
+from cases.reading import config_of, options_of_case, source_at
 from cases.shown import Shown
 
 CASES = {
@@ -65,21 +64,10 @@ _WAY = re.compile(r"--path-pattern '[^']+'(?: --ignore (?:'[^']+'|[^ ,;]+))*")
 _STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
-@functools.cache
-def parser():
-    return command_parser()
-
-
 def source_for(case, root):
     """(what is found, what reads it) of a case whose input is made at `root`."""
     make(case / "input", root)
-    options = case / "options"
-    text = options.read_text() if options.exists() else "INPUT"
-    arguments = [each.replace("INPUT", str(root)) for each in shlex.split(text)]
-    config = options_of("plan", vars(parser().parse_args(["plan", *arguments])))
-    scratch = f"{root}.scratch"
-    found = find_input(config, scratch)
-    return found, source_of(complete(config, found, scratch), found, scratch)
+    return source_at(root, options_of_case(case))
 
 
 @pytest.fixture
@@ -167,8 +155,7 @@ def test_every_table_that_a_refusal_proposes_names_files_that_are_there(tmp_path
     make(CASES[name] / "input", tmp_path)
     error = (CASES[name] / "error").read_text("utf-8").replace("INPUT", str(tmp_path))
     for path, options in _TABLE.findall(error):
-        arguments = parser().parse_args(["plan", *shlex.split(path), *shlex.split(options)])
-        config = options_of("plan", vars(arguments))
+        config = config_of(f"{path} {options}")
         elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
         records = [each for each in elements if isinstance(each, Record)]
         values = [value for record in records for value in record.features.values()]

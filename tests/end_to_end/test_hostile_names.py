@@ -164,6 +164,13 @@ def test_a_class_with_a_line_end_shifts_no_other(run, tmp_path, write_image):
     assert not list((tmp_path / "out").rglob("*.tfrecord*"))
 
 
+def test_a_column_whose_name_is_not_utf_8(run, tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"x,fl\x92ag\n1,2\n3,4\n")
+    code, text = run("beam_pipeline", "build", tmp_path / "a.csv", "--output", tmp_path / "out")
+    assert code == 3, text
+    assert r"the feature 'fl\udc92ag' has a line end or another control character, or bytes" in text
+
+
 @pytest.fixture
 def dataset(labelled, tmp_path):
     """A dataset whose metadata.json has hostile names, and a right checksum."""

@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from cases.inputs import database, make, workbook_parts
+from cases.inputs import make
+from cases.reading import options_of_case
 from PIL import Image
 
 from fuzz import sealing
@@ -26,36 +27,10 @@ from tfrecord_dataset.example import encode
 FOUND = Path(__file__).parent / "corpus"
 CASES = Path(__file__).parents[1] / "cases"
 GOLDEN = Path(__file__).parents[1] / "testdata/golden/1.0.0"
+# A case of each kind of input, but those of refusals; all that a new layout needs to be here.
+LAYOUTS = sorted({path.parents[1].name for path in CASES.glob("*/*/expected.jsonl")})
+OPTIONS = "options"
 SHARD = "golden-train.tfrecord-00000-of-00002"
-
-_VOC = """<?xml version="1.0"?>
-<annotation><filename>a.jpg</filename><size><width>16</width><height>12</height><depth>3</depth>
-</size><object><name>cat</name><difficult>0</difficult><truncated>1</truncated><pose>Left</pose>
-<bndbox><xmin>5</xmin><ymin>6.5</ymin><xmax>15</xmax><ymax>11</ymax></bndbox></object></annotation>
-"""
-_COCO = {
-    "info": {},
-    "images": [
-        {"id": 1, "file_name": "a.jpg", "width": 40, "height": 30},
-        {"id": 2, "file_name": "b.jpg"},
-    ],
-    "annotations": [
-        {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2.5, 3, 4], "area": 9, "iscrowd": 0},
-        {"id": 2, "image_id": 1, "category_id": 3, "segmentation": [[1, 2, 3, 4, 5, 6]]},
-        {"id": 3, "image_id": 2, "category_id": 1, "bbox": [1, 1, 2, 2], "keypoints": [1, 2, 2]},
-    ],
-    "categories": [{"id": 1, "name": "cat", "keypoints": ["nose"]}, {"id": 3, "name": "dog"}],
-}
-_YAML = "path: .\ntrain: images\nnc: 2\nnames:\n  0: cat\n  1: dog\nkpt_shape: [2, 3]\n"
-_YAML_LIST = "train: [images, more]\nval: images\nnames: [cat, 'dog']\n"
-_SCHEMA = "- {name: a, kind: scalar, dtype: float32}\n- {name: b, kind: class_label}\n"
-_CSV = 'image,label,x,list\na.jpg,cat,1.5,"[1, 2]"\nb.jpg,dog,2,"[3, 4]"\n"c ""d"".jpg",cat,,"[]"\n'
-_TABLE = "xmin;ymin;xmax;ymax;image;class\n1;2;3;4;a.jpg;cat\n5;6;7;8;a.jpg;dog\n;;;;b.jpg;\n"
-_ROWS = (
-    {"image": "a.jpg", "label": "cat", "x": 1, "v": [1.5, 2], "boxes": [[1, 2, 3, 4]]},
-    {"image": "b.jpg", "label": None, "x": 2.5, "v": [], "boxes": [], "t": "é"},
-)
-_HF = {"image": "a.jpg", "objects": {"bbox": [[1, 2, 3, 4]], "categories": [0], "area": [4]}}
 
 
 def images(file_format: str, *modes: str, **options: object) -> list[bytes]:
@@ -230,13 +205,6 @@ def hdf5s() -> list[bytes]:
     return made
 
 
-def idxs() -> list[bytes]:
-    """Two images of one channel, and of three; compressed, too."""
-    grey = bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 3]) + bytes(range(24))
-    colours = bytes([0, 0, 8, 4, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3]) + bytes(range(24))
-    return [grey, colours, gzip.compress(grey, mtime=0)]
-
-
 def tars() -> list[bytes]:
     """Members of two records in the three formats of tar."""
     made = []
@@ -276,58 +244,11 @@ def records() -> list[bytes]:
     return [plain, plain * 2, gzip.compress(plain), (GOLDEN / SHARD).read_bytes()]
 
 
-def texts(*several: object) -> list[bytes]:
-    """Texts as UTF-8; what is none, as JSON."""
-    return [(each if isinstance(each, str) else json.dumps(each)).encode() for each in several]
-
-
-def annotations() -> list[bytes]:
-    """Pascal VOC's XML."""
-    return texts(
-        _VOC, _VOC.replace("<object>", "<!-- x --><object>").replace(">cat<", ">a &amp; b<")
-    )
-
-
-def cocos() -> list[bytes]:
-    """COCO's JSON, with the categories first or last."""
-    return texts(_COCO, dict(reversed(_COCO.items())))
-
-
-def cocos_of_captions() -> list[bytes]:
-    """COCO's JSON of captions."""
-    said = [{"id": n, "image_id": 1, "caption": text} for n, text in enumerate(["A dog.", " "])]
-    return texts({"images": _COCO["images"], "annotations": said})
-
-
-def cocos_of_maps() -> list[bytes]:
-    """COCO's JSON of panoptic segmentation."""
-    segments = [{"id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}, {"id": 65794, "category_id": 1}]
-    maps = [{"image_id": n, "file_name": "a.png", "segments_info": segments} for n in (1, 2)]
-    categories = [{"id": 1, "name": "cat", "isthing": 1}, {"id": 2, "name": "sky", "isthing": 0}]
-    return texts({"images": _COCO["images"], "annotations": maps, "categories": categories})
-
-
-def yamls() -> list[bytes]:
-    """YOLO's data.yaml, and declarations of features."""
-    return texts(_YAML, _YAML_LIST, _SCHEMA)
-
-
 def schemas() -> list[bytes]:
     """Declarations of features, as a list and by name."""
     stated = json.loads((GOLDEN / "metadata.json").read_bytes())["features"]
-    return texts(stated, {"a": {"kind": "scalar", "dtype": "int64"}, "b": {"kind": "class_label"}})
-
-
-def labels() -> list[bytes]:
-    """YOLO's label files."""
-    box = "0 0.5 0.5 0.25 0.25\n"
-    return texts(box * 3 + "\n1 0.1 0.1 0.2 0.1 0.2 0.2\n", box.strip() + " 0.5 0.5 2 0.1 0.1 1\n")
-
-
-def kittis() -> list[bytes]:
-    """KITTI's label files, without and with a score."""
-    rows = [f"{name} 0.5 1 -1.5 1 2 3.5 4 1.5 1.6 3.9 1 2 8 -1.6" for name in ("Car", "DontCare")]
-    return texts("\n".join(rows), "".join(f"{row} 0.9\n" for row in rows))
+    by_name = {"a": {"kind": "scalar", "dtype": "int64"}, "b": {"kind": "class_label"}}
+    return [json.dumps(each).encode() for each in (stated, by_name)]
 
 
 def mp3s() -> list[bytes]:
@@ -336,66 +257,20 @@ def mp3s() -> list[bytes]:
     return [made, b"ID3\4\0\0\0\0\0\x20" + bytes(32) + made + b"TAG" + bytes(125)]
 
 
-def captions() -> list[bytes]:
-    """Flickr8k's list, and one with a header."""
-    return [
-        b'a.jpg#0\tA "black" dog .\na.jpg#1\tTwo dogs\nb.jpg#0\tEin M\xc3\xa4dchen\n',
-        b"image| comment_number| comment\na.jpg| 0| A dog\na.jpg| 1| Two\n",
-    ]
-
-
-def caption_texts() -> list[bytes]:
-    """Captions of an image, a line each."""
-    return [b"a dog\n\n two dogs \n", b"\xef\xbb\xbfEin M\xc3\xa4dchen"]
-
-
-def cubs() -> list[bytes]:
-    """CUB-200-2011's lists, each below its name."""
-    lists = {
-        "images.txt": "1 a/1.jpg\n2 b/2.jpg\n",
-        "image_class_labels.txt": "1 1\n2 2\n",
-        "classes.txt": "1 a\n2 b\n",
-        "train_test_split.txt": "1 0\n2 1\n",
-        "bounding_boxes.txt": "1 60.0 27.0 325.0 304.0\n2 1 2 3 4\n",
-    }
-    return ["".join(f"== {name}\n{text}" for name, text in lists.items()).encode()]
-
-
-def split_lists() -> list[bytes]:
-    """Names of files, with numbers behind them, and with those of their splits."""
-    return [b"a.jpg\nb.jpg\n", b"cat\\1.jpg\r\n./b 1 2\n", b"a 1 1 1\nb 2 2 1\n", b"a.jpg 0\nb 1\n"]
-
-
-def spoken_lines() -> list[bytes]:
-    """What is said in a chapter."""
-    return [b"84-0 AND SO\n84-1 NO MORE\n", b"84-0  Ein M\xc3\xa4dchen\r\n\n"]
-
-
-def imagenet_tables() -> list[bytes]:
-    """Kaggle's, with one and with several boxes an image."""
-    return [b"ImageId,PredictionString\nval_1,n01440764 1 2 3 4\nval_2,n0 1 2 3 4 n0 5 6 7 8 \n"]
-
-
-def labelmes() -> list[bytes]:
-    """LabelMe's files, with and without the image in them."""
-    shapes = [
-        {"label": "cat", "points": [[1, 2], [9.5, 3], [4, 8]], "shape_type": "polygon"},
-        {"label": "dog", "points": [[9, 8], [1, 2]], "shape_type": "rectangle", "group_id": 1},
-        {"label": "tail", "points": [[3, 4]], "shape_type": "point", "flags": {"hidden": True}},
-    ]
-    value = {"shapes": shapes, "imagePath": "a.png", "imageWidth": 16, "imageHeight": 12}
-    return texts(value, {**value, "imageData": "aGVsbG8=", "flags": {"night": False}})
-
-
-def of_cases(layout: str, ending: str) -> list[bytes]:
-    """The files of the layout's `tests/cases` whose paths end so."""
-    found = set()
-    for case in sorted((CASES / layout).glob("*/input")):
+def trees(layout: str) -> list[bytes]:
+    """The inputs of a layout's cases, as zips, each with its options."""
+    made = []
+    for case in sorted(each.parent for each in (CASES / layout).glob("*/input")):
+        if (case / "error").exists():
+            continue
         with tempfile.TemporaryDirectory() as folder:
-            make(case, Path(folder))
-            files = (path for path in Path(folder).rglob("*") if str(path).endswith(ending))
-            found.update(path.read_bytes() for path in files)
-    return sorted(found - {b""})
+            root = Path(folder) / "input"
+            make(case / "input", root)
+            files = {str(path.relative_to(folder)): path for path in sorted(root.rglob("*"))}
+            parts = {name: path.read_bytes() for name, path in files.items() if path.is_file()}
+        if any(parts.values()):
+            made.append(zipped({**parts, OPTIONS: options_of_case(case).encode()}))
+    return made
 
 
 def maps() -> list[bytes]:
@@ -404,66 +279,9 @@ def maps() -> list[bytes]:
     return [_saved(levels.convert(mode), "PNG", {}) for mode in ("L", "P", "1", "RGB")]
 
 
-def class_tables() -> list[bytes]:
-    """Names of classes with colours or numbers."""
-    ade = "Idx\tRatio\tTrain\tVal\tName\n1\t0.1\t9\t9\twall\n2\t0.1\t6\t6\tbuilding, edifice\n"
-    camvid, cvat = "name,r,g,b\nsky,0,1,2\nroad,9,9,9\n", "# label:color_rgb\nsky:0,1,2::\n"
-    return texts(camvid, "Pixel Value, Class\n0, sky\n1, car\n", cvat, "0 1 2\tsky\n", ade)
-
-
-_MASKS = "image,EncodedPixels,ClassId,width,height\n" + "a.jpg,3 2 7 1,3,4,3\na.jpg,,,4,3\n"
-
-
-def csvs() -> list[bytes]:
-    """Tables of images, of boxes, of numbers."""
-    return texts(_CSV, _TABLE, "a\tb\n" + "1\t2.5\n" * 5, "t\n" + '"x\ny"\n' * 3, _MASKS)
-
-
-def class_maps() -> list[bytes]:
-    """Names of classes by number: an object, a table of two columns, and lines."""
-    names = {"0": "cat", "10": "dog, \u00e9", "2": "owl"}
-    return [
-        json.dumps(names).encode(),
-        "".join(f'{code},"{name}"\n' for code, name in names.items()).encode(),
-        "".join(f"{code} {name}\n" for code, name in names.items()).encode(),
-    ]
-
-
-def jsonls() -> list[bytes]:
-    """JSON Lines as people and as Hugging Face write them."""
-    return ["".join(f"{json.dumps(row)}\n" for row in rows).encode() for rows in (_ROWS, [_HF])]
-
-
-def json_lists() -> list[bytes]:
-    """The same rows as a list, and as one in an object."""
-    return texts([*_ROWS], {"version": 1, "data": [*_ROWS]}, [_HF])
-
-
 def packed(pack: Callable[[bytes], bytes]) -> list[bytes]:
-    """Tables that are compressed."""
-    return list(map(pack, csvs()))
-
-
-def databases() -> list[bytes]:
-    """Tables of images and of values in SQLite."""
-    png = images("PNG", "L")[0].hex()
-    rows = ", ".join(f"({n}, 'é {n}', {n}.5, x'{png}')" for n in range(200))
-    return [
-        database(
-            f"CREATE TABLE a (x, t, y REAL, image BLOB); INSERT INTO a VALUES {rows}".encode()
-        ),
-        database(b"CREATE TABLE a (x INTEGER PRIMARY KEY, label); INSERT INTO a VALUES (1, 'b')"),
-    ]
-
-
-def workbooks() -> list[bytes]:
-    """Tables as sheets, plain and packed."""
-    rows = [["x", "label", "ok"], [1, "a", True], [2.5, "é", True], [], [3, "b", False]]
-    made = []
-    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        parts = workbook_parts([("One", rows), ("Two", [])])
-        made.append(zipped({name: text.encode() for name, text in parts.items()}, compression))
-    return made
+    """A table that is compressed."""
+    return [pack(b"image,label,x\na.jpg,cat,1.5\nb.jpg,dog,2\n")]
 
 
 def zipped(parts: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:

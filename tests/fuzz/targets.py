@@ -10,76 +10,28 @@ import lzma
 import random
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from cases.reading import source_at
+from eager_runner import yielded
 
-from beam_pipeline.errors import BeamTFRecordsError, RecordError
+from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Rejected, Value
-from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.sources.arrays.files import find_tables
-from beam_pipeline.sources.bdd100k import Bdd100kFiles
-from beam_pipeline.sources.captions import ReadCaptionList
-from beam_pipeline.sources.class_maps import class_map
-from beam_pipeline.sources.coco.files import find_coco_files
-from beam_pipeline.sources.coco.read import joined
-from beam_pipeline.sources.coco.stream import read_coco
-from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet, ReadSqlite
-from beam_pipeline.sources.columns.options import ValueOptions
-from beam_pipeline.sources.createml import CreateMlFiles
-from beam_pipeline.sources.cub import LISTS as CUB_LISTS
-from beam_pipeline.sources.cub import read_lists
-from beam_pipeline.sources.cvat import CvatFiles
-from beam_pipeline.sources.dota import DotaFiles
-from beam_pipeline.sources.folders.imagenet import read_classes
-from beam_pipeline.sources.gather import Entry, gathered, in_batches
-from beam_pipeline.sources.idx import find_pairs, read_pair
-from beam_pipeline.sources.image_folders import annotation_file
-from beam_pipeline.sources.image_items import ItemFiles, ItemReader
-from beam_pipeline.sources.input_files import InputFile
-from beam_pipeline.sources.kitti import KittiFiles
-from beam_pipeline.sources.label_studio import LabelStudioCsv, LabelStudioFiles
-from beam_pipeline.sources.labelme import LabelMeFiles
-from beam_pipeline.sources.manifest.joining import join_rows, numbered
-from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
-from beam_pipeline.sources.manifest.read_json import ReadJsonl
-from beam_pipeline.sources.manifest.records import read_entries, read_table
-from beam_pipeline.sources.manifest.survey import overview, survey
-from beam_pipeline.sources.manifest.workbook import ReadXlsx
-from beam_pipeline.sources.masks import tables
-from beam_pipeline.sources.mot import MotFiles
-from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.split_lists import SplitList, missing_files
-from beam_pipeline.sources.split_lists import read_lists as read_split_lists
-from beam_pipeline.sources.supervisely import SuperviselyFiles
-from beam_pipeline.sources.tar.read import read_tar
-from beam_pipeline.sources.tar.records import record_of_parts
-from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members
-from beam_pipeline.sources.texts import CaptionFiles, TranscriptFiles
-from beam_pipeline.sources.tfrecord.files import find_record_files
-from beam_pipeline.sources.tfrecord.read import expectations, first_records, list_records
-from beam_pipeline.sources.transcripts import lines_of
-from beam_pipeline.sources.via import ViaFiles
-from beam_pipeline.sources.visdrone import VisDroneFiles
-from beam_pipeline.sources.voc.layout import VocFiles
-from beam_pipeline.sources.wider_face import WiderFaceFiles
-from beam_pipeline.sources.yolo.config import YoloConfig, read_data_yaml
-from beam_pipeline.sources.yolo.files import YoloFiles
+from beam_pipeline.schema.names import check_names
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated
 
 RULES = Rules()
-CLASS_TABLES = ("class_dict.csv", "labelmap.txt", "label_colors.txt", "objectInfo150.txt")
-_NAMED = YoloConfig(root="/", names={0: "cat", 1: "dog"})
 # (data, an empty folder) to how many refusals by name there were.
 Reads = Callable[[bytes, Path], int]
 
@@ -92,7 +44,8 @@ class Format:
         corpus: Right files.
         read: Reads a case.
         seal: Makes checksums fit again, which half of the cases get.
-        change: Changes a file in its own way, as half of the cases are; None for none.
+        change: Changes a file in its own way, as a share of the cases are; None for none.
+        share: That share.
         cases_for_one: How many cases of others take the time of one.
     """
 
@@ -100,6 +53,7 @@ class Format:
     read: Reads
     seal: Callable[[bytes], bytes] | None = None
     change: Callable[[random.Random, bytes], bytes] | None = None
+    share: float = 0.5
     cases_for_one: int = 1
 
 
@@ -118,62 +72,53 @@ def _media(kind: Callable[..., Value], name: str) -> Reads:
 
 def _finish(record: Record) -> None:
     schema = infer(observe_all([record]), num_records=1, declared={})
+    check_names(schema)
     Encoder(schema=schema, rules=RULES).encode(record)
 
 
-def _gather(yielded: Iterable[Any], join: Callable[..., Any], *arguments: Any) -> list[Any]:
-    entries: list[Entry] = []
-    elements: list[Any] = []
-    for each in yielded:
-        (entries if isinstance(each, Entry) else elements).append(each)
-    for key, values in gathered(batch for _, batch in in_batches(entries, Buckets(3))):
-        elements += join(key, list(values), *arguments)
-    return elements
+def _tree(data: bytes, folder: Path) -> int:
+    """The files of a case of `tests/cases`, as a build reads them."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        archive.extractall(folder)
+    return _read(folder / "input", (folder / "options").read_text())
 
 
-def _refused(elements: Iterable[Any]) -> int:
-    return sum(isinstance(each, Rejected) for each in elements)
-
-
-def _coco(data: bytes, folder: Path) -> int:
-    (folder / "a.json").write_bytes(data)
-    (folder / "a").mkdir()  # of maps
-    files, aside = find_coco_files(str(folder / "a.json"), None)
-    yielded = (each for file in [*files, *aside] for each in read_coco(file))
-    return _refused(_gather(yielded, joined))
-
-
-def _items(files: ItemFiles, name: str) -> Reads:
-    """A file that describes many images: its items, each on an image that is there."""
+def _file(name: str) -> Reads:
+    """A file that is an input by itself, beside an image."""
 
     def read(data: bytes, folder: Path) -> int:
-        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
-        (folder / "a.png").write_bytes(corpus.images("PNG", "RGB")[0])
-        image = Image(file=FileRef(path=str(folder / "a.png")))
-        taken = 0
-        for each in ItemReader((files,))(annotation_file(str(folder), name, None)):
-            if isinstance(each, Record):
-                placed = dataclasses.replace(each, features={**each.features, "image": image})
-                with contextlib.suppress(RecordError):
-                    _finish(inspect_record(placed, RULES))
-                    taken += 1
-        return not taken
+        (folder / "a.jpg").touch()
+        return _read(folder / name)
 
     return read
 
 
-def _yaml(data: bytes, folder: Path) -> int:
-    path = folder / "data.yaml"
-    path.write_bytes(data)
-    (folder / "images").mkdir(exist_ok=True)
-    refused = 0
-    for read in (read_data_yaml, read_schema):
-        try:
-            read(str(path))
-        except BeamTFRecordsError:
-            refused += 1
-    return refused // 2  # none is both
+def _read(path: Path, options: str = "INPUT") -> int:
+    """Reads an input, whose media are there, and has its records inspected and encoded."""
+    image, sound = path.parent / "a.png", path.parent / "a.wav"
+    image.write_bytes(corpus.images("PNG", "RGB")[0])
+    sound.write_bytes(corpus.waves()[0])
+    there: dict[type, Value] = {
+        Image: Image(file=FileRef(path=str(image))),
+        Audio: Audio(file=FileRef(path=str(sound))),
+    }
+    taken = 0
+    for each in yielded(source_at(path, options)[1]):
+        if isinstance(each, Record):
+            values = each.features.items()
+            has_map = any(isinstance(value, Map) for _, value in values)  # of its image's size
+            features = {
+                name: there.get(type(value), value)
+                for name, value in values
+                if not (has_map and isinstance(value, Image))
+            }
+            with contextlib.suppress(BeamTFRecordsError):
+                inspected = inspect_record(dataclasses.replace(each, features=features), RULES)
+                if not each.example:
+                    _finish(inspected)
+                taken += 1
+    return not taken
 
 
 def _schema(data: bytes, folder: Path) -> int:
@@ -189,99 +134,6 @@ def _schema(data: bytes, folder: Path) -> int:
         except BeamTFRecordsError:
             refused += 1
     return refused
-
-
-def _beside(files: SideFiles) -> Reads:
-    """A file beside an image: what it calls it, and what it says of it."""
-
-    def read(data: bytes, folder: Path) -> int:
-        files.named_image(data)
-        features, _ = files.parse(data, "a")
-        path = folder / "a.png"
-        path.write_bytes(corpus.images("PNG", "RGB")[0])
-        image = Image(file=FileRef(path=str(path)))
-        _finish(inspect_record(Record(key="a", features={"image": image, **features}), RULES))
-        return 0
-
-    return read
-
-
-def _classes(data: bytes, folder: Path) -> int:
-    """A file that names the classes of maps, of every form."""
-    found = [tables.read_table(storage.decoded(data, name), name) for name in CLASS_TABLES]
-    return not any(found)
-
-
-def _class_map(data: bytes, folder: Path) -> int:
-    """A file that names the classes of a table, of every form."""
-    paths = [folder / f"classes.{suffix}" for suffix in ("json", "csv", "txt")]
-    for path in paths:
-        path.write_bytes(data)
-    found = [class_map([str(path)], ["0"]) for path in paths]
-    return not any(found)
-
-
-def _cub(data: bytes, folder: Path) -> int:
-    """All lists of CUB-200-2011 as one file: each begins with a line of its name."""
-    for part in data.split(b"== ")[1:]:
-        name, _, text = part.partition(b"\n")
-        if name.decode(errors="replace") in CUB_LISTS:
-            (folder / name.decode()).write_bytes(text)
-    if not all((folder / name).exists() for name in CUB_LISTS):
-        return 1
-    return _refused(read_lists(str(folder)))
-
-
-def _split_list(data: bytes, folder: Path) -> int:
-    """A list of files, and one of all with the numbers of their splits; the first line is found."""
-    for name, mark in (("train.txt", ""), ("list_eval_partition.txt", "0")):
-        (folder / name).write_bytes(data)
-        told = SplitList(path=str(folder / name), name=name, split="train", mark=mark)
-        lines = read_split_lists([told], [str(folder)])
-        list(lines.of("a.jpg"))
-        if lines.starts[-1]:
-            list(missing_files(b"\x01", lines))
-    return 0
-
-
-def _spoken(data: bytes, folder: Path) -> int:
-    """A chapter's transcripts, as LibriSpeech has them."""
-    (folder / "a.trans.txt").write_bytes(data)
-    return not list(lines_of(str(folder / "a.trans.txt"), "a.trans.txt"))
-
-
-def _imagenet(data: bytes, folder: Path) -> int:
-    """The table of the classes of ImageNet's validation images."""
-    (folder / "LOC_val_solution.csv").write_bytes(data)
-    return not read_classes(str(folder / "LOC_val_solution.csv"))
-
-
-def _manifest(source: type[ReadManifest], name: str) -> Reads:
-    def read(data: bytes, folder: Path) -> int:
-        (folder / name).write_bytes(data)
-        (folder / "a.jpg").touch()
-        job = source(str(folder / name), scratch=str(folder)).job()
-        parts = [part for table in job.tables for part in table.ranges(64, job.scratch)]
-        rows = overview([survey(part, job.questions) for part in parts], job.questions)
-        if not rows.columns.key:
-            return _refused(each for part in parts for each in read_table(part, rows))
-        entries = (entry for part in parts for entry in read_entries(part, rows))
-        join = (join_rows, rows) if rows.columns.joins_rows else (numbered,)
-        return _refused(_gather(entries, *join))
-
-    return read
-
-
-def _tar(data: bytes, folder: Path) -> int:
-    path = folder / "a.tar"
-    path.write_bytes(data)
-    file = InputFile(path=str(path), relative="a.tar", split=None)
-    options = ValueOptions()
-    yielded = list(read_tar(file, options))
-    parts = [part for each in yielded if isinstance(each, Entry) for _, part in [each.value]]
-    roles = find_roles(kinds_of_members(parts), options)
-    elements = _gather(yielded, record_of_parts, roles, options)
-    return _inspect(elements)
 
 
 def _zip(data: bytes, folder: Path) -> int:
@@ -300,46 +152,6 @@ def _zip(data: bytes, folder: Path) -> int:
     return refused
 
 
-def _hdf5(data: bytes, folder: Path) -> int:
-    """All of its rows, unpacked where they have to be."""
-    path = folder / "a.h5"
-    path.write_bytes(data)
-    tables, rejected = find_tables(str(path))
-    for table in tables:
-        for part in table.ranges(scratch=str(folder)):
-            for batch in part.table.batches(part.start, part.end):
-                assert batch.columns
-    return len(rejected)
-
-
-def _idx(data: bytes, folder: Path) -> int:
-    """As images, and as their classes."""
-    ending = ".gz" if data.startswith(b"\x1f\x8b") else ""
-    right = corpus.idxs()[0]
-    labels = bytes([0, 0, 8, 1, 0, 0, 0, 2, 1, 7])
-    refused = 0
-    for number, (images, classes) in enumerate(((data, labels), (right, data))):
-        place = folder / str(number)
-        place.mkdir()
-        (place / f"x-images-idx3-ubyte{'' if number else ending}").write_bytes(images)
-        (place / f"x-labels-idx1-ubyte{ending if number else ''}").write_bytes(classes)
-        pairs, _ = find_pairs(str(place))
-        refused += _inspect(each for pair in pairs for each in read_pair(pair, str(place)))
-    return refused // 2  # the same file is none of both
-
-
-def _inspect(elements: Iterable[Any]) -> int:
-    refused = 0
-    for each in elements:
-        try:
-            refused += isinstance(each, Rejected)
-            if isinstance(each, Record):
-                inspect_record(each, RULES)
-        except BeamTFRecordsError:
-            refused += 1
-    return refused
-
-
 def _tfrecord(data: bytes, folder: Path) -> int:
     """As input of a build, then salvaged, then opened for training."""
     import trainer
@@ -354,11 +166,7 @@ def _tfrecord(data: bytes, folder: Path) -> int:
             split.index()
     except BeamTFRecordsError:
         refused += 1
-    files, others = find_record_files(str(path))
-    expected = expectations(first_records(files))
-    scratch = str(folder)
-    elements = [each for file in files for each in list_records(file, scratch, expected)]
-    return refused + len(others) + _inspect(elements)
+    return refused + _read(path)
 
 
 def _example(data: bytes, folder: Path) -> int:
@@ -507,17 +315,33 @@ def _json(draw: random.Random, data: bytes) -> bytes:
     return json_mutated(draw, data.decode()).encode(errors="surrogatepass")
 
 
-def _json_lines(draw: random.Random, data: bytes) -> bytes:
-    lines = data.decode().splitlines()
-    return "".join(f"{json_mutated(draw, line)}\n" for line in lines).encode(errors="surrogatepass")
-
-
-def _zip_mutated(draw: random.Random, data: bytes) -> bytes:
+def _in_zip(draw: random.Random, data: bytes) -> bytes:
+    """One of the files in a zip is changed: its JSON, or that of its lines, or one in it."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
-    name = draw.choice([*parts])
-    parts[name] = mutated(draw, parts[name], [*parts.values()])
+    name = draw.choice([each for each in parts if parts[each] and each != corpus.OPTIONS])
+    ending = name.rpartition(".")[2]
+    change = _CHANGES.get(ending) if draw.random() < 0.5 else None
+    try:
+        parts[name] = change(draw, parts[name]) if change else _changed(draw, name, parts)
+    except ValueError:  # no JSON, as some cases have it
+        parts[name] = _changed(draw, name, parts)
     return corpus.zipped(parts)
+
+
+def _changed(draw: random.Random, name: str, parts: Mapping[str, bytes]) -> bytes:
+    return mutated(draw, parts[name], [*filter(None, parts.values())])
+
+
+def _json_lines(draw: random.Random, data: bytes) -> bytes:
+    return b"\n".join(_json(draw, line) for line in data.splitlines())
+
+
+_CHANGES = {
+    **dict.fromkeys(("json", "geojson"), _json),
+    **dict.fromkeys(("jsonl", "ndjson"), _json_lines),
+    **dict.fromkeys(("zip", "xlsx", "npz"), _in_zip),
+}
 
 
 def _zstd(data: bytes) -> bytes:
@@ -570,75 +394,28 @@ FORMATS = {
     ),
     "npy": Format(corpus=corpus.npys, read=_media(Array, "a.npy")),
     "npz": Format(corpus=corpus.npzs, read=_media(Array, "a.npz")),
-    "tar": Format(corpus=corpus.tars, read=_tar),
-    "hdf5": Format(corpus=corpus.hdf5s, read=_hdf5, cases_for_one=3),
-    "zip": Format(corpus=corpus.zips, read=_zip),
-    "idx": Format(corpus=corpus.idxs, read=_idx),
-    "xml": Format(corpus=corpus.annotations, read=_beside(VocFiles())),
-    "json": Format(corpus=corpus.cocos, read=_coco, change=_json),
-    "yaml": Format(corpus=corpus.yamls, read=_yaml),
-    "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
-    "txt": Format(corpus=corpus.labels, read=_beside(YoloFiles("/", _NAMED))),
-    "mp3": Format(corpus=corpus.mp3s, read=_media(Audio, "a.mp3")),
-    "captions": Format(corpus=corpus.captions, read=_manifest(ReadCaptionList, "a.token.txt")),
-    "texts": Format(corpus=corpus.caption_texts, read=_beside(CaptionFiles())),
-    "cub": Format(corpus=corpus.cubs, read=_cub),
-    "kitti": Format(corpus=corpus.kittis, read=_beside(KittiFiles())),
-    "labelme": Format(corpus=corpus.labelmes, read=_beside(LabelMeFiles()), change=_json),
-    "coco captions": Format(corpus=corpus.cocos_of_captions, read=_coco, change=_json),
-    "coco panoptic": Format(corpus=corpus.cocos_of_maps, read=_coco, change=_json),
-    **{
-        name: Format(
-            corpus=functools.partial(corpus.of_cases, name.partition(" ")[0], ending),
-            read=_items(files, f"a{ending}" if ending[0] == "." else ending),
-            change=_json if ending == ".json" else None,
-        )
-        for name, ending, files in (
-            ("labelstudio", ".json", LabelStudioFiles()),
-            ("labelstudio csv", ".csv", LabelStudioCsv()),
-            ("cvat", ".xml", CvatFiles()),
-            ("via", ".json", ViaFiles()),
-            ("createml", ".json", CreateMlFiles()),
-            ("bdd100k", ".json", Bdd100kFiles()),
-            ("widerface", "_bbx_gt.txt", WiderFaceFiles()),
-            ("mot", "gt/gt.txt", MotFiles()),
-        )
-    },
-    **{
-        name: Format(
-            corpus=functools.partial(corpus.of_cases, name, ending),
-            read=_beside(files),
-            change=_json if ending == ".json" else None,
-        )
-        for name, ending, files in (
-            ("supervisely", ".json", SuperviselyFiles()),
-            ("visdrone", ".txt", VisDroneFiles()),
-            ("dota", ".txt", DotaFiles()),
-        )
-    },
-    "split lists": Format(corpus=corpus.split_lists, read=_split_list),
-    "spoken lines": Format(corpus=corpus.spoken_lines, read=_spoken),
-    "imagenet": Format(corpus=corpus.imagenet_tables, read=_imagenet),
-    "transcripts": Format(corpus=corpus.caption_texts, read=_beside(TranscriptFiles())),
     "map": Format(corpus=corpus.maps, read=_media(Map, "a.png"), seal=sealing.png),
-    "classes": Format(corpus=corpus.class_tables, read=_classes),
-    "class names": Format(corpus=corpus.class_maps, read=_class_map),
-    "csv": Format(corpus=corpus.csvs, read=_manifest(ReadCsv, "a.csv")),
-    "jsonl": Format(corpus=corpus.jsonls, read=_manifest(ReadJsonl, "a.jsonl"), change=_json_lines),
-    "rows": Format(corpus=corpus.json_lists, read=_manifest(ReadJsonl, "a.json"), change=_json),
-    "sqlite": Format(corpus=corpus.databases, read=_manifest(ReadSqlite, "a.db")),
-    "xlsx": Format(
-        corpus=corpus.workbooks, read=_manifest(ReadXlsx, "a.xlsx"), change=_zip_mutated
-    ),
+    "mp3": Format(corpus=corpus.mp3s, read=_media(Audio, "a.mp3")),
+    "zip": Format(corpus=corpus.zips, read=_zip),
+    "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
+    "webdataset": Format(corpus=corpus.tars, read=_file("a.tar")),
+    "hdf5": Format(corpus=corpus.hdf5s, read=_file("a.h5"), cases_for_one=3),
+    "tables": Format(corpus=corpus.parquets, read=_file("a.parquet"), cases_for_one=2),
+    "streams": Format(corpus=corpus.arrows, read=_file("a.arrow"), cases_for_one=2),
     **{
-        suffix: Format(
-            corpus=functools.partial(corpus.packed, pack),
-            read=_manifest(ReadCsv, f"a.csv.{suffix}"),
-        )
+        suffix: Format(corpus=functools.partial(corpus.packed, pack), read=_file(f"a.csv.{suffix}"))
         for suffix, pack in (("bz2", bz2.compress), ("xz", lzma.compress), ("zst", _zstd))
     },
-    "arrow": Format(corpus=corpus.arrows, read=_manifest(ReadArrow, "a.arrow")),
-    "tables": Format(corpus=corpus.parquets, read=_manifest(ReadParquet, "a.parquet")),
+    **{
+        layout: Format(
+            corpus=functools.partial(corpus.trees, layout),
+            read=_tree,
+            change=_in_zip,
+            share=1,
+            cases_for_one=2,
+        )
+        for layout in corpus.LAYOUTS
+    },
     "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),
     "example": Format(corpus=corpus.examples, read=_example),
     "metadata": Format(

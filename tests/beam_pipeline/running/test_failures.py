@@ -43,7 +43,7 @@ OURS = errors.DataError("6 of 22 records are bad")
             id="a text in a text",
         ),
         pytest.param(
-            RuntimeError("beam_pipeline.errors.RecordError: no group: a.jpg"),
+            RuntimeError("tfrecord_dataset.errors.RecordError: no group: a.jpg"),
             errors.BeamTFRecordsError,
             "no group: a.jpg",
             id="a record's error that nobody caught",

@@ -1,0 +1,40 @@
+"""What reads the input of a case, as the command would."""
+
+import functools
+import shlex
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from beam_pipeline.cli.options import command_parser, options_of
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.layout import Input
+
+
+@functools.cache
+def _parser() -> Any:
+    return command_parser()
+
+
+def config_of(options: str, root: Path | str = "") -> BuildConfig:
+    """The configuration of options as on a command line, for the INPUT at `root`."""
+    arguments = [each.replace("INPUT", str(root)) for each in shlex.split(options)]
+    return options_of("plan", vars(_parser().parse_args(["plan", *arguments])))
+
+
+def source_at(
+    root: Path | str, options: str = "INPUT", scratch: str = ""
+) -> tuple[Input, beam.PTransform]:
+    """(what is found, what reads it) of the input at `root`."""
+    config = config_of(options, root)
+    scratch = scratch or f"{root}.scratch"
+    found = find_input(config, scratch)
+    return found, source_of(complete(config, found, scratch), found, scratch)
+
+
+def options_of_case(case: Path) -> str:
+    """The options of a case, for INPUT."""
+    options = case / "options"
+    return options.read_text() if options.exists() else "INPUT"
