@@ -141,7 +141,7 @@ COMMANDS = {
         summary="predict for files, folders and datasets",
     ),
     "report": Described(
-        function="trainer.runs.report:report",
+        function="trainer.runs.page:report",
         options=ReportConfig,
         summary="write report.html of a run again",
         description="Writes RUN/report.html again from what the run holds, and compares it with "

@@ -175,7 +175,7 @@ class Dataset(Contents):
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
         share = arguments.share(worker, num_workers, batch_size if not buckets else None)
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
-        seed = arguments.seed_number(seed)
+        seed = arguments.whole_number("seed", seed, least=None)
         passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
         if buckets and batch_size != _DEFAULT_BATCH_SIZE:
             raise ConfigError(

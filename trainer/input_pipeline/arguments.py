@@ -7,37 +7,25 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.records.order import Share
 
-_INT64 = (-(1 << 63), (1 << 63) - 1)
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
 
 
-def whole_number(name: str, value: Any, least: int = 1) -> int | None:
+def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
     """An argument that is None or a whole number.
 
     Args:
         name: Of the argument.
         value: The argument's value.
-        least: The smallest allowed value.
+        least: The smallest allowed value; None for any int64.
 
     Raises:
         ConfigError: It is not a whole number from `least` to the largest int64.
     """
     if value is None:
         return None
-    if not is_whole(value) or not least <= value <= _INT64[1]:
-        raise ConfigError(f"{name}={value!r}: give a whole number, {least} or more")
-    return int(value)
-
-
-def seed_number(value: Any) -> int | None:
-    """`seed`, or None.
-
-    Raises:
-        ConfigError: It is not an int64.
-    """
-    if value is None:
-        return None
-    if not is_whole(value) or not _INT64[0] <= value <= _INT64[1]:
-        raise ConfigError(f"seed={value!r}: give a whole number that fits into 64 bits")
+    if not is_whole(value) or not (_LEAST if least is None else least) <= value <= _MOST:
+        wanted = "that fits into 64 bits" if least is None else f"{least} or more"
+        raise ConfigError(f"{name}={value!r}: give a whole number, {wanted}")
     return int(value)
 
 

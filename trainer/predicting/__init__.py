@@ -65,13 +65,14 @@ def predict(config: PredictConfig) -> dict[str, int]:
     task = run.task
     names = [each.name for each in task.inputs.values()]
     features = run.features_to_predict([*names, *([task.target] if config.report else [])])
-    report = _create_report(config, task)
+    opened = _opened(config, task, features, choices.settings(run.options))
+    report = _create_report(config, task, opened)
     images, maps = _folders(config, task)
     check_format(config.format, task)
     shown = _shown_score(config, run, progress)
     is_document = config.min_score is None and config.format in task.goal.documents
     least = 0.0 if is_document else shown
-    records = _records(config, task, features, run.model, choices.settings(run.options))
+    records = _records(config, task, features, run.model, opened)
     count = 0
 
     def rows() -> Iterator[Row]:
@@ -102,10 +103,10 @@ def predict(config: PredictConfig) -> dict[str, int]:
         write_rows(config.format, task, rows(), file)
     if report is not None:
         assert config.report is not None
-        ((dataset, split, _),) = _datasets(config, task, features, choices.settings(run.options))
-        mistakes = [*pictured(task, dataset, split, report.examples())]
+        assert opened is not None
+        mistakes = [*pictured(task, *opened, report.examples())]
         about = f"{run.file} on {config.inputs[0]}"
-        page = report.html(f"Predictions of {task.target}", about, split, mistakes)
+        page = report.html(f"Predictions of {task.target}", about, opened[1], mistakes)
         Path(config.report).write_text(page, encoding="utf-8")
     progress.say(f"predicted {count} record(s) with {run.file}")
     return {} if config.output is None else {"num_records": count}
@@ -149,11 +150,27 @@ def _folders(config: PredictConfig, task: Task) -> tuple[Path | None, Path | Non
     return images, maps
 
 
-def _create_report(config: PredictConfig, task: Task) -> ClassReport | None:
+def _opened(
+    config: PredictConfig, task: Task, features: Mapping[str, Feature], settings: Settings
+) -> tuple[Dataset, str] | None:
+    """The dataset to predict for, and its split; None for files."""
+    if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
+        if config.split is not None:
+            raise ConfigError("--split is for datasets; leave it out for files and folders")
+        return None
+    cache = cache_of(config.cache_dir, config.cache_bytes)
+    dataset = open_data(config.inputs[0], None, features, cache)
+    check_same_inputs(task, dataset.features, settings)
+    return dataset, choices.evaluation_split(dataset, config.split)
+
+
+def _create_report(
+    config: PredictConfig, task: Task, opened: tuple[Dataset, str] | None
+) -> ClassReport | None:
     if config.report is None:
         return None
     task.check_one_class("--report")
-    if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
+    if opened is None:
         raise ConfigError("--report needs the true classes, which a dataset has; name a dataset")
     return ClassReport(task.goal.classes)
 
@@ -176,7 +193,7 @@ def _records(
     task: Task,
     features: Mapping[str, Feature],
     model: keras.Model,
-    settings: Settings,
+    opened: tuple[Dataset, str] | None,
 ) -> Iterator[_Record]:
     step = tf.function(
         lambda inputs, windows: task.goal.decode(
@@ -184,7 +201,7 @@ def _records(
         ),
         reduce_retracing=True,
     )
-    for dataset, split, sources in _datasets(config, task, features, settings):
+    for dataset, split, sources in _datasets(config, task, features, opened):
         dataset, others = _with_others(dataset, task, report=config.report is not None)
         batches = prediction_batches(
             task, dataset, split, batch_size=config.batch_size, others=others
@@ -207,15 +224,14 @@ _Sources = Callable[[int, Mapping[str, Any], int], str]
 
 
 def _datasets(
-    config: PredictConfig, task: Task, features: Mapping[str, Feature], settings: Settings
+    config: PredictConfig,
+    task: Task,
+    features: Mapping[str, Feature],
+    opened: tuple[Dataset, str] | None,
 ) -> Iterator[tuple[Dataset, str, _Sources]]:
     """The datasets to predict for, with a split, and the function that names a record."""
-    (first, *more) = config.inputs
-    if not more and is_dataset(first):
-        cache = cache_of(config.cache_dir, config.cache_bytes)
-        dataset = open_data(first, None, features, cache)
-        check_same_inputs(task, dataset.features, settings)
-        split = choices.evaluation_split(dataset, config.split)
+    if opened is not None:
+        dataset, split = opened
 
         def name(number: int, columns: Mapping[str, Any], place: int) -> str:
             file = columns[_FILENAME][place].decode() if _FILENAME in columns else ""
@@ -223,8 +239,6 @@ def _datasets(
 
         yield dataset, split, name
         return
-    if config.split is not None:
-        raise ConfigError("--split is for datasets; leave it out for files and folders")
     with tempfile.TemporaryDirectory() as folder:
         items = read_items(config.inputs, task, features)
         for file, sources in write_chunks(items, Path(folder), _CHUNK):

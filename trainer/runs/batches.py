@@ -1,22 +1,29 @@
 """The batches that a run trains on, by its options."""
 
-import functools
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.opening import cache_of
 from trainer.augmentation.mixing import Mixing
 from trainer.dataset import Dataset
+from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
+from trainer.options.commands import ShowBatchConfig, TuneConfig
 from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
+from trainer.progress import Progress
+from trainer.runs import choices
+from trainer.runs.own_parts import OwnParts
 from trainer.runs.record import RunConfig
 from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.models import path_of
-from trainer.tasks.reading import training_batches
+from trainer.tasks.reading import training_batches, with_statistics
 
 _BALANCED = "balanced"
 
@@ -56,47 +63,72 @@ def batch_changes(
     return changes
 
 
-def batches_by_options(
-    config: TrainConfig,
-    task: Task,
-    dataset: Dataset,
-    split: str,
-    changes: BatchChanges,
-    augment: Augment | None,
-) -> Callable[..., tf.data.Dataset]:
-    """`training_batches` with all that the options say of them.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingInput:
+    """What the batches of a training are made of.
 
-    Args:
-        config: The options, with a seed.
-        task: What is trained.
+    Attributes:
         dataset: The records.
-        split: To train on.
-        changes: What the options change in batches.
-        augment: The user's own function; None for none.
+        split: That is read.
+        task: What is trained on it.
+        options: Of the training, with a seed.
+        changes: What they change in batches.
+        augment: The user's own function of an image and a seed; None for none.
 
     Raises:
         ConfigError: The function does not take the task's images.
     """
-    assert config.seed is not None
-    return functools.partial(
-        training_batches,
-        task,
-        dataset,
-        split,
-        batch_size=config.batch_size,
-        seed=config.seed,
-        changes=changes,
-        augment=None if augment is None else _checked_augmentation(augment, task),
-        balanced=config.sampling == _BALANCED,
+
+    dataset: Dataset
+    split: str
+    task: Task
+    options: TrainConfig
+    changes: BatchChanges
+    augment: Augment | None
+
+    def __post_init__(self) -> None:
+        if self.augment is not None:
+            _check_augmentation(self.augment, self.task)
+
+    def batches(self, **more: Any) -> tf.data.Dataset:
+        """`training_batches` with all that the options say of them, and more of its arguments."""
+        assert self.options.seed is not None
+        return training_batches(
+            self.task,
+            self.dataset,
+            self.split,
+            batch_size=self.options.batch_size,
+            seed=self.options.seed,
+            changes=self.changes,
+            augment=self.augment,
+            balanced=self.options.sampling == _BALANCED,
+            **more,
+        )
+
+
+def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> TrainingInput:
+    """The input of the new training whose options a command has.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    cache = cache_of(config.cache_dir, config.cache_bytes)
+    dataset = open_data(config.data, config.schema, None, cache)
+    split = choices.train_split(dataset, config.train_split)
+    task, options = choices.choose(config.train_config(), dataset, progress)
+    task = with_statistics(task, dataset, split, progress.say)
+    return TrainingInput(
+        dataset=dataset,
+        split=split,
+        task=task,
+        options=options,
+        changes=batch_changes(options, task, dataset, split, None, num_workers=1),
+        augment=OwnParts().with_named(options).augment_fn,
     )
 
 
-def _checked_augmentation(function: Augment, task: Task) -> Augment:
-    """The user's function, tried on the task's images.
-
-    Raises:
-        ConfigError: There is no image, or the function does not take it, or returns another kind.
-    """
+def _check_augmentation(function: Augment, task: Task) -> None:
+    """Raises ConfigError unless the user's function takes the task's images, and returns such."""
     path = path_of(function)
     check_images(f"--augment-fn {path}", task.inputs.values())
     image = tf.TensorSpec(task.images[0].shape, tf.uint8)
@@ -115,4 +147,3 @@ def _checked_augmentation(function: Augment, task: Task) -> Augment:
             f"--augment-fn {path} returns {found}; return an image of the same kind, uint8 "
             f"{image.shape}"
         )
-    return function

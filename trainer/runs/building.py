@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from trainer.runs.batches import batches_by_options
+from trainer.runs.batches import TrainingInput
 from trainer.runs.preparing import Prepared
 from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches
@@ -104,16 +104,17 @@ def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
 
 def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
-    config, task, source = prepared.config, prepared.task, prepared.source
+    source = prepared.source
+    made_of = TrainingInput(
+        dataset=prepared.dataset,
+        split=prepared.train_split,
+        task=prepared.task,
+        options=prepared.config,
+        changes=prepared.changes,
+        augment=prepared.own.augment_fn,
+    )
     return functools.partial(
-        batches_by_options(
-            config,
-            task,
-            prepared.dataset,
-            prepared.train_split,
-            prepared.changes,
-            prepared.own.augment_fn,
-        ),
+        made_of.batches,
         window=source.order.window,
         cache=source.cache,
         tuning=source.tuning,

@@ -2,8 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.shown_text import shown
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
+from trainer.options.commands import ReportConfig
 from trainer.options.train import TrainConfig
 from trainer.report import pictures
 from trainer.report.history import steps_per_epoch
@@ -21,8 +22,7 @@ from trainer.runs.best import best_of
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import Prepared
 from trainer.tasks import Task
-from trainer.tasks.accumulators import Accumulator
-from trainer.tasks.figures import Example, Figured, Overlay
+from trainer.tasks.figures import Accumulator, Example, Overlay
 from trainer.training.loop import Plan
 
 Validate = Callable[..., dict[str, float]]
@@ -77,13 +77,12 @@ class RunPage:
 
     def _sections(self) -> Sections:
         task, split = self._plan.task, self._prepared.validation_split or ""
-        figured = [each for each in self._accumulators if isinstance(each, Figured)]
-        examples = [each for one in figured for each in one.examples()][:_MOST_EXAMPLES]
+        examples = [each for one in self._accumulators for each in one.examples()]
         return Sections(
             batch=self._batch,
             split=split,
-            figures=figures_of(figured),
-            examples=list(pictured(task, self._prepared.dataset, split, examples)),
+            figures={k: v for each in self._accumulators for k, v in each.figures().items()},
+            examples=list(pictured(task, self._prepared.dataset, split, examples[:_MOST_EXAMPLES])),
         )
 
     @functools.cached_property
@@ -103,17 +102,16 @@ class RunPage:
         ]
 
 
-def draw_again(run: RunDirectory, other: str | None) -> None:
-    """Writes the page of a run by what it holds.
+def report(command: ReportConfig) -> str:
+    """The command `report`: writes the page by what the run holds; returns its path.
 
-    Args:
-        run: Which may train at the same time.
-        other: The directory of the run to compare with; None for that of its options.
+    The run may train at the same time.
 
     Raises:
         ConfigError: There is no such run, or it has no history yet.
         RunDamagedError: A file of a run is not what was written.
     """
+    run = RunDirectory(command.run_path)
     config, history = run.read_config(), run.read_history()
     task, _ = run.read_task()
     if not history:
@@ -121,9 +119,10 @@ def draw_again(run: RunDirectory, other: str | None) -> None:
             f"{run.path} has nothing to report yet: history.csv comes with the first validation, "
             "or at the end of the first epoch; wait for it"
         )
-    options = dataclasses.replace(config.options, compare=other or config.options.compare)
+    options = dataclasses.replace(config.options, compare=command.compare or config.options.compare)
     fingerprint, pace = config.data.get("fingerprint"), PaceLogs(run.logs / "train")
     _draw(run, options, fingerprint, task.name, history, pace, run.read_sections())
+    return os.fspath(run.report)
 
 
 def _draw(
@@ -164,11 +163,6 @@ def compared(path: str) -> Compared | None:
         return None
     place = best_of(options.best_by, history).place(history)
     return Compared(name=run.path.absolute().name, options=options, history=history, best=place)
-
-
-def figures_of(figured: Sequence[Figured]) -> Mapping[str, Any]:
-    """What accumulators have to show, by section."""
-    return {name: facts for each in figured for name, facts in each.figures().items()}
 
 
 def pictured(

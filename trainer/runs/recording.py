@@ -14,11 +14,11 @@ from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.progress import Progress, as_text
 from trainer.runs.best import Best
 from trainer.runs.directory import Row, RunDirectory
-from trainer.training.averaging import averaged
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.follower import Done
 from trainer.training.interruption import Interruption
 from trainer.training.loop import Plan, metric_names
+from trainer.training.optimizers import averaged
 from trainer.training.pace import Pace
 
 

@@ -19,10 +19,9 @@ from trainer.runs.preparing import Prepared, prepare
 from trainer.runs.recording import Events, Recorder
 from trainer.tasks.record import task_to_json
 from trainer.training import keras_fit, loop
-from trainer.training.averaging import averaged
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
 from trainer.training.loop import Plan
-from trainer.training.optimizers import inner_optimizer
+from trainer.training.optimizers import averaged, inner_optimizer
 from trainer.training.strategy import read_workers
 
 _LOOPS = {"custom": loop.run, "fit": keras_fit.run}

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from trainer.tasks.accumulators import Arrays
+from trainer.tasks.figures import Accumulator, Arrays
 
 # Records are counted by the logit of their probability, in steps: so memory does not grow with
 # records, and probabilities near 0 and 1, of which a sure model has many, stay apart.
@@ -13,7 +13,7 @@ _MOST_STEPS = 1 << 17
 _MOST_COUNTS = 1 << 22
 
 
-class AreaUnderCurve:
+class AreaUnderCurve(Accumulator):
     """The area under the ROC curve of each class against the others, and their mean.
 
     It is the chance that a record with the class gets a higher probability of it than one without;

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
-from trainer.tasks.accumulators import Accumulator
+from trainer.tasks.figures import Accumulator
 from trainer.tasks.task import Task
 from trainer.training.batch_normalization import equaliser
 from trainer.training.loop import example_sums, metric_names

@@ -1,7 +1,8 @@
 """Keras's optimizers, with clipping after the sum over replicas, as data parallelism needs."""
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -44,6 +45,23 @@ def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
 def inner_optimizer(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
     """The optimizer that updates the weights, where another one scales the loss for it."""
     return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+@contextlib.contextmanager
+def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
+    """The optimizer's model with the averaged weights, if it keeps some; afterwards as before."""
+    optimizer = inner_optimizer(optimizer)
+    if not optimizer.use_ema:
+        yield
+        return
+    variables = optimizer._trainable_variables  # all, also while some of the model are frozen
+    weights = [variable.numpy() for variable in variables]
+    optimizer._overwrite_model_variables_with_average_value(variables)
+    try:
+        yield
+    finally:
+        for variable, value in zip(variables, weights, strict=True):
+            variable.assign(value)
 
 
 class SumThenClip:

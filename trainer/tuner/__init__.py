@@ -6,16 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset import durable
-from tfrecord_dataset.opening import cache_of
 from tfrecord_dataset.sealed_json import to_text
-from trainer.dataset.opening import open_data
 from trainer.image_cache import ImageCache, folder_in
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
-from trainer.runs import choices
-from trainer.runs.batches import batch_changes
-from trainer.runs.own_parts import OwnParts
-from trainer.tasks.reading import with_statistics
+from trainer.runs.batches import open_input
 from trainer.tuner.ladder import WORTH, Remedy, Rung, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
 from trainer.tuner.sized_images import images_to_store, try_sizes
@@ -35,22 +30,9 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
-    training = config.train_config()
-    cache = cache_of(config.cache_dir, config.cache_bytes)
-    dataset = open_data(config.data, config.schema, None, cache)
-    split = choices.train_split(dataset, config.train_split)
-    task, training = choices.choose(training, dataset, progress)
-    task = with_statistics(task, dataset, split, progress.say)
-    measurement = Measurement(
-        dataset=dataset,
-        split=split,
-        task=task,
-        options=training,
-        changes=batch_changes(training, task, dataset, split, None, num_workers=1),
-        augment=OwnParts().with_named(training).augment_fn,
-        seconds=config.seconds,
-    )
-    progress.say(f"measuring {split!r} of {dataset.path}, {config.seconds:g} s a stage")
+    measurement = Measurement(**vars(open_input(config, progress)), seconds=config.seconds)
+    where = f"{measurement.split!r} of {measurement.dataset.path}"
+    progress.say(f"measuring {where}, {config.seconds:g} s a stage")
     ladder = list(measurement.ladder())
     for line in as_lines(ladder):
         progress.say(line)

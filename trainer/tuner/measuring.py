@@ -10,42 +10,24 @@ from typing import Any
 import tensorflow as tf
 
 from trainer import parsing
-from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.input_pipeline.selection import select
-from trainer.options.train import TrainConfig
-from trainer.parsing import Augment
-from trainer.runs.batches import batches_by_options
-from trainer.tasks import Task
-from trainer.tasks.batch_changes import BatchChanges
+from trainer.runs.batches import TrainingInput
 from trainer.tasks.reading import augmentation_of
 from trainer.tuner.ladder import Rung
-from trainer.tuning import Tuning
 
 _SEED = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measurement(TrainingInput):
     """What is measured.
 
     Attributes:
-        dataset: The records.
-        split: That is read.
-        task: What is trained on it.
-        options: Of the training, with a seed.
-        changes: What they change in batches.
-        augment: The user's own function of an image and a seed; None for none.
         seconds: That each stage is measured.
     """
 
-    dataset: Dataset
-    split: str
-    task: Task
-    options: TrainConfig
-    changes: BatchChanges
-    augment: Augment | None
     seconds: float
 
     @property
@@ -70,17 +52,9 @@ class Measurement:
                 return count * self.batch_size / seconds
         raise AssertionError("the dataset has no end")
 
-    def batches(
-        self, cache: ImageCache | str = "none", tuning: Tuning | None = None
-    ) -> tf.data.Dataset:
-        """The whole pipeline, as the training has it."""
-        return batches_by_options(
-            self.options, self.task, self.dataset, self.split, self.changes, self.augment
-        )(cache=cache, tuning=tuning)
-
     def cached_rate(self, cache: ImageCache) -> float:
         """Records a second of the whole pipeline once its images are kept."""
-        batches = self.batches(cache)
+        batches = self.batches(cache=cache)
         filled = 0
         began = time.monotonic()
         for _ in batches:

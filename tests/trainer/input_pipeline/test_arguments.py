@@ -43,8 +43,8 @@ def test_passes(repeat, expected):
         ("max_boxes", "3", "a whole number, 1 or more"),
         ("shuffle_buffer", 2.5, "a whole number, 1 or more"),
         ("first_record", 2.5, "a whole number, 0 or more"),
-        ("seed", "0", "a whole number that fits into 64 bits"),
-        ("seed", 2**70, "a whole number that fits into 64 bits"),
+        ("seed", "0", "a whole number, that fits into 64 bits"),
+        ("seed", 2**70, "a whole number, that fits into 64 bits"),
     ],
 )
 def test_what_is_refused(dataset, argument, value, wanted):

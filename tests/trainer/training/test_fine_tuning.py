@@ -1,6 +1,7 @@
 """Weights from elsewhere: the new head learns first, then all, at a lower rate."""
 
 import dataclasses
+import functools
 
 import keras
 import numpy as np
@@ -9,10 +10,8 @@ from following import Follower
 
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
-from trainer.training import keras_fit, loop
+from trainer.training import loop
 from trainer.training.fine_tuning import backbones, freeze_stages, frozen, head_steps, schedule
-
-LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 
 
 def rates(steps, **options):
@@ -81,35 +80,26 @@ def with_backbone():
 
 @pytest.fixture(scope="module")
 def trained(make_plan, one_replica, two_replicas):
-    """A function (loop, replicas, steps) to the weights of the backbone and of the head."""
-    results = {}
+    """A function (replicas, steps) to the weights of the backbone and of the head."""
 
-    def get(loop, replicas, steps):
-        if (loop, replicas, steps) not in results:
-            strategy = {1: one_replica, 2: two_replicas}[replicas]
-            plan = make_plan(
-                strategy,
-                model=with_backbone,
-                steps_per_epoch=3,
-                ema=0.9 if loop == "custom" else None,  # `fit` refuses it
-                weight_decay=0.1,
-            )
-            plan = dataclasses.replace(plan, backbones=backbones(plan.model), head_steps=3)
-            if steps:
-                LOOPS[loop](plan, Follower(plan, range(steps // 3)))
-            (backbone,) = plan.backbones
-            assert all(each.trainable for each in plan.model._flatten_layers())
-            head = plan.model.layers[-1].get_weights()
-            results[loop, replicas, steps] = (backbone.get_weights(), head)
-        return results[loop, replicas, steps]
+    @functools.cache
+    def get(replicas, steps):
+        strategy = {1: one_replica, 2: two_replicas}[replicas]
+        options = {"model": with_backbone, "steps_per_epoch": 3, "ema": 0.9, "weight_decay": 0.1}
+        plan = make_plan(strategy, **options)
+        plan = dataclasses.replace(plan, backbones=backbones(plan.model), head_steps=3)
+        if steps:
+            loop.run(plan, Follower(plan, range(steps // 3)))
+        (backbone,) = plan.backbones
+        assert all(each.trainable for each in plan.model._flatten_layers())
+        return backbone.get_weights(), plan.model.layers[-1].get_weights()
 
     return get
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_the_head_learns_first_then_all(trained, loop):
-    before, after_head, after_all = (trained(loop, 1, steps) for steps in (0, 3, 6))
+def test_the_head_learns_first_then_all(trained):
+    before, after_head, after_all = (trained(1, steps) for steps in (0, 3, 6))
 
     for mine, theirs in zip(after_head[0], before[0], strict=True):
         np.testing.assert_array_equal(mine, theirs)  # also statistics, in spite of weight decay
@@ -120,11 +110,9 @@ def test_the_head_learns_first_then_all(trained, loop):
 
 
 @pytest.mark.slow
-def test_loops_and_replicas_learn_the_same(trained):
-    one = trained("custom", 1, 6)
-
-    for other in (trained("custom", 2, 6), trained("fit", 1, 6), trained("fit", 2, 6)):
-        for mine, theirs in zip([*one[0], *one[1]], [*other[0], *other[1]], strict=True):
+def test_replicas_learn_the_same(trained):
+    for one, two in zip(trained(1, 6), trained(2, 6), strict=True):
+        for mine, theirs in zip(one, two, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-5)
 
 

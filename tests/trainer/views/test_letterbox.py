@@ -10,7 +10,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.errors import ConfigError
-from trainer.tasks.detection.windows import in_image
+from trainer.tasks.detection.suppression import in_image
 from trainer.views import Views, draw, see_boxes, whole
 from trainer.views.pixels import GREY, see_image
 

@@ -10,16 +10,15 @@ import numpy as np
 
 from tfrecord_dataset import extras
 from trainer.errors import ConfigError
-from trainer.tasks.accumulators import Arrays
 from trainer.tasks.detection.figures import AREAS, BoxFigures
-from trainer.tasks.detection.windows import in_image
-from trainer.tasks.figures import Example
+from trainer.tasks.detection.suppression import in_image
+from trainer.tasks.figures import Accumulator, Arrays, Example
 
 MIN_SCORE = "min_score"
 _NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
 
 
-class MeanAveragePrecision:
+class MeanAveragePrecision(Accumulator):
     """mAP over IoU 0.50:0.05:0.95, mAP50 and mAP75, of boxes with at most 100 detections an image.
 
     `F1` is the highest that boxes of a score or more reach, of all classes together, where those

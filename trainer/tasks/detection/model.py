@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import keras
 
-from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks import image_models
 from trainer.tasks.detection.points import STRIDES
+from trainer.tasks.inputs import Image
 from trainer.tensors import Tensor
 
 _CHANNELS = 64
@@ -18,9 +18,7 @@ _GROUPS = 8
 _PRIOR = 0.01
 
 
-def detector(
-    name: str, size: ImageSize, channels: int, num_classes: int, weights: str | None = None
-) -> keras.Model:
+def detector(image: Image, num_classes: int) -> keras.Model:
     """The model from images to the predictions of all points.
 
     It takes float32 [b, height, width, channels] in 0..1, and returns float32
@@ -29,18 +27,15 @@ def detector(
     centerness.
 
     Args:
-        name: "small", or a model of `keras.applications`.
-        size: Of images: multiples of the largest stride.
-        channels: Of the images.
+        image: The input, whose sides are multiples of the largest stride.
         num_classes: Of the boxes.
-        weights: A file of weights for a `keras.applications` model without its head, or None.
 
     Raises:
         ConfigError: No such model, or unsuitable weights.
     """
-    image = keras.Input((*size, channels), name="image")
-    levels = _top_down(image_models.pyramid(name, image, STRIDES, weights))
-    return keras.Model(image, _heads(levels, num_classes), name=name.lower())
+    x = keras.Input(image.shape, name="image")
+    levels = _top_down(image_models.pyramid(image.model, x, STRIDES, image.weights))
+    return keras.Model(x, _heads(levels, num_classes), name=image.model.lower())
 
 
 def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:

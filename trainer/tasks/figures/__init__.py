@@ -1,10 +1,13 @@
-"""What a report shows of how a task is learned: figures by class, and records to look at."""
+"""What a whole split tells of a model: metrics, figures for a report, records to look at."""
 
+import abc
 import dataclasses
 import heapq
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Self
+
+Arrays = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +39,36 @@ class Example:
     overlays: Mapping[str, Overlay] = dataclasses.field(default_factory=dict)
 
 
-@runtime_checkable
-class Figured(Protocol):
-    """An accumulator that a report shows."""
+class Accumulator(abc.ABC):
+    """A metric over a whole split that is more than a mean over its records, on the host.
+
+    It sees every record once, batch after batch.
+    """
+
+    @abc.abstractmethod
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Adds a batch of records.
+
+        Args:
+            target: What the target's `host_step` returned: NumPy arrays, [b, …] each.
+            predictions: What the target's `predict` returned, likewise.
+        """
+
+    @abc.abstractmethod
+    def merge(self, other: Self) -> None:
+        """Adds the records of another accumulator, which has seen those after these."""
+
+    def result(self) -> dict[str, float]:
+        """The metrics by name, over all records so far; none where it is for the report alone."""
+        return {}
 
     def figures(self) -> dict[str, Any]:
         """What the report's template draws, by the name of the section; after `result`."""
+        return {}
 
     def examples(self) -> list[Example]:
-        """The worst records first."""
+        """Records to look at, the worst first."""
+        return []
 
 
 class Worst:

@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from trainer.tasks.accumulators import Arrays
-from trainer.tasks.figures import Example, Worst
+from trainer.tasks.figures import Accumulator, Arrays, Example, Worst
 
 _STEPS = 200  # of a probability, for precision and recall
 _BINS = 10  # for reliability
@@ -15,7 +14,7 @@ _BINS = 10  # for reliability
 _MOST_COLUMNS, _MOST_CURVES = 24, 8
 
 
-class ClassFigures:
+class ClassFigures(Accumulator):
     """Counts what is predicted of one class per record, or of any number of them.
 
     Args:
@@ -89,10 +88,6 @@ class ClassFigures:
                 badness = -rest[1] if mine is self._least_true else rest[3]
                 mine.add(badness, (self._seen + number, *rest))
         self._seen += other._seen
-
-    def result(self) -> dict[str, float]:
-        """No metrics: what it counts is for the report."""
-        return {}
 
     def figures(self) -> dict[str, Any]:
         """`classes`: "rows" by class, "confusion" or "confusions", "curves", "reliability"."""

@@ -4,14 +4,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from trainer.tasks.accumulators import Arrays
-from trainer.tasks.figures import Example, Worst
+from trainer.tasks.figures import Accumulator, Arrays, Example, Worst
 
 _MOST_POINTS = 1_000
 _MOST_COLUMNS = 6
 
 
-class NumberFigures:
+class NumberFigures(Accumulator):
     """Keeps some true and predicted numbers of each column, and the sums that tell the fit.
 
     Args:
@@ -51,10 +50,6 @@ class NumberFigures:
             badness = float(np.abs(predicted - true).max())
             self._worst.add(badness, (self._seen + number, true, predicted))
         self._seen += other._seen
-
-    def result(self) -> dict[str, float]:
-        """No metrics: what it keeps is for the report."""
-        return {}
 
     def figures(self) -> dict[str, Any]:
         """`numbers`: of each column the fit, and points (true, predicted)."""

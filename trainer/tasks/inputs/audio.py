@@ -1,6 +1,8 @@
 """Audio: log-mel spectra of short frames."""
 
 import dataclasses
+import os
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import keras
@@ -8,6 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfrecord_dataset.feature import Feature
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import Settings, VaryingInput
 
@@ -32,6 +35,7 @@ class Audio(VaryingInput):
     """
 
     kind: ClassVar[str] = "audio"
+    suffixes: ClassVar[tuple[str, ...]] = (".wav", ".flac", ".ogg", ".mp3")
 
     name: str
     sample_rate: int
@@ -55,6 +59,22 @@ class Audio(VaryingInput):
 
     def takes(self, feature: Feature, settings: Settings) -> bool:
         return feature.sample_rate in (0, self.sample_rate)  # 0: unknown
+
+    def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
+        import soundfile  # here: most models take no audio
+
+        path = folder / value
+        try:
+            rate = soundfile.info(os.fspath(path)).samplerate
+        except soundfile.LibsndfileError as error:
+            raise DatasetDamagedError(f"{path} is not readable audio: {error}") from error
+        if rate != self.sample_rate:
+            raise ConfigError(
+                f"{path} has {rate} samples per second, but the model was trained on "
+                f"{self.sample_rate}; resample it, or build a dataset with --audio-sample-rate "
+                f"{self.sample_rate} and predict for that"
+            )
+        return [path.read_bytes()]
 
     def prepare(self, values: Any) -> Any:
         return tf.squeeze(values, axis=-1)

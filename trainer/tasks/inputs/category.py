@@ -1,6 +1,7 @@
 """A class label as an input."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import keras
@@ -51,6 +52,11 @@ class Category(Input):
             return None
         remedy = "declare it a scalar"
         return Largest(self.name, "num_classes", least=-1, limit=MAX_CLASSES, remedy=remedy)
+
+    def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
+        if value in feature.classes:
+            return [feature.classes.index(value) + feature.label_offset]
+        return Input.stored(self, value, feature, folder, source)
 
     def prepare(self, values: Any) -> Any:
         return tf.clip_by_value(values + 1, 0, self.num_classes + 1)[:, tf.newaxis]

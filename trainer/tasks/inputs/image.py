@@ -1,7 +1,9 @@
 """Images."""
 
 import dataclasses
+import io
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import tensorflow as tf
@@ -9,12 +11,16 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import AUTO
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings
 from trainer.views import Views
+
+# Formats of Pillow that TensorFlow reads, too.
+_DECODABLE = ("JPEG", "PNG", "GIF", "BMP")
+_ORIENTATION = 0x0112  # Exif
 
 
 def check_images(option: str, inputs: Iterable[Input]) -> None:
@@ -57,6 +63,9 @@ class Image(Input):
     """
 
     kind: ClassVar[str] = "image"
+    suffixes: ClassVar[tuple[str, ...]] = (
+        *(".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
+    )
 
     name: str
     height: int
@@ -106,9 +115,29 @@ class Image(Input):
         """The output of the input pipeline that says which part of an image is seen, if `views`."""
         return window_name(self.name)
 
+    def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
+        return [readable(folder / value)]
+
     def prepare(self, values: Any) -> Any:
         # Read as they are stored, of 8 or 16 bits.
         return tf.cast(values, tf.float32) / float(tf.as_dtype(values.dtype).max)
 
     def encode(self, x: Any) -> Any:
         return image_models.encode(self.model, x, self.weights)
+
+
+def readable(path: Path) -> bytes:
+    """The file, or a PNG of it where TensorFlow cannot read it, or Exif turns it."""
+    from PIL import Image, ImageOps, UnidentifiedImageError  # here: most commands need no Pillow
+
+    try:
+        encoded = path.read_bytes()
+        with Image.open(io.BytesIO(encoded)) as image:
+            is_upright = image.getexif().get(_ORIENTATION, 1) == 1
+            if is_upright and image.format in _DECODABLE and image.mode != "CMYK":
+                return encoded
+            copy = io.BytesIO()
+            ImageOps.exif_transpose(image).convert("RGB").save(copy, "PNG")
+            return copy.getvalue()
+    except (OSError, UnidentifiedImageError) as error:
+        raise DatasetDamagedError(f"{path} is not a readable image: {error}") from error

@@ -2,12 +2,17 @@
 
 import abc
 import dataclasses
+import json
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import AUTO
+from trainer.errors import DatasetDamagedError
 from trainer.tasks.statistics import Statistic
 
 _USUAL_SIZE = ImageSize(128, 128)
@@ -51,6 +56,7 @@ class Input(abc.ABC):
         kind: In task.json.
         dtype: Of the model's input.
         varies: Whether records differ in length, unless they are padded or cut.
+        suffixes: Of files that hold one each; none where there are no such files.
         name: The feature's.
     """
 
@@ -59,6 +65,7 @@ class Input(abc.ABC):
     kind: ClassVar[str]
     dtype: ClassVar[str] = "float32"
     varies: ClassVar[bool] = False
+    suffixes: ClassVar[tuple[str, ...]] = ()
     name: str
 
     @classmethod
@@ -115,6 +122,38 @@ class Input(abc.ABC):
     def takes(self, feature: Feature, settings: Settings) -> bool:
         """Whether a model trained on this input takes records with `feature`."""
         return self.from_feature(feature, settings) == self
+
+    def of_file(self, file: Path) -> Any:
+        """What a row would have in place of a file, which lies in the row's folder."""
+        return file.name
+
+    def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
+        """What an Example holds of the feature, for a value in a row to predict for.
+
+        Args:
+            value: Of a JSON object, or a text of a CSV file; of an image or audio a path.
+            feature: Of the training's data.
+            folder: From which paths lead.
+            source: What the row is called.
+
+        Raises:
+            DatasetDamagedError: It is no such value.
+        """
+        if feature.dtype in STRINGS:
+            return [str(each).encode() for each in (value if isinstance(value, list) else [value])]
+        try:
+            if isinstance(value, str):
+                value = json.loads(value) if value.strip() else float("nan")
+            array = np.ravel(np.asarray(value, dtype=feature.dtype))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DatasetDamagedError(
+                f"{feature.name} of {source} is {value!r}, which is not of {feature.dtype}: "
+                f"{error}; correct the value"
+            ) from error
+        if feature.encoding == "bytes":
+            return [array.astype(array.dtype.newbyteorder("<")).tobytes()]
+        result: list[Any] = array.tolist()
+        return result
 
     @abc.abstractmethod
     def prepare(self, values: Any) -> Any:

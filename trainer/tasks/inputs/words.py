@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import keras
@@ -61,6 +62,13 @@ class Words(VaryingInput):
     @property
     def group(self) -> str:
         return "text" if self.is_text else "sequence"
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (".txt",) if self.is_text else ()
+
+    def of_file(self, file: Path) -> str:
+        return file.read_text(encoding="utf-8")
 
     @property
     def pad_to(self) -> int | None:

@@ -5,11 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from trainer.tasks.accumulators import Arrays
-from trainer.tasks.figures import Example, Overlay, Worst
+from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
 
 
-class PixelConfusion:
+class PixelConfusion(Accumulator):
     """Counts pixels by class and predicted class: mIoU, the IoU of each class, pixel accuracy.
 
     Pixels are those of the model's input; ignored ones do not count.

@@ -1,7 +1,7 @@
 """Boxes as the target: any number per image, each with a class."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -11,31 +11,47 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.augmentation import PLACES_POLICIES, Augmentation
 from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing import Tensors
-from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite, none_of
-from trainer.tasks.detection.coco_results import coco_results
 from trainer.tasks.detection.drawing import draw_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MIN_SCORE, MeanAveragePrecision
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
-from trainer.tasks.detection.suppression import detections
-from trainer.tasks.detection.windows import in_image
-from trainer.tasks.figures import Overlay
-from trainer.tasks.image_sizes import default_size, size_of
-from trainer.tasks.inputs import Image, Input, Settings
+from trainer.tasks.detection.suppression import detections, in_image
+from trainer.tasks.figures import Accumulator, Overlay
+from trainer.tasks.image_sizes import size_of
+from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.image import only_image
-from trainer.tasks.targets.target import Document, PerExample, Row, Target
+from trainer.tasks.targets.target import Document, PlacesTarget, Row
 from trainer.tensors import Tensor
 
 _ONLY_CLASS = ("object",)
 
 
+def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """COCO's results, https://cocodataset.org/#format-results, from rows of predictions.
+
+    A category's id is that of label_map.pbtxt, from 1.
+    """
+    results = []
+    for row in rows:
+        for each in row["detections"]:
+            xmin, ymin, xmax, ymax = each["box"]
+            results.append(
+                {
+                    "image_id": row["image_id"],
+                    "category_id": each["label"] + 1,
+                    "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
+                    "score": each["score"],
+                }
+            )
+    return results
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class BoxesTarget(Target):
+class BoxesTarget(PlacesTarget):
     """The boxes of an image; models return the predictions of all points of `detection.points`.
 
     Attributes:
@@ -44,8 +60,6 @@ class BoxesTarget(Target):
         labels: The output of the input pipeline with the classes; empty where boxes have none.
         crowd: The output that marks boxes around many objects, as COCO has them, or empty. They
             are not learned, and detections in them are not counted as wrong.
-        height: Of the model's image, in pixels.
-        width: Likewise.
         window: The output of the input pipeline that says which part of its image the model sees;
             empty where that is all of it.
         most: Boxes to which records are padded or cut; None for the most in the batch.
@@ -53,14 +67,11 @@ class BoxesTarget(Target):
 
     kind: ClassVar[str] = "boxes"
     learns: ClassVar[str] = "detection"
-    metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
-    asked_as: ClassVar[str | None] = None
-    leader: ClassVar[str | None] = "image"
+    step: ClassVar[int] = STRIDES[-1]
+    in_parts: ClassVar[bool] = True
     varies: ClassVar[bool] = True
-    needs_image: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)
-    policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
 
     name: str
@@ -92,7 +103,7 @@ class BoxesTarget(Target):
         return self.most
 
     def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
-        image = only_image(inputs, "detection")
+        image = only_image(inputs, self.learns)
         most = settings.lengths.get(self.name)
         window = image.window if image.views is not None else ""
         return dataclasses.replace(
@@ -102,12 +113,6 @@ class BoxesTarget(Target):
     @property
     def in_words(self) -> str:
         return f"boxes {'with' if self.labels else 'without'} classes"
-
-    def task_name(self, groups: Sequence[str]) -> str:
-        return self.learns
-
-    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
-        return default_size(stated, STRIDES[-1])
 
     @property
     def points(self) -> Points:
@@ -164,11 +169,7 @@ class BoxesTarget(Target):
         return detection_loss(self.points, target, outputs)
 
     def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
-        (image,) = inputs.values()
-        assert isinstance(image, Image)
-        return detector(
-            image.model, image.image_size, image.channels, len(self.classes), image.weights
-        )
+        return detector(only_image([*inputs.values()], self.learns), len(self.classes))
 
     def predict(self, outputs: Any) -> dict[str, Tensor]:
         return detections(self.points, outputs)

@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
-from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
-from trainer.tasks.figures import Overlay
+from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.figures.classes import ClassFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
@@ -20,6 +19,8 @@ from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
 
 _MOST_SHOWN = 5  # classes of a record, where they are told
+# A task on classes is named after the first of these inputs, if it is not of images.
+_LEADERS = ("audio", "sequence", "text", "array")
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -56,6 +57,12 @@ class _Classes(Target):
 
     learns: ClassVar[str] = "classification"
     takes_shares: ClassVar[bool] = True
+
+    def task_name(self, groups: Sequence[str]) -> str:
+        if "image" in groups:
+            return "image_metadata" if len(groups) > 1 else "classification"
+        leader = next((each for each in _LEADERS if each in groups), "tabular")
+        return f"{leader}_classification"
 
     @property
     def output_shape(self) -> tuple[int, ...]:

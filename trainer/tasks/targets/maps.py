@@ -3,7 +3,6 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import keras
@@ -12,46 +11,38 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.augmentation import PLACES_POLICIES, Augmentation
 from trainer.errors import ConfigError
 from trainer.parsing import Tensors
-from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import none_of
-from trainer.tasks.figures import Overlay
-from trainer.tasks.image_sizes import check_size, default_size, size_of
-from trainer.tasks.inputs import Image, Input, Settings
+from trainer.tasks.figures import Accumulator, Overlay
+from trainer.tasks.image_sizes import size_of
+from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation.confusion import PixelConfusion
 from trainer.tasks.segmentation.drawing import draw_map, resized, write_map
 from trainer.tasks.segmentation.losses import segmentation_loss
 from trainer.tasks.segmentation.model import STRIDES, segmenter
-from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tasks.targets.target import PlacesTarget, Row
 
 _IGNORED = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MapTarget(Target):
+class MapTarget(PlacesTarget):
     """The class of every pixel; models return logits at the size of their image.
 
     Attributes:
         name: The feature's.
         classes: From the schema.
-        height: Of the model's image, in pixels.
-        width: Likewise.
         dice: The weight of the Dice loss beside the cross entropy.
     """
 
     kind: ClassVar[str] = "map"
     learns: ClassVar[str] = "segmentation"
-    metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
-    asked_as: ClassVar[str | None] = None
-    leader: ClassVar[str | None] = "image"
-    needs_image: ClassVar[bool] = True
+    step: ClassVar[int] = STRIDES[-1]
     makes_maps: ClassVar[bool] = True
     excludes_classes: ClassVar[bool] = True
     weighs_classes: ClassVar[bool] = True
-    policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
 
     name: str
     classes: tuple[str, ...] = ()
@@ -76,18 +67,12 @@ class MapTarget(Target):
     def in_words(self) -> str:
         return "a class for each pixel"
 
-    def task_name(self, groups: Sequence[str]) -> str:
-        return self.learns
-
-    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
-        return default_size(stated, STRIDES[-1])
-
     @property
     def output_shape(self) -> tuple[int, ...]:
         return (self.height, self.width, len(self.classes))
 
     def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
-        image = only_image(inputs, "segmentation")
+        image = only_image(inputs, self.learns)
         return dataclasses.replace(self, height=image.height, width=image.width, dice=settings.dice)
 
     def host_step(self) -> Callable[[Tensors], Any]:
@@ -121,12 +106,7 @@ class MapTarget(Target):
         return segmentation_loss(labels, outputs, weights, self.dice)
 
     def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
-        (image,) = inputs.values()
-        assert isinstance(image, Image)
-        check_size(image.image_size, STRIDES[-1])
-        return segmenter(
-            image.model, image.image_size, image.channels, len(self.classes), image.weights
-        )
+        return segmenter(only_image([*inputs.values()], self.learns), len(self.classes))
 
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"prediction": tf.cast(tf.argmax(outputs, axis=-1), tf.uint8)}

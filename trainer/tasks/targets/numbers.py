@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -11,9 +11,8 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
-from trainer.tasks.accumulators import Accumulator
 from trainer.tasks.checks import finite
-from trainer.tasks.figures import Overlay
+from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.figures.numbers import NumberFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
@@ -66,9 +65,6 @@ class NumberTarget(Target):
     @property
     def in_words(self) -> str:
         return f"{self.size} number(s) per record"
-
-    def task_name(self, groups: Sequence[str]) -> str:
-        return self.learns
 
     @property
     def output_shape(self) -> tuple[int, ...]:

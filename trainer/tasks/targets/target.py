@@ -10,11 +10,11 @@ import keras
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.augmentation import POLICIES, Augmentation
+from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.options.input import STRETCH
 from trainer.parsing import Tensors
-from trainer.tasks.accumulators import Accumulator
-from trainer.tasks.figures import Overlay
+from trainer.tasks.figures import Accumulator, Overlay
+from trainer.tasks.image_sizes import default_size
 from trainer.tasks.inputs import Input, Settings, encode, keras_inputs, single_or_dict
 from trainer.tasks.statistics import Statistic
 
@@ -24,15 +24,6 @@ PerExample = Callable[[Any, Any], Any]
 Row = dict[str, Any]
 # From the rows of all records to what one JSON document says of them.
 Document = Callable[[Iterable[Row]], Any]
-
-# The name of a task on classes by its leading input.
-_TASKS = {
-    "image": "classification",
-    "audio": "audio_classification",
-    "sequence": "sequence_classification",
-    "text": "text_classification",
-    "array": "array_classification",
-}
 
 
 class Target(abc.ABC):
@@ -48,6 +39,7 @@ class Target(abc.ABC):
         metrics: By name; each is a mean over examples.
         asked_as: The value of `--as` that gives this target; None where the feature's kind does.
         leader: The group of the only input that is taken by default; None for any.
+        in_parts: Whether `host_step` returns several values by name.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
         excludes_classes: Whether one class at a place excludes the others: of a single one there is
@@ -72,6 +64,7 @@ class Target(abc.ABC):
     metrics: ClassVar[Mapping[str, PerExample]]
     asked_as: ClassVar[str | None] = "class"
     leader: ClassVar[str | None] = None
+    in_parts: ClassVar[bool] = False
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
@@ -103,11 +96,7 @@ class Target(abc.ABC):
 
     def task_name(self, groups: Sequence[str]) -> str:
         """The name of the task on inputs of these groups."""
-        if "image" in groups and len(groups) > 1:
-            return "image_metadata"
-        return next(
-            (name for leader, name in _TASKS.items() if leader in groups), "tabular_classification"
-        )
+        return self.learns
 
     def image_size(self, stated: ImageSize | None) -> ImageSize | None:
         """The size at which images are best shown to the model; None for the usual one.
@@ -260,3 +249,27 @@ class Target(abc.ABC):
     def accumulators(self) -> list[Accumulator]:
         """New metrics over whole splits, besides `metrics`."""
         return []
+
+
+class PlacesTarget(Target):
+    """What is learned of all places in one image: boxes, maps.
+
+    Attributes:
+        step: Both sides of the image are multiples of it.
+        height: Of the model's image, in pixels.
+        width: Likewise.
+    """
+
+    __slots__ = ()
+
+    metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
+    asked_as: ClassVar[str | None] = None
+    leader: ClassVar[str | None] = "image"
+    needs_image: ClassVar[bool] = True
+    policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
+    step: ClassVar[int]
+    height: int
+    width: int
+
+    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
+        return default_size(stated, self.step)

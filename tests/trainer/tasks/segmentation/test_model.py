@@ -24,7 +24,7 @@ from trainer.tasks.targets import MapTarget
     ],
 )
 def test_logits_are_those_of_every_pixel(name, channels):
-    model = segmenter(name, ImageSize(64, 96), channels, 5)
+    model = segmenter(Image(name="x", height=64, width=96, channels=channels, model=name), 5)
 
     logits = model(np.random.default_rng(0).random((2, 64, 96, channels), np.float32))
 
@@ -36,7 +36,7 @@ def test_logits_are_those_of_every_pixel(name, channels):
 def test_logits_are_float32_under_mixed_precision():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        model = segmenter("small", ImageSize(32, 32), 3, 2)
+        model = segmenter(Image(name="x", height=32, width=32, channels=3), 2)
     finally:
         keras.config.set_dtype_policy("float32")
 
@@ -46,7 +46,7 @@ def test_logits_are_float32_under_mixed_precision():
 def test_a_pixel_changes_what_is_said_of_its_surroundings():
     """At a new model's logits: those far away change less than those at the pixel."""
     keras.utils.set_random_seed(8)
-    model = segmenter("small", ImageSize(128, 128), 3, 2)
+    model = segmenter(Image(name="x", height=128, width=128, channels=3), 2)
     image = np.zeros((1, 128, 128, 3), np.float32)
     changed = image.copy()
     changed[0, 20:24, 100:104] = 1.0
