@@ -29,61 +29,40 @@ def file(tmp_path, write_records):
     return tmp_path / "a.tfrecord"
 
 
+def scalar(dtype):
+    return {"kind": "scalar", "dtype": dtype}
+
+
+def sequence(dtype):
+    return {"kind": "sequence", "dtype": dtype}
+
+
+def tensor(dtype, *shape):
+    return {"kind": "tensor", "dtype": dtype, "shape": shape}
+
+
+def fixed(shape, dtype=tf.string):
+    return tf.io.FixedLenFeature(shape, dtype)
+
+
+ROWS = tf.io.FixedLenSequenceFeature([4], tf.float32, allow_missing=True)
+
+
 @pytest.mark.parametrize(
     ("name", "spec", "kind", "dtype", "shape"),
     [
-        pytest.param("n", tf.io.FixedLenFeature([], tf.int64), "scalar", "int64", (), id="int"),
-        pytest.param(
-            "label", tf.io.FixedLenFeature((), tf.int64), "class_label", "int64", (), id="label"
-        ),
-        pytest.param("x", tf.io.FixedLenFeature([], tf.float32), "scalar", "float32", (), id="x"),
-        pytest.param(
-            "ints", tf.io.FixedLenFeature([3], tf.int64), "tensor", "int64", (3,), id="tensor"
-        ),
-        pytest.param(
-            "floats",
-            tf.io.FixedLenFeature([2, 2], tf.float32),
-            "tensor",
-            "float32",
-            (2, 2),
-            id="matrix",
-        ),
-        pytest.param(
-            "caption", tf.io.FixedLenFeature([], tf.string), "text", "string", (), id="text"
-        ),
-        pytest.param(
-            "raw", tf.io.FixedLenFeature([], tf.string), "tensor", "float32", (4, 4), id="raw"
-        ),
-        pytest.param(
-            "image",
-            tf.io.FixedLenFeature([], tf.string),
-            "image",
-            "uint8",
-            (None, None, 3),
-            id="image",
-        ),
-        pytest.param(
-            "sound",
-            tf.io.FixedLenFeature([], tf.string),
-            "audio",
-            "float32",
-            (None, None),
-            id="audio",
-        ),
-        pytest.param(
-            "ints", tf.io.VarLenFeature(tf.int64), "sequence", "int64", (None,), id="sparse"
-        ),
-        pytest.param(
-            "words", tf.io.RaggedFeature(tf.string), "sequence", "string", (None,), id="ragged"
-        ),
-        pytest.param(
-            "boxes",
-            tf.io.FixedLenSequenceFeature([4], tf.float32, allow_missing=True),
-            "sequence",
-            "float32",
-            (None, 4),
-            id="rows",
-        ),
+        ("n", fixed([], tf.int64), "scalar", "int64", ()),
+        ("label", fixed((), tf.int64), "class_label", "int64", ()),
+        ("x", fixed([], tf.float32), "scalar", "float32", ()),
+        ("ints", fixed([3], tf.int64), "tensor", "int64", (3,)),
+        ("floats", fixed([2, 2], tf.float32), "tensor", "float32", (2, 2)),
+        ("caption", fixed([]), "text", "string", ()),
+        ("raw", fixed([]), "tensor", "float32", (4, 4)),
+        ("image", fixed([]), "image", "uint8", (None, None, 3)),
+        ("sound", fixed([]), "audio", "float32", (None, None)),
+        ("ints", tf.io.VarLenFeature(tf.int64), "sequence", "int64", (None,)),
+        ("words", tf.io.RaggedFeature(tf.string), "sequence", "string", (None,)),
+        ("boxes", ROWS, "sequence", "float32", (None, 4)),
     ],
 )
 def test_specs_of_tensorflow(file, name, spec, kind, dtype, shape):
@@ -168,100 +147,38 @@ def test_flat_boxes(file):
     assert batch["objects"].numpy().tolist() == [expected] * 2
 
 
+PARTS = tf.io.RaggedFeature(tf.int64, partitions=[tf.io.RaggedFeature.RowSplits("a")])
+
+
 @pytest.mark.parametrize(
-    ("declared", "error", "message"),
+    ("name", "declared", "message"),
     [
-        pytest.param(
-            {"lable": {"kind": "class_label"}},
-            trainer.UnknownNameError,
+        (
+            *("lable", {"kind": "class_label"}),
             r"no key \(of feature 'lable'\) in the first records 'lable' \(did you mean 'label'",
-            id="no such key",
         ),
-        pytest.param(
-            {"intts": {"kind": "sequence", "dtype": "int64"}},
-            trainer.UnknownNameError,
-            r"did you mean 'ints'\?\); there are: .*floats",
-            id="no such list",
-        ),
-        pytest.param(
-            {"faces": {"kind": "boxes"}}, trainer.UnknownNameError, "'faces/bbox/xmin'", id="boxes"
-        ),
-        pytest.param(
-            {"x": {"kind": "scalar", "dtype": "int64"}},
-            trainer.ConfigError,
-            r"'x' is declared as scalar of int64.*takes a list of int64.*holds float32 in record 0",
-            id="another dtype",
-        ),
-        pytest.param(
-            {"n": tf.io.FixedLenFeature([], tf.string)},
-            trainer.ConfigError,
-            "takes a list of bytes, but key 'n' holds int64",
-            id="another dtype of a spec",
-        ),
-        pytest.param(
-            {"ints": tf.io.FixedLenFeature([2], tf.int64)},
-            trainer.ConfigError,
-            r"2 value\(s\) per record, but key 'ints' holds 3 to 3",
-            id="another length",
-        ),
-        pytest.param(
-            {"raw": {"kind": "tensor", "dtype": "float32", "shape": [3, 3]}},
-            trainer.ConfigError,
-            r"float32 \[3, 3\], which takes 36 bytes, but key 'raw' holds 64",
-            id="raw of another length",
-        ),
-        pytest.param(
-            {"ints": tf.io.SparseFeature("a", "b", tf.int64, 3)},
-            trainer.ConfigError,
+        ("intts", sequence("int64"), r"did you mean 'ints'\?\); there are: .*floats"),
+        ("faces", {"kind": "boxes"}, "there is no .*'faces/bbox/xmin'"),
+        ("x", scalar("int64"), "'x' is .* scalar of int64.*list of int64.*holds float32 in record"),
+        ("n", fixed([]), "takes a list of bytes, but key 'n' holds int64"),
+        ("ints", fixed([2], tf.int64), r"2 value\(s\) per record, but key 'ints' holds 3 to 3"),
+        ("raw", tensor("float32", 3, 3), r"float32 \[3, 3\], .* 36 bytes, but key 'raw' holds 64"),
+        (
+            *("ints", tf.io.SparseFeature("a", "b", tf.int64, 3)),
             r"SparseFeature.*cannot be used.*use one of tf\.io\.FixedLenFeature, VarLenFeature",
-            id="sparse",
         ),
-        pytest.param(
-            {
-                "ints": tf.io.RaggedFeature(
-                    tf.int64, partitions=[tf.io.RaggedFeature.RowSplits("a")]
-                )
-            },
-            trainer.ConfigError,
-            "without partitions",
-            id="partitions",
-        ),
-        pytest.param(
-            {"ints": tf.io.FixedLenSequenceFeature([], tf.int64)},
-            trainer.ConfigError,
-            "allow_missing=True",
-            id="must not be missing",
-        ),
-        pytest.param(
-            {"ints": tf.io.FixedLenFeature([None], tf.int64)},
-            trainer.ConfigError,
-            "give every size, or use tf.io.VarLenFeature",
-            id="open shape",
-        ),
-        pytest.param(
-            {"n": tf.io.FixedLenFeature([], tf.int32)},
-            trainer.ConfigError,
-            "dtype int32, which Examples cannot store",
-            id="no dtype of an Example",
-        ),
-        pytest.param({"n": tf.int64}, trainer.ConfigError, "cannot be used", id="no spec"),
-        pytest.param(
-            {"n": {"kind": "scalar", "dtype": "int32"}},
-            trainer.ConfigError,
-            "dtype 'int32', which Examples cannot store",
-            id="no dtype of an Example, in JSON",
-        ),
-        pytest.param(
-            {"raw": {"kind": "tensor", "dtype": "complex64", "shape": [8]}},
-            trainer.ConfigError,
-            "declare one of bool, int8",
-            id="no dtype of raw bytes",
-        ),
+        ("ints", PARTS, "without partitions"),
+        ("ints", tf.io.FixedLenSequenceFeature([], tf.int64), "allow_missing=True"),
+        ("ints", fixed([None], tf.int64), "give every size, or use tf.io.VarLenFeature"),
+        ("n", fixed([], tf.int32), "dtype int32, which Examples cannot store"),
+        ("n", tf.int64, "cannot be used"),
+        ("n", scalar("int32"), "dtype 'int32', which Examples cannot store"),
+        ("raw", tensor("complex64", 8), "declare one of bool, int8"),
     ],
 )
-def test_wrong_declarations(file, declared, error, message):
-    with pytest.raises(error, match=message):
-        trainer.open(file, features=declared)
+def test_wrong_declarations(file, name, declared, message):
+    with pytest.raises(trainer.ConfigError, match=message):
+        trainer.open(file, features={name: declared})
 
 
 def test_a_key_that_some_records_lack(tmp_path, write_records):

@@ -180,19 +180,6 @@ def test_workers_have_equally_many_full_batches(tmp_path, write_records, feature
     assert [int(part.cardinality()) for part in parts] == [count, count]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"worker": 2, "num_workers": 2}, "worker=2 of num_workers=2: give a number from 0 to 1"),
-        ({"num_workers": 3}, "3 workers cannot share batches of 32 evenly"),
-        ({"num_workers": 0}, "num_workers=0"),
-    ],
-)
-def test_workers_that_cannot_share(dataset, arguments, message):
-    with pytest.raises(trainer.ConfigError, match=message):
-        dataset.batches("train", image_size=8, **arguments)
-
-
 def test_bare_files_sorted_by_class_mix(tmp_path, write_records):
     for shard in range(4):
         records = [{"number": 1000 * shard + each, "label": shard} for each in range(1000)]

@@ -35,6 +35,8 @@ def test_passes(repeat, expected):
         ("repeat", 1.5, "a number of passes"),
         ("repeat", "2", "a number of passes"),
         ("repeat", None, "a number of passes"),
+        ("repeat", -1, "a number of passes"),
+        ("first_record", -1, "a whole number, 0 or more"),
         *(
             ("image_size", value, r"a side in pixels, 64, or \(height, width\), \(48, 64\)")
             for value in ("64", (4, 5, 3), (4,), 2.5, (4, 2.5), 0, (0, 4), -1, True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import trainer
-from trainer.errors import ConfigError, UnknownNameError
+from trainer.errors import ConfigError
 
 
 @pytest.fixture(scope="module")
@@ -64,18 +64,6 @@ def test_workers_share_every_batch(rare):
 
     for batch, one, other in zip(whole, *parts, strict=True):
         np.testing.assert_array_equal(np.concatenate([one[0], other[0]]), batch)
-
-
-@pytest.mark.parametrize(
-    ("more", "error", "message"),
-    [
-        pytest.param({"shuffle": False}, ConfigError, "needs shuffle=True", id="no order"),
-        pytest.param({"balance": "labels"}, UnknownNameError, "'label'", id="no such feature"),
-    ],
-)
-def test_wrong_arguments(rare, more, error, message):
-    with pytest.raises(error, match=message):
-        drawn(rare, **more)
 
 
 def test_records_without_a_class_are_refused(tmp_path, write_dataset, schema):

@@ -205,9 +205,9 @@ _DECLARED: Features = {
     "image": {"kind": "image"},
     "label": {"kind": "class_label", "classes": ["a", "b"]},
     "labels": {"kind": "class_label", "classes": ["a", "b"], "shape": [None]},
-    "unknown label": {"kind": "class_label"},
+    "unknown-label": {"kind": "class_label"},
     "audio": {"kind": "audio", "sample_rate": 8000},
-    "audio of any rate": {"kind": "audio"},
+    "audio-of-any-rate": {"kind": "audio"},
     "ids": {"kind": "sequence", "dtype": "int64"},
     "series": {"kind": "sequence", "dtype": "float32", "shape": [None, 3]},
     "words": {"kind": "sequence", "dtype": "string"},
@@ -220,29 +220,26 @@ _DECLARED: Features = {
     "grid": {"kind": "tensor", "dtype": "float32", "shape": [8, 8], "encoding": "bytes"},
     "boxes": {"kind": "boxes"},
     "map": {"kind": "map", "classes": ["a", "b"]},
-    "map without classes": {"kind": "map"},
-    "depth map": {"kind": "map", "dtype": "uint16"},
+    "map-without-classes": {"kind": "map"},
+    "depth-map": {"kind": "map", "dtype": "uint16"},
     "blob": {"kind": "bytes"},
 }
 
 
 @pytest.fixture(scope="session")
-def declare() -> Callable[[dict[str, str]], Mapping[str, Feature]]:
-    """declare({feature: kind in one word}) -> the features."""
+def declare() -> Callable[[str], Mapping[str, Feature]]:
+    """declare("image y=float") -> the features, whose kind is their name or stated in one word."""
     return lambda declared: features_from_json(
-        {feature: _DECLARED[word] for feature, word in declared.items()}
+        {
+            name: _DECLARED[word or name]
+            for name, _, word in (each.partition("=") for each in declared.split())
+        }
     )
 
 
 @pytest.fixture
-def choose(
-    declare: Callable[[dict[str, str]], Mapping[str, Feature]],
-) -> Callable[..., tuple[Task, str]]:
-    """choose({feature: kind in one word}, target=, …) -> what `choose_task` returns."""
-
-    def run(
-        declared: dict[str, str], target: str | None = None, **options: Any
-    ) -> tuple[Task, str]:
-        return choose_task(declare(declared), target, **options)
-
-    return run
+def choose(declare: Callable[[str], Mapping[str, Feature]]) -> Callable[..., tuple[Task, str]]:
+    """choose("image y=float", target=, …) -> what `choose_task` returns."""
+    return lambda declared, target=None, **options: choose_task(
+        declare(declared), target, **options
+    )

@@ -8,49 +8,21 @@ from trainer.augmentation.mixing import Mixing
 from trainer.errors import ConfigError
 from trainer.tasks.batch_changes import BatchChanges
 
+MIXUP, CUTMIX = {"mixing": Mixing(mixup=0.2)}, {"mixing": Mixing(cutmix=1)}
+
 
 @pytest.mark.parametrize(
     ("declared", "changes", "batch_size", "workers", "message"),
     [
-        pytest.param(
-            {"i": "image", "y": "float"}, {"label_smoothing": 0.1}, 8, 1, "--label-smoothing needs"
-        ),
-        pytest.param(
-            {"i": "image", "boxes": "boxes"},
-            {"mixing": Mixing(mixup=0.2)},
-            8,
-            1,
-            "--mixup needs classes, but the target 'boxes' is",
-        ),
-        pytest.param(
-            {"i": "image", "m": "map"},
-            {"mixing": Mixing(cutmix=1)},
-            8,
-            1,
-            "--cutmix needs classes, but the target 'm' is a class for each pixel; leave it out",
-        ),
-        pytest.param(
-            {"s": "ids", "label": "label"}, {"mixing": Mixing(cutmix=1)}, 8, 1, "inputs are s"
-        ),
-        pytest.param(
-            {"image": "image", "v": "vector", "label": "label"},
-            {"mixing": Mixing(mixup=1)},
-            8,
-            1,
-            "name one image by --inputs",
-        ),
-        pytest.param(
-            {"i": "image", "label": "label"},
-            {"mixing": Mixing(mixup=1)},
-            6,
-            2,
-            "--batch-size 6 .* on each of 2 workers; use a multiple of 4",
-        ),
-        pytest.param(
-            {"i": "image", "label": "label"}, {"mixing": Mixing(mixup=1)}, 7, 1, "a multiple of 2"
-        ),
-        pytest.param({"s": "ids", "label": "label"}, {"label_smoothing": 0.1}, 7, 1, None),
-        pytest.param({"i": "image", "label": "label"}, {"mixing": Mixing(mixup=1)}, 8, 4, None),
+        ("i=image y=float", {"label_smoothing": 0.1}, 8, 1, "--label-smoothing needs"),
+        ("image boxes", MIXUP, 8, 1, "--mixup needs classes, but the target 'boxes' is"),
+        ("image map", CUTMIX, 8, 1, "--cutmix needs classes, .* a class for each pixel; leave it"),
+        ("s=ids label", CUTMIX, 8, 1, "inputs are s"),
+        ("image v=vector label", MIXUP, 8, 1, "name one image by --inputs"),
+        ("image label", MIXUP, 6, 2, "--batch-size 6 .* on each of 2 workers; .* multiple of 4"),
+        ("image label", MIXUP, 7, 1, "a multiple of 2"),
+        ("s=ids label", {"label_smoothing": 0.1}, 7, 1, None),
+        ("image label", MIXUP, 8, 4, None),
     ],
 )
 def test_what_cannot_be_changed_is_refused(choose, declared, changes, batch_size, workers, message):
@@ -77,7 +49,7 @@ def changed(task, changes, target, images=None, worker=0, workers=1, weights=())
 @pytest.fixture
 def task(choose):
     """An image to one of two classes."""
-    return choose({"i": "image", "label": "label"})[0]
+    return choose("i=image label")[0]
 
 
 def test_labels_are_smoothed(task):

@@ -1,340 +1,193 @@
-"""Inputs and target by the schema, or as asked: what leads, what joins, what is left out."""
+"""Inputs and target by the schema, or as asked; schemas that suit no task, and wishes no schema.
+
+A row is `features | options -> what is chosen` or `-> what the refusal says`, with the features as
+`declare` reads them; rows that are too long go on in the next line, indented.
+"""
+
+import dataclasses
+import re
 
 import pytest
 
+from tfrecord_dataset.image_size import ImageSize
+from trainer.errors import ConfigError
 from trainer.tasks import Settings
 from trainer.tasks.record import check_same_records
 
-
-@pytest.mark.parametrize(
-    ("declared", "name", "inputs", "goal"),
-    [
-        pytest.param({"i": "image", "l": "label"}, "classification", ["i"], "class", id="image"),
-        pytest.param(
-            {
-                "image": "image",
-                "metadata": "vector",
-                "label": "label",
-                "age": "integer",
-                "c": "text",
-            },
-            "image_metadata",
-            ["image", "metadata"],
-            "class",
-            id="vectors join an image, scalars and texts do not",
-        ),
-        pytest.param(
-            {"image": "image", "counts": "counts", "label": "label"},
-            "classification",
-            ["image"],
-            "class",
-            id="whole numbers do not join",
-        ),
-        pytest.param(
-            {"image": "image", "mask": "image", "label": "label", "sex": "label"},
-            "classification",
-            ["image"],
-            "class",
-            id="the usual names win",
-        ),
-        pytest.param(
-            {"image": "image", "boxes": "boxes", "age": "float", "v": "vector"},
-            "detection",
-            ["image"],
-            "boxes",
-            id="boxes without a label of the image",
-        ),
-        pytest.param(
-            {"image": "image", "boxes": "boxes", "label": "label"},
-            "classification",
-            ["image"],
-            "class",
-            id="a label of the image wins over its boxes",
-        ),
-        pytest.param(
-            {"image": "image", "map": "map", "depth": "depth map", "age": "float"},
-            "segmentation",
-            ["image"],
-            "map",
-            id="a map without a label of the image",
-        ),
-        pytest.param(
-            {"image": "image", "boxes": "boxes", "map": "map"},
-            "detection",
-            ["image"],
-            "boxes",
-            id="boxes win over a map",
-        ),
-        pytest.param(
-            {"audio": "audio", "label": "label", "speaker": "text", "index": "integer"},
-            "audio_classification",
-            ["audio"],
-            "class",
-            id="audio",
-        ),
-        pytest.param(
-            {"s": "ids", "label": "unknown label"},
-            "sequence_classification",
-            ["s"],
-            "class",
-            id="ids",
-        ),
-        pytest.param(
-            {"s": "series", "label": "label"},
-            "sequence_classification",
-            ["s"],
-            "class",
-            id="series",
-        ),
-        pytest.param(
-            {"t": "text", "label": "label"}, "text_classification", ["t"], "class", id="text"
-        ),
-        pytest.param(
-            {"x": "grid", "y": "integer"}, "array_classification", ["x"], "class", id="array"
-        ),
-        pytest.param(
-            {"a": "integer", "b": "float", "v": "vector", "n": "blob", "target": "integer"},
-            "tabular_classification",
-            ["a", "b", "v"],
-            "class",
-            id="table",
-        ),
-        pytest.param({"a": "integer", "y": "float"}, "regression", ["a"], "numbers", id="number"),
-        pytest.param(
-            {"i": "image", "y": "float"}, "regression", ["i"], "numbers", id="of an image"
-        ),
-        pytest.param({"a": "float", "y": "vector"}, "regression", ["a"], "numbers", id="vector"),
-        pytest.param(
-            {"image": "image", "label": "labels"},
-            "classification",
-            ["image"],
-            "classes",
-            id="several labels",
-        ),
-        pytest.param(
-            {"a": "float", "y": "counts"},
-            "tabular_classification",
-            ["a"],
-            "multi_hot",
-            id="0 or 1 for each class",
-        ),
-        pytest.param(
-            {"a": "float", "target": "name"}, "tabular_classification", ["a"], "class", id="names"
-        ),
-    ],
-)
-def test_auto_goes_by_the_schema(choose, declared, name, inputs, goal):
-    task, reason = choose(declared)
-
-    assert (task.name, task.goal.kind) == (name, goal)
-    assert [each.name for each in task.inputs.values()] == inputs
-    for left_out in set(declared) - {*inputs, task.target}:
-        assert f"{left_out} (" in reason.partition("left out: ")[2]
+# Task: inputs -> kind of the target.
+CHOSEN = """
+i=image l=label -> classification: i -> class
+image metadata=vector label age=integer c=text -> image_metadata: image metadata -> class
+image counts label -> classification: image -> class
+image mask=image label sex=label -> classification: image -> class
+image boxes age=float v=vector -> detection: image -> boxes
+image boxes label -> classification: image -> class
+image map depth=depth-map age=float -> segmentation: image -> map
+image boxes map -> detection: image -> boxes
+audio label speaker=text index=integer -> audio_classification: audio -> class
+s=ids label=unknown-label -> sequence_classification: s -> class
+s=series label -> sequence_classification: s -> class
+t=text label -> text_classification: t -> class
+x=grid y=integer -> array_classification: x -> class
+a=integer b=float v=vector n=blob target=integer -> tabular_classification: a b v -> class
+a=integer y=float -> regression: a -> numbers
+i=image y=float -> regression: i -> numbers
+a=float y=vector -> regression: a -> numbers
+image label=labels -> classification: image -> classes
+a=float y=counts -> tabular_classification: a -> multi_hot
+a=float target=name -> tabular_classification: a -> class
+tags=words tokens=ids label -> sequence_classification: tokens -> class
+audio speaker_id=integer timestamp=float | target=speaker_id
+  -> audio_classification: audio -> class
+audio speaker_id=integer | target=speaker_id target_as=number -> regression: audio -> numbers
+a=float rings=unknown-label | target_as=number -> regression: a -> numbers
+image age=integer sex=label label | inputs=image,age,sex -> image_metadata: image age sex -> class
+image age=integer label | inputs=age -> tabular_classification: age -> class
+image v=vector label | inputs=image -> classification: image -> class
+t=text a=float v=vector label | inputs=a,v -> tabular_classification: a v -> class
+a=float weight=float label | sample_weight=weight -> tabular_classification: a -> class
+image label sex=label | target=sex -> classification: image -> class
+image label boxes | target=boxes -> detection: image -> boxes
+a=float y=vector | target_as=class -> tabular_classification: a -> multi_hot
+a=float species=text | target=species -> tabular_classification: a -> class
+image boxes map label y=float | task=segmentation -> segmentation: image -> map
+image boxes map label y=float | task=detection -> detection: image -> boxes
+image boxes map label y=float | task=classification -> classification: image -> class
+image boxes map label y=float | task=regression target=y -> regression: image -> numbers
+image label other=map map | task=segmentation target=other -> segmentation: image -> map
+a=float y=integer | task=regression -> regression: a -> numbers
+"""
+# Regular expressions.
+REFUSED = r"""
+image b=blob -> no task suits .*b \(bytes\)
+image boxes | target_as=class -> boxes \(boxes\) is predicted as boxes; leave out --as class
+image age=float boxes | inputs=image,age
+  -> detection learns from one image alone, but the inputs are image, age
+image label | task=segmentation
+  -> --task segmentation does not suit the dataset's features: image .image., label .class
+image map label | task=segmentation target=label
+  -> --task segmentation does not suit label .class_label.; leave it out, or name another
+image first=map second=map | task=segmentation
+  -> no task suits .*first .map., second .map.; .* name the target by --target
+image map=map-without-classes
+  -> the map 'map' has no class names, which segmentation needs; declare them by --schema
+image map=depth-map | target=map
+  -> map .map. holds depths, which no task predicts; name another by --target
+image age=float map | inputs=image,age
+  -> segmentation learns from one image alone, but the inputs are image, age
+image label | dice=0.5
+  -> --dice is for maps of classes, but the target 'label' is one class per record
+image label | resize=letterbox
+  -> --resize letterbox is for boxes, but the target 'label' is one class per record
+text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
+image cats=boxes dogs=boxes -> name the target by --target
+label b=blob -> b \(bytes\)
+image sex=label age=label -> name one by --target
+image sex=label age=label | target=aeg -> there is no .*did you mean 'age'
+left=image right=image label -> several features of kind 'image'.*by --inputs$
+city=text job=text age=float label -> by --inputs, such as all numbers: --inputs age$
+a=float y=float | target_as=class -> y .scalar of float32. has no class.*--as number
+a=float tags=ids | target=tags -> declare it a class_label, with shape \[null\]
+a=float t=text | target=t target_as=number -> has no number to predict
+a=float label | inputs=b -> there is no .*'b'.*there are: a, label
+a=float label | inputs=a,label -> 'label', which is the target
+a=float label | inputs=a,a -> named twice
+a=float b=blob label | inputs=b -> models cannot take b
+a/b=float a_b=float label -> both named 'a_b' in Keras
+a=float t=text label | inputs=a sample_weight=t
+  -> --sample-weight t: t \(text\) is not one .* it holds strings; .* name another: a$
+a=vector w=series label | sample_weight=w
+  -> w \(sequence of float32\) .* missing in some records, or of other lengths;
+  write one number per record$
+a=vector label | sample_weight=a -> it has shape \[5\]
+a=float other=label label | sample_weight=other
+  -> its numbers are classes; declare it a scalar, or name another: a
+a=float label=integer | sample_weight=label -> it is the target
+a=vector grid=image label | inputs=a sample_weight=grid -> it is not a number
+a=float label | sample_weight=w -> no number per record, for --sample-weight, 'w'; there is: a
+a=float label | lengths=a -> there is no .*--pad, 'a'
+a=float label | image_model=MobileNetV2 -> --model MobileNetV2 .* needs an image
+"""
 
 
-ALL = {"image": "image", "boxes": "boxes", "map": "map", "label": "label", "y": "float"}
+def rows(table):
+    return [re.sub(r"\n +", " ", row) for row in re.split(r"\n(?! )", table.strip())]
 
 
-@pytest.mark.parametrize(
-    ("declared", "task", "target", "name", "goal"),
-    [
-        pytest.param(ALL, "segmentation", None, "segmentation", "map", id="the map"),
-        pytest.param(ALL, "detection", None, "detection", "boxes", id="the boxes"),
-        pytest.param(ALL, "classification", None, "classification", "label", id="the label"),
-        pytest.param(ALL, "regression", "y", "regression", "y", id="a number that is named"),
-        pytest.param(
-            {"image": "image", "label": "label", "other": "map", "map": "map"},
-            "segmentation",
-            "other",
-            "segmentation",
-            "other",
-            id="a map that is named",
-        ),
-        pytest.param(
-            {"a": "float", "y": "integer"}, "regression", None, "regression", "y", id="as a number"
-        ),
-    ],
-)
-def test_a_task_that_is_named_chooses_its_target(choose, declared, task, target, name, goal):
-    chosen, _ = choose(declared, target, task=task)
-
-    assert (chosen.name, chosen.target) == (name, goal)
+def parsed(row):
+    """Features, the arguments of `choose`, and what follows the first arrow."""
+    asked, expected = row.split(" -> ", 1)
+    declared, _, options = asked.partition(" | ")
+    given = dict(each.split("=") for each in options.split())
+    own = {each.name for each in dataclasses.fields(Settings)} & given.keys()
+    settings = {name: given.pop(name) for name in own}
+    settings |= {name: float(settings[name]) for name in {"dice"} & own}
+    settings |= {name: {settings[name]: 3} for name in {"lengths"} & own}
+    given |= {name: given[name].split(",") for name in {"inputs"} & given.keys()}
+    return declared, {**given, "settings": Settings(**settings)}, expected
 
 
-def test_auto_says_why(choose):
-    _, reason = choose({"image": "image", "metadata": "vector", "label": "label", "c": "text"})
+@pytest.mark.parametrize("row", rows(CHOSEN))
+def test_what_is_chosen(choose, row):
+    declared, options, expected = parsed(row)
+    task, reason = choose(declared, **options)
+
+    inputs = [each.name for each in task.inputs.values()]
+    assert f"{task.name}: {' '.join(inputs)} -> {task.goal.kind}" == expected
+    assert options.get("target", task.target) == task.target
+    left_out = {each.partition("=")[0] for each in declared.split()}
+    for name in left_out - {*inputs, task.target, task.sample_weight}:
+        assert f"{name} (" in reason.partition("left out: ")[2]
+
+
+@pytest.mark.parametrize("row", rows(REFUSED))
+def test_what_does_not_suit(choose, row):
+    declared, options, message = parsed(row)
+    with pytest.raises(ConfigError, match=message):
+        choose(declared, **options)
+
+
+def test_why_is_said(choose):
+    _, reason = choose("image metadata=vector label c=text")
 
     assert reason == (
         "from image (image), metadata (tensor of float32) to label (class_label) of 2 classes; "
         "left out: c (text)"
     )
-
-
-def test_a_long_list_is_cut(choose):
-    columns = {f"c{number}": "float" for number in range(50)}
-
-    _, reason = choose({**columns, "label": "label"})
-
-    assert "c5 (scalar of float32), 44 more to label" in reason
-
-
-def test_an_unknown_sample_rate_is_said(choose):
-    assert "16000 Hz is assumed" in choose({"audio": "audio of any rate", "label": "label"})[1]
-    assert "assumed" not in choose({"audio": "audio", "label": "label"})[1]
-
-
-@pytest.mark.parametrize(
-    ("declared", "options", "name", "inputs", "goal"),
-    [
-        pytest.param(
-            {"audio": "audio", "speaker_id": "integer", "timestamp": "float"},
-            {"target": "speaker_id"},
-            "audio_classification",
-            ["audio"],
-            "class",
-            id="a whole number is a class",
-        ),
-        pytest.param(
-            {"audio": "audio", "speaker_id": "integer"},
-            {"target": "speaker_id", "target_as": "number"},
-            "regression",
-            ["audio"],
-            "numbers",
-            id="or a number, as asked",
-        ),
-        pytest.param(
-            {"a": "float", "rings": "unknown label"},
-            {"target_as": "number"},
-            "regression",
-            ["a"],
-            "numbers",
-            id="so is a class label",
-        ),
-        pytest.param(
-            {"image": "image", "age": "integer", "sex": "label", "label": "label"},
-            {"inputs": ["image", "age", "sex"]},
-            "image_metadata",
-            ["image", "age", "sex"],
-            "class",
-            id="inputs decide the task",
-        ),
-        pytest.param(
-            {"image": "image", "age": "integer", "label": "label"},
-            {"inputs": ["age"]},
-            "tabular_classification",
-            ["age"],
-            "class",
-            id="a table from an image's metadata",
-        ),
-        pytest.param(
-            {"image": "image", "v": "vector", "label": "label"},
-            {"inputs": ["image"]},
-            "classification",
-            ["image"],
-            "class",
-            id="images alone",
-        ),
-        pytest.param(
-            {"t": "text", "a": "float", "v": "vector", "label": "label"},
-            {"inputs": ["a", "v"]},
-            "tabular_classification",
-            ["a", "v"],
-            "class",
-            id="a table with a text",
-        ),
-        pytest.param(
-            {"a": "float", "weight": "float", "label": "label"},
-            {"sample_weight": "weight"},
-            "tabular_classification",
-            ["a"],
-            "class",
-            id="the weight is no input",
-        ),
-        pytest.param(
-            {"image": "image", "label": "label", "sex": "label"},
-            {"target": "sex"},
-            "classification",
-            ["image"],
-            "class",
-            id="another label",
-        ),
-        pytest.param(
-            {"image": "image", "label": "label", "boxes": "boxes"},
-            {"target": "boxes"},
-            "detection",
-            ["image"],
-            "boxes",
-            id="boxes beside a label",
-        ),
-        pytest.param(
-            {"a": "float", "y": "vector"},
-            {"target_as": "class"},
-            "tabular_classification",
-            ["a"],
-            "multi_hot",
-            id="fractions that are 0.0 or 1.0 for each class",
-        ),
-        pytest.param(
-            {"a": "float", "species": "text"},
-            {"target": "species"},
-            "tabular_classification",
-            ["a"],
-            "class",
-            id="a text is a class",
-        ),
-        pytest.param(
-            {
-                "tags": "words",
-                "tokens": "ids",
-                "label": "label",
-            },
-            {},
-            "sequence_classification",
-            ["tokens"],
-            "class",
-            id="numbers lead among sequences",
-        ),
-    ],
-)
-def test_what_is_asked_for(choose, declared, options, name, inputs, goal):
-    task, _ = choose(declared, **options)
-
-    assert (task.name, task.goal.kind) == (name, goal)
-    assert [each.name for each in task.inputs.values()] == inputs
-    if "target" in options:
-        assert task.target == options["target"]
+    columns = " ".join(f"c{number}=float" for number in range(50))
+    assert "c5 (scalar of float32), 44 more to label" in choose(f"{columns} label")[1]
+    assert "16000 Hz is assumed" in choose("audio=audio-of-any-rate label")[1]
+    assert "assumed" not in choose("audio label")[1]
 
 
 def test_names_that_keras_does_not_take_are_changed_for_the_model(choose):
-    task, _ = choose({"petal/length in cm": "float", "y": "integer"})
+    task, _ = choose("petal/length-in-cm{}=float y=integer")
 
     ((name, only),) = task.inputs.items()
-    assert (name, only.name) == ("petal_length_in_cm", "petal/length in cm")
+    assert (name, only.name) == ("petal_length-in-cm__", "petal/length-in-cm{}")
 
 
 def test_boxes_take_the_size_of_the_image_and_the_most_of_pad(choose):
-    task, _ = choose(
-        {"image": "image", "boxes": "boxes"},
-        settings=Settings(image_size=(64, 96), lengths={"boxes": 7}),
-    )
+    settings = Settings(image_size=ImageSize(64, 96), lengths={"boxes": 7})
+    task, _ = choose("image boxes", settings=settings)
 
     assert (task.goal.height, task.goal.width, task.goal.pad_to) == (64, 96, 7)
     assert task.output_shape == (96 + 24 + 6, 1 + 5)
 
 
 @pytest.mark.parametrize(
-    ("inputs", "options"),
+    ("declared", "options"),
     [
-        pytest.param({"image": "image", "label": "label"}, {}, id="a class"),
-        pytest.param({"image": "image", "label": "labels"}, {}, id="several classes"),
-        pytest.param({"image": "image", "boxes": "boxes"}, {}, id="boxes"),
-        pytest.param({"a": "float", "y": "float"}, {}, id="a number"),
-        pytest.param({"a": "float", "y": "integer"}, {"target_as": "number"}, id="as a number"),
-        pytest.param({"a": "float", "y": "vector"}, {"target_as": "class"}, id="as classes"),
+        ("image label", {}),
+        ("image label=labels", {}),
+        ("image boxes", {}),
+        ("a=float y=float", {}),
+        ("a=float y=integer", {"target_as": "number"}),
+        ("a=float y=vector", {"target_as": "class"}),
     ],
 )
-def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, inputs, options):
-    settings = Settings(image_size=(64, 96))
-    task, _ = choose(inputs, settings=settings, **options)
+def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared, options):
+    settings = Settings(image_size=ImageSize(64, 96))
+    task, _ = choose(declared, settings=settings, **options)
 
-    check_same_records(task, declare(inputs), settings)
+    check_same_records(task, declare(declared), settings)
