@@ -14,7 +14,7 @@ from tfrecord_dataset import extras
 from tfrecord_dataset.inflation import check_inflation
 
 SUFFIXES = ("h5", "hdf5")
-_BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 8 << 20
 _MAX_ARRAYS = 10_000
 
 
@@ -101,7 +101,7 @@ def values_of(path: str, name: str) -> Iterator[bytes]:
         array = file[name]
         row_bytes = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=object)))
         check_inflation(name, array.id.get_storage_size(), array.shape[0] * row_bytes)
-        step = max(1, _BLOCK_BYTES // row_bytes)
+        step = max(1, BLOCK_BYTES // row_bytes)
         for start in range(0, array.shape[0], step):
             rows = array[start : start + step]
             yield np.ascontiguousarray(rows, array.dtype.newbyteorder("<")).tobytes()

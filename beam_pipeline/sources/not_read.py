@@ -49,20 +49,6 @@ _FORMS = (
         _suffixes("mdb", "lmdb"),
         re.compile(rb".{16}\xde\xc0\xef\xbe", re.DOTALL),
     ),
-    _Form(
-        "a file of MATLAB",
-        "load it by scipy.io.loadmat, save its arrays by numpy.savez, the records along the first "
-        "axis, and give the .npz",
-        _suffixes("mat"),
-        re.compile(rb"MATLAB 5\.0 MAT-file"),
-    ),
-    _Form(
-        "a file of MATLAB 7.3, which is HDF5 with the axes in reverse",
-        "load it by h5py.File, save its arrays by numpy.savez, the records along the first axis, "
-        "and give the .npz",
-        _suffixes("mat"),
-        re.compile(rb"MATLAB 7\.3 MAT-file"),
-    ),
 )
 
 

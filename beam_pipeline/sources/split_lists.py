@@ -1,9 +1,9 @@
 """Lists of files that say which split these are in: `--split-list`, and those beside class folders.
 
 A line is the name of a record: its path below the input or below the list's own folder, with or
-without suffix, or the file's name alone; where each line of a list has several numbers behind a
-name (Oxford's pets), it is the name before these, too. All lines wait, 13 bytes each,
-where records are read.
+without suffix, the file's name alone, or the folder that it lies in, as of a video's frames; where
+each line of a list has several numbers behind a name (Oxford's pets), it is the name before these,
+too. All lines wait, 13 bytes each, where records are read.
 """
 
 import dataclasses
@@ -20,7 +20,6 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
-from beam_pipeline.sources.beside import NOT_READ
 from beam_pipeline.sources.paths import left_out, stem
 from beam_pipeline.sources.references import parent
 from tfrecord_dataset.store.urls import unsigned
@@ -100,7 +99,7 @@ class Lines:
     def has_list(self, rejected: Rejected) -> bool:
         """Whether one of the lists was rejected, as its layout does not read it."""
         paths = {f"{root}/{rejected.source}" for root in self.roots}
-        return rejected.reason == NOT_READ and any(each.path in paths for each in self.lists)
+        return any(each.path in paths for each in self.lists)
 
     def list_of(self, number: int) -> SplitList:
         """The list that a line is in."""
@@ -113,7 +112,7 @@ def _hash(name: str) -> np.uint64:
 
 
 def _names_of(key: str) -> Iterator[str]:
-    """What a line may call a record: its path, with and without suffix, or its file's name."""
+    """What a line may call a record: its path, with and without suffix, its file, its folder."""
     for each in dict.fromkeys((key, _NUMBER.sub("", key))):
         path = composed(each)
         name = path.rpartition("/")[2]
@@ -122,6 +121,9 @@ def _names_of(key: str) -> Iterator[str]:
             yield path.rpartition(".")[0]
         yield name
         yield stem(path)
+        if home := path.rpartition("/")[0]:
+            yield home
+            yield home.rpartition("/")[2]
 
 
 def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:

@@ -16,7 +16,8 @@ from tfrecord_dataset.store.at_once import at_once
 _MAX_DEPTH = 4
 _MAX_FOLDERS_PER_LEVEL = 40
 _LOOKED_AT_FIRST = frozenset(
-    {"annotations", "imagesets", "main", "jpegimages", "images", "labels", "train", "val", "test"}
+    {"annotations", "imagesets", "main", "jpegimages", "images", "masks", "labels"}
+    | {"train", "val", "test"}
 )
 _HEAD_BYTES = 4096
 # Of the files of one folder with one suffix: a table is seen among a million images.

@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.io
 import soundfile
 from cases.inputs import make
 from cases.reading import options_of_case
@@ -202,6 +203,17 @@ def hdf5s() -> list[bytes]:
                 file.create_dataset("x", data=np.arange(24.0).reshape(8, 3), **chunks)
                 file["deep/y"] = np.arange(8, dtype=np.uint8)
             made.append(buffer.getvalue())
+    return made
+
+
+def mats() -> list[bytes]:
+    """Arrays of version 5, their records along the last axis; compressed or not."""
+    made = []
+    for packed in (False, True):
+        buffer = io.BytesIO()
+        arrays = {"X": np.arange(48, dtype=np.uint8).reshape(3, 2, 8), "y": np.arange(8.0)}
+        scipy.io.savemat(buffer, arrays, do_compression=packed)
+        made.append(buffer.getvalue())
     return made
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.member import Member
-from beam_pipeline.media import npz
+from beam_pipeline.media import matlab, npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
@@ -71,11 +71,11 @@ def find_tables(
 
 def is_array(path: str) -> bool:
     """Whether the file's name is that of arrays."""
-    return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path)
+    return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path) or matlab.is_matlab(path)
 
 
 _Group = dict[str, InputFile]
-"""Files of .npy by the column that each is; or one .npz or HDF5 file, by ""."""
+"""Files of .npy by the column that each is; or one file of several arrays, by ""."""
 
 
 def _groups(files: Iterable[InputFile]) -> list[_Group]:
@@ -157,14 +157,17 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
     found = {name: without_split(name) for name in members}
     kept = {name: pair for name, pair in found.items() if not {name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
-    by_split: dict[str, dict[str, Column]] = defaultdict(dict)
+    by_split: dict[str, dict[str, Member | StoredArray]] = defaultdict(dict)
     for name, (short, split) in kept.items():
-        columns = by_split[split if in_splits else ""]
+        arrays = by_split[split if in_splits else ""]
         column = (short if in_splits else name) or _UNNAMED
-        if column in columns:
+        if column in arrays:
             raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
-        columns[column] = _column_of_member(file.path, members[name])
-    for split, columns in by_split.items():
+        arrays[column] = members[name]
+    for split, arrays in by_split.items():
+        if matlab.is_matlab(file.path):
+            arrays = {**matlab.by_records(file.path, arrays)}
+        columns = {name: _column_of_member(file.path, each) for name, each in arrays.items()}
         name = f"{file.relative}/{split}" if split else file.relative
         yield _table(name, split or file.split, columns)
 
@@ -176,7 +179,9 @@ def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTab
 
 
 def _members(path: str) -> dict[str, Member | StoredArray]:
-    """The arrays of an .npz or HDF5 file by the names that columns have of them."""
+    """The arrays of a file of several by the names that columns have of them."""
+    if matlab.is_matlab(path):
+        return {array.name: array for array in matlab.arrays_of(path)}
     if is_hdf5(path):
         arrays = arrays_of(path)
         if not arrays:

@@ -1,6 +1,6 @@
-"""The layout `arrays`: .npz and .npy files whose first axis is the records."""
+"""The layout `arrays`: .npz, .npy, HDF5 and MATLAB files whose first axis is the records."""
 
-from beam_pipeline.media import hdf5
+from beam_pipeline.media import hdf5, matlab
 from beam_pipeline.sources.arrays.files import is_array
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
@@ -11,7 +11,7 @@ from tfrecord_dataset.split_names import is_split
 
 
 def find_arrays(tree: Tree) -> list[Place]:
-    """Files called .npy, .npz or .h5, more than images or audio; in no folders but splits."""
+    """Files called .npy, .npz, .h5 or .mat, more than images or audio; in no folders but splits."""
     profiles = profile_of(tree.names())
     has_media = any(profile.number for profile in profiles.values())
     if has_media and main_kind(profiles) != "array":
@@ -25,9 +25,9 @@ def find_arrays(tree: Tree) -> list[Place]:
 
 LAYOUT = Layout(
     name="arrays",
-    sign=".npz, .npy or .h5 files, not in one folder per class",
+    sign=".npz, .npy, .h5 or .mat files, not in one folder per class",
     kind="container",
     **read_by(ReadArrays),
-    suffixes=("npz", "npy", *hdf5.SUFFIXES),
+    suffixes=("npz", "npy", *hdf5.SUFFIXES, matlab.SUFFIX),
     find=find_arrays,
 )

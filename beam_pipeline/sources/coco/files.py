@@ -7,6 +7,7 @@ import re
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.image_folders import (
     NEXT_TO_IMAGES,
     AnnotationFile,
@@ -99,16 +100,22 @@ def find_coco_files(
         if file.captions
     ]
     read = {file.relative for file in files}
-    left_aside = [
-        left_out(
+    others = [relative for relative in candidates if relative not in read]
+    no_coco = {
+        relative
+        for relative in filter(lambda each: _kind(each) == _OTHER, others[:_FILES_LOOKED_INTO])
+        if not is_coco(storage.join(path, relative))
+    }
+    return files, [
+        not_read(relative)
+        if relative in no_coco
+        else left_out(
             relative,
             "not an instances file",
             f"not read with {', '.join(chosen[:3])}; {_remedy(relative, candidates)} to read it",
         )
-        for relative in candidates
-        if relative not in read
+        for relative in others
     ]
-    return files, left_aside
 
 
 def is_coco(path: str) -> bool:

@@ -33,7 +33,7 @@ _CITYSCAPES_TRAINING = Classes(
     )
 )
 # https://www.robots.ox.ac.uk/~vgg/data/pets/: 1 is the pet, 2 what is around it, 3 the border.
-_TRIMAPS = Classes(("0", "foreground", "background", "border"))
+_TRIMAPS = Classes(("foreground", "background", "border"), ((1, 1, 1), (2, 2, 2), (3, 3, 3)))
 
 _YEAR_OF_VOC = re.compile(r"voc\d{4}$", re.IGNORECASE)
 

@@ -43,6 +43,7 @@ _LABELS = ("labelTrainIds", "labelIds")
 _MOST_MAP_BYTES = 64 << 20
 # Of a file that names classes.
 _MOST_BYTES = 1 << 20
+_UNITED = "in a map per image (docs/layouts.md#several-masks-of-one-image)"
 # Maps in folders of their own come before those that their names tell.
 _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
@@ -116,6 +117,9 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     maps = [path for path in maps if files.annotates(path)]
     images = _Images(tree, [each for each in _paths(tree) if files.role(each, Survey()) == "image"])
     first = few(maps, _MAPS_LOOKED_INTO)
+    if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
+        doubt = f"{home}/ has a mask for each object of one image; unite them {_UNITED}"
+        return dataclasses.replace(files, meaning=Meaning(doubt=doubt))
     paired = list(filter(images.has_one_of, first))
     seen = list(_seen(tree, paired))
     likely = [each for each in seen if is_map(each, shows)]
@@ -133,10 +137,17 @@ class _Images:
     def __init__(self, tree: Tree, images: Sequence[str]) -> None:
         self._tree = tree
         self._keys = frozenset(map(image_key, images))
+        self._numbers = Counter(place_of(folder(path)).shared for path in images)
         self._homes: dict[str, set[tuple[str, str]]] = {}
         for path in images:
             key = image_key(path).rpartition("/")[0]
             self._homes.setdefault(key, set()).add((folder(path), path[-1 - len(suffix(path)) :]))
+
+    def with_objects(self, maps: Sequence[str]) -> str:
+        """The first folder of maps, if each lies beside one image that has none of their names."""
+        homes = {folder(path): place_of(folder(path)).shared for path in maps}
+        of_one = all(shared and self._numbers[shared] == 1 for shared in homes.values())
+        return min(homes) if of_one and not any(map(self.has_one_of, maps)) else ""
 
     def has_one_of(self, path: str) -> bool:
         """Whether there is an image of the map at a path."""

@@ -58,13 +58,13 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
     colors = frozenset().union(*(each.colors or () for each in first))
     numbers = frozenset().union(*(each.numbers or () for each in first)) - {IGNORED}
     has_numbers = all(each.numbers is not None for each in first)
-    named = table.names if table else ()
-    if table and table.colors and _are_colors(colors, numbers, has_numbers, table):
+    if table and table.colors and _are_colors(colors, numbers, has_numbers, table, where):
         return Meaning(
-            names=named,
+            names=table.names,
             colors=bytes(value for color in table.colors for value in color),
-            words=f"{counted(len(named), 'class')} by the colours{said}",
+            words=f"{counted(len(table.names), 'class')} by the colours{said}",
         )
+    named = table.names if table and (where or not table.colors) else ()
     if (_WHITE in colors or not (named or numbers - {0})) and colors <= {_BLACK, _WHITE}:
         if len(named) > 2:
             what = f"the maps are black and white, but {where} names {len(named)} classes"
@@ -88,12 +88,13 @@ def _are_colors(
     numbers: frozenset[int],
     has_numbers: bool,
     table: Classes,
+    where: str,
 ) -> bool:
     """Whether the pixels stand for classes by their colours, not by their numbers."""
-    if not has_numbers:
+    if where and not has_numbers:
         return colors <= {*table.colors, _BLACK} or bool(colors & {*table.colors})
     is_grey = all(len(set(color)) == 1 for color in colors)
-    if is_grey and max(numbers, default=0) < len(table.names):
+    if where and is_grey and max(numbers, default=0) < len(table.names):
         return False
     return colors <= set(table.colors)
 

@@ -33,6 +33,7 @@ _ENDS = re.compile(
     r"|[ _-](?P<gt>gt|ground_?truth)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
+_OF_STUFF = re.compile(r"^stuff_(.+)_pixelmaps$")  # of COCO: maps of images in what is between
 # Cityscapes has the kind of file at the end of each name.
 _OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
@@ -58,6 +59,7 @@ def place_of(home: str) -> Place:
     """What a folder says of the files in it."""
     shows, shared = "", []
     for part in home.lower().split("/") if home else ():
+        part = _OF_STUFF.sub(r"\1_masks", part)
         end = _ENDS.search(part)
         if said := _HOMES.get(_OF_FORMAT.sub("", part)):
             rest = ""

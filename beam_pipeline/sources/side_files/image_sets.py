@@ -71,7 +71,11 @@ def find_image_sets(paths: Iterable[str], root: str, tasks: Sequence[str] = TASK
             rejected.append(Rejected.of(path, error))
     splits, unused = choose_lists(names_alone, tasks)
     rejected += (
-        unused_list(path, "its name is no split's, such as train or val, or its folder no task's")
+        unused_list(
+            path,
+            "its name is no split's, such as train or val, or its folder no task's; --split-list "
+            f"{stem(path)}=FILE reads it",
+        )
         for path in unused
     )
     return image_sets(splits, rejected)

@@ -5,13 +5,17 @@ import pickle
 import zipfile
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 import scipy.io
+from eager_runner import yielded
+from PIL import Image
 
+from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import ClassLabel, Objects, Record
 from beam_pipeline.sources import detection
+from beam_pipeline.sources.inputs import find_input, source_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "archives-and-arrays.md"
 
@@ -29,18 +33,24 @@ def of_torch() -> bytes:
     return buffer.getvalue()
 
 
-def of_matlab() -> bytes:
-    buffer = io.BytesIO()
-    scipy.io.savemat(buffer, {"x": np.eye(3)})
-    return buffer.getvalue()
+def labels_of_flowers(path: Path) -> None:
+    scipy.io.savemat(path, {"labels": np.array([[77, 3]], np.uint8)})
+    for number in (1, 2):
+        save_image(path.parent / f"jpg/image_{number:05}.jpg")
 
 
-def of_matlab_7() -> bytes:
-    """As MATLAB writes it: HDF5 behind 512 bytes of its own."""
-    buffer = io.BytesIO()
-    with h5py.File(buffer, "w", userblock_size=512) as file:
-        file["x"] = np.zeros((4, 2, 3))
-    return b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512) + buffer.getvalue()[512:]
+def boxes_of_cars(path: Path) -> None:
+    fields = [(f"bbox_{side}", object) for side in ("x1", "y1", "x2", "y2")]
+    rows = np.zeros((1, 2), [*fields, ("class", object), ("fname", object)])
+    rows[0] = [(3, 4, 8, 9, 14, "00001.jpg"), (2, 2, 9, 5, 3, "00002.jpg")]
+    scipy.io.savemat(path, {"annotations": rows})
+    for number in (1, 2):
+        save_image(path.parent / f"cars_train/{number:05}.jpg")
+
+
+def save_image(path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    Image.new("RGB", (12, 10)).save(path)
 
 
 FILES = {
@@ -51,8 +61,6 @@ FILES = {
     "x.pickle": (lambda: pickle.dumps([1]), "a pickle"),
     "model.pt": (of_torch, "a file of PyTorch"),
     "x/data.mdb": (lambda: bytes(16) + b"\xde\xc0\xef\xbe" + bytes(80), "an LMDB"),
-    "imagelabels.mat": (of_matlab, "a file of MATLAB"),
-    "depths.mat": (of_matlab_7, "a file of MATLAB 7.3"),
 }
 
 
@@ -74,21 +82,46 @@ def test_other_files_of_these_names_are_no_pickles(tmp_path):
         detection.detect(str(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("file", "make", "size"),
-    [
-        ("data_batch_1", lambda: cifar(4), (32, 32, 3)),
-        ("imagelabels.mat", of_matlab, (3,)),
-        ("depths.mat", of_matlab_7, (2, 3)),
-    ],
-)
-def test_what_the_page_says_helps(tmp_path, monkeypatch, file, make, size):
-    """The snippets of the page, run as they stand, make files that are read."""
-    page = PAGE.read_text("utf-8").partition("## What is not read")[2]
-    [snippet] = [each for each in page.split("```python\n")[1:] if file in each]
-    (tmp_path / file).write_bytes(make())
-    monkeypatch.chdir(tmp_path)
-    exec(compile(snippet.partition("```")[0], file, "exec"), {})
+@pytest.fixture
+def run_snippet(tmp_path, monkeypatch):
+    """Runs the page's snippet of a file, which lies in `tmp_path`, as it stands."""
+
+    def run(file):
+        page = PAGE.read_text("utf-8").partition("## What is not read")[2]
+        [snippet] = [each for each in page.split("```python\n")[1:] if file in each]
+        monkeypatch.chdir(tmp_path)
+        exec(compile(snippet.partition("```")[0], file, "exec"), {})
+
+    return run
+
+
+def test_what_the_page_says_of_cifar_helps(tmp_path, run_snippet):
+    (tmp_path / "data_batch_1").write_bytes(cifar(4))
+    run_snippet("data_batch_1")
     [made] = tmp_path.glob("*.npz")
     assert detection.detect(str(made)).layout.name == "arrays"
-    assert np.load(made)["x"].shape[1:] == size
+    assert np.load(made)["x"].shape[1:] == (32, 32, 3)
+
+
+@pytest.mark.parametrize(
+    ("file", "make", "name", "expected"),
+    [
+        ("imagelabels.mat", labels_of_flowers, "label", [ClassLabel("77"), ClassLabel("3")]),
+        (
+            "cars_train_annos.mat",
+            boxes_of_cars,
+            "boxes",
+            [
+                Objects(boxes=((3, 4, 8, 9),), labels=("14",)),
+                Objects(boxes=((2, 2, 9, 5),), labels=("3",)),
+            ],
+        ),
+    ],
+)
+def test_what_the_page_says_of_annotations_helps(tmp_path, run_snippet, file, make, name, expected):
+    make(tmp_path / file)
+    run_snippet(file)
+    config = BuildConfig(input=str(tmp_path))
+    elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
+    records = [each for each in elements if isinstance(each, Record)]
+    assert [each.features[name] for each in records] == expected
