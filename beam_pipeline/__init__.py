@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.adoption import adopt as adopt
     from beam_pipeline.dataset.difference.datasets import Difference as Difference
     from beam_pipeline.dataset.difference.datasets import diff as diff
-    from beam_pipeline.dataset.opening import DatasetInfo as DatasetInfo
+    from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open_dataset as open_dataset
     from beam_pipeline.dataset.salvaging import salvage as salvage
     from beam_pipeline.dataset.verification.whole_dataset import verify as verify
@@ -67,7 +67,7 @@ _MODULES = {
     "Difference": "dataset.difference.datasets",
     "write_report": "report.page",
     "open_dataset": "dataset.opening",
-    "DatasetInfo": "dataset.opening",
+    "Dataset": "dataset.opening",
     "verify": "dataset.verification.whole_dataset",
     "Feature": "schema.declaration",
     "read_schema": "schema.declaration",

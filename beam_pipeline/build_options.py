@@ -25,7 +25,7 @@ _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
 HEADINGS = ("input", "checks", "stored images", _AUDIO.title, _SPLITS.title, _OUTPUT.title)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildOptions(Options):
     """What to build, from what, to where, each checked by itself.
 

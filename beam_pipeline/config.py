@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import math
+import numbers
 import os
 import re
 from collections import Counter
@@ -20,7 +21,9 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
 from beam_pipeline.option_values import split_list
 from beam_pipeline.schema.declaration import with_tokens
-from tfrecord_dataset.options import Option, fields_of
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.options import Option, fields_of, parts_of
+from tfrecord_dataset.python_words import in_python
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
@@ -31,12 +34,34 @@ _MAY_BE_ABSENT = frozenset(
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildConfig(BuildOptions):
-    """What to build, from what, to where: the options, checked together."""
+    """What to build, from what, to where: the options, checked together.
+
+        >>> beam_pipeline.BuildConfig(input="cells", output="data", num_shards=4)
+        BuildConfig(input='/.../cells', output='/.../data', name='cells', num_shards=4)
+
+    Raises:
+        ConfigError: An option cannot have its value.
+    """
 
     def __post_init__(self) -> None:
+        with in_python(BuildConfig):
+            self._complete()
+
+    def _complete(self) -> None:
         super().__post_init__()
+        for part, kind in parts_of(BuildConfig).items():
+            _check(
+                isinstance(getattr(self, part), kind),
+                f"{part}={getattr(self, part)!r}",
+                f"give {kind.__name__}(…)",
+            )
+        _check(
+            all(isinstance(each, Feature) for each in self.schema),
+            f"--schema {self.schema!r}",
+            "give Features: read_schema reads a file, parse_schema what JSON holds",
+        )
         for path in ("input", "output", "image_root", "tokenizer"):
             if value := getattr(self, path):
                 object.__setattr__(self, path, storage.absolute(os.fspath(value)))
@@ -84,6 +109,12 @@ class BuildConfig(BuildOptions):
         self._check_num_shards()
 
     def _check_split(self) -> None:
+        _check(
+            isinstance(self.split, Mapping)
+            and all(isinstance(each, numbers.Real) for each in self.split.values()),
+            f"--split {self.split!r}",
+            "give fractions by name, such as {'train': 0.9, 'test': 0.1}",
+        )
         shown = ",".join(f"{name}={fraction:g}" for name, fraction in self.split.items())
         _check(
             bool(self.split) and all(re.fullmatch(r"\w+", name) for name in self.split),
@@ -103,8 +134,8 @@ class BuildConfig(BuildOptions):
             return
         for count in counts.values() if isinstance(counts, Mapping) else (counts,):
             _check(
-                1 <= count <= 99_999,
-                f"--num-shards {count}",
+                type(count) is int and 1 <= count <= 99_999,
+                f"--num-shards {count!r}",
                 "give 1 to 99,999 (file names have five digits)",
             )
 

@@ -1,6 +1,8 @@
 """`tf.train.Example` without TensorFlow, for any program: the public functions.
 
-data = serialize({"image": bytes_feature(jpeg), "label": int64_feature(3)})
+>>> from beam_pipeline.example import bytes_feature, int64_feature, serialize
+>>> len(serialize({"image": bytes_feature(b"jpeg"), "label": int64_feature(3)}))
+37
 """
 
 from tfrecord_dataset.example import (

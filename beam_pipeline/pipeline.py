@@ -16,7 +16,7 @@ from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import Dataset, is_dataset, open_dataset
 from beam_pipeline.describe import tfds
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stage import InspectMedia
@@ -50,6 +50,7 @@ from beam_pipeline.write.working_directory import (
     working_root,
 )
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.python_words import in_python
 
 
 @dataclasses.dataclass
@@ -83,6 +84,15 @@ class WriteDataset(beam.PTransform):
 
     Yields the dataset's directory, once it is committed.
 
+        >>> import apache_beam as beam
+        >>> from beam_pipeline import BuildConfig, Record, WriteDataset
+        >>> config = BuildConfig(output="written", name="squares")
+        >>> records = [Record(key=str(n), features={"n": n, "square": n * n}) for n in range(9)]
+        >>> with beam.Pipeline() as pipeline:
+        ...     _ = pipeline | beam.Create(records) | WriteDataset(config)
+        >>> beam_pipeline.open_dataset("written")
+        <Dataset /.../written/squares/1.0.0: 9 in train>
+
     Raises (at construction) DatasetExistsError, and while the pipeline runs DataError,
     CountMismatchError, SourceChangedError; then nothing is committed.
     """
@@ -91,7 +101,8 @@ class WriteDataset(beam.PTransform):
     job: Job = PLAIN_JOB
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
-        check_output(self.config)
+        with in_python(BuildConfig):
+            check_output(self.config)
         assigned, num_read = elements | "Plan" >> PlanDataset(
             self.config, self.job, kept_dir(self.config)
         )
@@ -102,12 +113,17 @@ class WriteDataset(beam.PTransform):
         )
 
 
+@in_python(BuildConfig)
 def build(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-) -> DatasetInfo:
+) -> Dataset:
     """Builds the dataset that `config` describes, and returns it once it is committed.
+
+        >>> from beam_pipeline import BuildConfig
+        >>> beam_pipeline.build(BuildConfig(input="cells", output="built", name="blood"))
+        <Dataset /.../built/blood/1.0.0: 30 in train>
 
     Args:
         config: What to build, from what, to where.
@@ -220,12 +236,24 @@ def _build_elsewhere(
             raise
 
 
+@in_python(BuildConfig)
 def plan(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
 ) -> Preview:
-    """What `build` would do with the same arguments; all is read and checked, nothing written."""
+    """What `build` would do with the same arguments; all is read and checked, nothing written.
+
+        >>> config = beam_pipeline.BuildConfig(input="cells", split={"train": 0.8, "test": 0.2})
+        >>> preview = beam_pipeline.plan(config)
+        >>> preview
+        <Preview: 3 in test, 27 in train; image, label>
+        >>> preview.statistics.num_records
+        30
+
+    Raises:
+        ConfigError: An option cannot be used, or the job is to run elsewhere.
+    """
     options = options or JobOptions([])
     use_options(options)
     if not is_local(options):

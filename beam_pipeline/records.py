@@ -229,6 +229,11 @@ class Entry:
 class Record(Entry):
     """One example as a source gives it; of an Example without features, which follow from it.
 
+        >>> from beam_pipeline import ClassLabel, FileRef, Image, Record
+        >>> image = Image(file=FileRef(path="photos/1.jpg"))
+        >>> features = {"image": image, "label": ClassLabel("cat"), "age": 3}
+        >>> record = Record(key="1", features=features)
+
     Attributes:
         expected: Of an Example, what the first records of the dataset have, by key; every record
             is held against it, unless the user declares a schema.

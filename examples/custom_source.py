@@ -71,7 +71,7 @@ def main() -> None:
         max_bad_fraction=arguments.max_bad_fraction,
     )
     info = beam_pipeline.build(config, source=ReadPhotos(arguments.database))
-    print(info.directory)
+    print(info.path)
 
 
 if __name__ == "__main__":

@@ -110,16 +110,14 @@ def tests_of(mutation: Mutation, folder: Path, *, within_rooms: bool) -> Iterato
 
 def is_noticed(folder: Path, places: Sequence[str]) -> bool:
     """Whether any of the quick tests in some places fails, or takes far too long."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2"]
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     there = [place for place in places if (folder / place).exists()]
     if not there:
         return False
-    # Processes of their own cost seconds, which a single file is not worth.
-    processes = "0" if len(there) == 1 and there[0].endswith(".py") else "2"
     try:
         done = subprocess.run(
-            [*command, "-n", processes, "--dist", "loadfile", "-m", QUICK, *there],
+            [*command, "--dist", "loadfile", "-m", QUICK, *there],
             cwd=folder,
             env=environment,
             capture_output=True,

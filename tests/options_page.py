@@ -1,15 +1,40 @@
-"""docs/options.md, made from the commands' options.
+"""docs/options.md and trainer/options/train_arguments.py, made from the commands' options.
 
-`PYTHONPATH=. python tests/options_page.py` writes it.
+`PYTHONPATH=. python tests/options_page.py` writes both.
 """
 
+import typing
 from pathlib import Path
 
 from beam_pipeline.cli import options as cli
-from tfrecord_dataset.options import as_table
+from tfrecord_dataset.options import as_table, fields_of
 from trainer import __main__ as trainer
+from trainer.options.train import TrainConfig
 
-PAGE = Path(__file__).parent.parent / "docs" / "options.md"
+_ROOT = Path(__file__).parent.parent
+PAGE = _ROOT / "docs" / "options.md"
+ARGUMENTS = _ROOT / "trainer" / "options" / "train_arguments.py"
+_HEAD = '''"""What `trainer.train` takes beside its own arguments, for editors and type checkers.
+
+Made of `TrainConfig` by tests/options_page.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+
+class TrainArguments(TypedDict, total=False):
+    """The options of `train`."""
+
+'''
+# Arguments of the function itself; mypy refuses one that is in both.
+_OWN = ("data", "output", "model", "augment", "optimizer", "schedule")
+# Python takes more than what the command's text becomes.
+_WIDER = {
+    "tuple[str, ...]": "Sequence[str]",
+    "tfrecord_dataset.image_size.ImageSize": "int | tuple[int, int]",
+    "collections.abc.": "",
+}
 
 
 def page() -> str:
@@ -33,5 +58,21 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def arguments() -> str:
+    """The text of the module."""
+    hints = typing.get_type_hints(TrainConfig)
+    lines = []
+    for name in fields_of(TrainConfig):
+        if name in _OWN:
+            continue
+        hint = hints[name]
+        kind = hint.__name__ if isinstance(hint, type) else str(hint)
+        for narrow, wide in _WIDER.items():
+            kind = kind.replace(narrow, wide)
+        lines.append(f"    {name}: {kind}\n")
+    return _HEAD + "".join(lines)
+
+
 if __name__ == "__main__":
     PAGE.write_text(page())
+    ARGUMENTS.write_text(arguments())

@@ -19,6 +19,7 @@ LAYERS = {
         inference
         json_file log_lines option_values sealed_json command_line
         options
+        python_words
         lock replacement
         store
         inner_paths

@@ -44,7 +44,10 @@ reveal_type(config)
 reveal_type(info)
 reveal_type(tfrecord_dataset.open("x")["train"][3])
 reveal_type(trainer.open("x").batches)
+row = trainer.train(info.path, "run", epochs=3, inputs=["image"], image_size=64)
+reveal_type(row)
 beam_pipeline.BuildConfig(inputt="photos")
+trainer.train(info.path, "run", epoch=3)
 """
 
 
@@ -58,9 +61,11 @@ def test_a_strict_type_checker_on_a_script(tmp_path):
     assert [line.rpartition(": ")[2] for line in lines if "note" in line and "Revealed" in line]
     assert "Any" not in " ".join(lines[:2])
     assert "beam_pipeline.config.BuildConfig" in lines[0]
-    assert "DatasetInfo" in lines[1]
+    assert "beam_pipeline.dataset.opening.Dataset" in lines[1]
     assert "dict[" in lines[2]
     assert "shuffle: bool" in lines[3]
     errors = [line for line in lines if "error" in line]
-    assert len(errors) == 1
+    assert "dict[str, float]" in lines[4]
+    assert len(errors) == 2
     assert 'Unexpected keyword argument "inputt"' in errors[0]
+    assert 'Unexpected keyword argument "epoch"' in errors[1]

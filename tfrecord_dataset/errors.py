@@ -14,8 +14,15 @@ class BeamTFRecordsError(Exception):
     """
 
     exit_code = 1
+    # The message in the words of Python, where a caller in Python gets it (python_words.py).
+    told = ""
 
     def __str__(self) -> str:
+        return one_line(self.told or super().__str__())
+
+    @property
+    def as_command(self) -> str:
+        """The message in the words of the command, which options are named in."""
         return one_line(super().__str__())
 
 

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tfrecord_dataset.shown_text import short_repr
+
 KINDS = (
     "image",
     "map",
@@ -81,6 +83,9 @@ class Feature:
     unit: str = ""
     scale: float = 0.0
     default: Any = None
+
+    def __repr__(self) -> str:
+        return short_repr(self)
 
     @property
     def is_fraction(self) -> bool:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
 from tfrecord_dataset.option_values import TYPES, check_bounds
+from tfrecord_dataset.shown_text import short_repr
 
 _Owner = TypeVar("_Owner")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -74,6 +75,8 @@ class Options:
         owner: type = type(self)
         for name, field in fields_of(owner).items():
             object.__setattr__(self, name, field.check(getattr(self, name)))
+
+    __repr__ = short_repr
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Records by their number, as NumPy values and without TensorFlow: for PyTorch, Grain, anything.
 
-dataset = tfrecord_dataset.open("data/cells")
-split = dataset["train"]
-print(len(split), split[0]["image"].shape, [each["label"] for each in split[[1, 5]]])
+>>> split = tfrecord_dataset.open("data/cells")["train"]
+>>> len(split), split[0]["image"].shape
+(27, (48, 48, 3))
 """
 
 import dataclasses
@@ -22,6 +22,7 @@ from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, Un
 from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
+from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.store import storage
@@ -61,6 +62,10 @@ class Dataset(Contents):
     ) -> "Records":
         """The records of a split.
 
+            >>> labels = tfrecord_dataset.open("data/cells").records("train", features=["label"])
+            >>> labels[[1, 5]][0].keys()
+            dict_keys(['label'])
+
         Args:
             split: May be left out if there is only one.
             features: Names of those to read; all by default.
@@ -79,6 +84,7 @@ class Dataset(Contents):
         return Records(self, chosen.name, names, decode)
 
 
+@speaks_python
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
@@ -86,6 +92,10 @@ def open(
     cache_bytes: int | None = None,
 ) -> Dataset:
     """Opens a dataset to read its records by number.
+
+        >>> dataset = tfrecord_dataset.open("data/cells")
+        >>> dataset["train"][0]["image"].shape
+        (48, 48, 3)
 
     Args:
         path: A dataset directory (…/name/version); or its parent, for the newest finished

@@ -1,8 +1,10 @@
 """Text of others as it is shown: it cannot steer a terminal, and tells no secrets."""
 
+import dataclasses
 import os
 import re
 import urllib.parse
+from typing import Any
 
 # C0, DEL, C1, and what turns the direction of writing.
 _CONTROL = re.compile(
@@ -102,3 +104,15 @@ def is_unicode(text: str) -> bool:
 def reading_order(source: str) -> str:
     """Sorts sources as a person counts: "a.csv:9" before "a.csv:10"."""
     return re.sub(r"\d+", lambda digits: digits[0].zfill(20), source)
+
+
+def short_repr(shown: Any) -> str:
+    """A dataclass's object as Python makes it, without what is empty or as its default."""
+    said = []
+    for field in dataclasses.fields(shown):
+        value = getattr(shown, field.name)
+        make = field.default_factory
+        default = field.default if make is dataclasses.MISSING else make()
+        if value != default and value not in ((), {}, ""):
+            said.append(f"{field.name}={value!r}")
+    return f"{type(shown).__name__}({', '.join(said)})"

@@ -80,7 +80,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     match error:
         case TrainerError():
-            return f"error: {error}", error.exit_code
+            return f"error: {error.as_command}", error.exit_code
         case Exception() if where := users_code.told(error):
             return f"error in your code: {where}; --debug prints the full traceback", 1
         case ModuleNotFoundError(name="keras" | "tensorflow"):

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from tfrecord_dataset import durable, lock
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError
@@ -29,6 +30,7 @@ INPUTS, EXAMPLES = "serving_default", "examples"
 _UNFINISHED = ".exporting-"
 
 
+@speaks_python
 def export(
     run: str,
     output: str,
@@ -45,6 +47,9 @@ def export(
     numbers), and `examples`, serialized `tf.train.Example`s. It prepares them as the training does,
     and returns what `predict` writes, with the class names. It needs TensorFlow alone, without this
     package and without Keras.
+
+        >>> trainer.export("runs/cells", "exported/1")
+        'exported/1'
 
     Args:
         run: The directory that `train` wrote.

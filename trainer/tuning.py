@@ -16,6 +16,9 @@ _MOST = 1 << 16
 class Tuning:
     """Settings of the input pipeline.
 
+        >>> tuning = trainer.Tuning(prefetch=4)
+        >>> batches = trainer.open("data/cells").batches("train", image_size=16, tuning=tuning)
+
     Attributes:
         parallel_calls: Records that are decoded, or wait for their batch; None for
             `usual_parallel_calls`, which TensorFlow's own choice reaches after a while only.

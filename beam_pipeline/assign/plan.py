@@ -102,6 +102,11 @@ class Preview(NamedTuple):
     plan: Plan
     statistics: Statistics
 
+    def __repr__(self) -> str:
+        splits = (f"{each.num_records:,} in {name}" for name, each in self.plan.splits.items())
+        features = (feature.name for feature in self.plan.schema)
+        return f"<Preview: {', '.join(splits) or 'no records'}; {', '.join(features)}>"
+
 
 def make_plan(
     statistics: Statistics, config: BuildConfig, num_inspected: int | None = None

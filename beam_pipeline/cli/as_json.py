@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.assign.plan import Preview
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import main_classes
 from tfrecord_dataset.value_forms import form_of
 
@@ -52,11 +52,11 @@ def of_plan(preview: Preview, found: str, warnings: Sequence[str]) -> str:
     )
 
 
-def of_verification(info: DatasetInfo, problems: Sequence[str]) -> str:
+def of_verification(info: Dataset, problems: Sequence[str]) -> str:
     """What was checked, and what was found, as one object."""
     return _text(
         {
-            "directory": info.directory,
+            "directory": info.path,
             "num_records": {split: info.num_records(split) for split in info.splits},
             "num_shards": {split: len(shards) for split, shards in info.splits.items()},
             "problems": list(problems),

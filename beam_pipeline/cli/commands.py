@@ -109,7 +109,7 @@ def _run(arguments: Sequence[str]) -> int:
 def _failure(error: BaseException) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
-        return f"error: {_STEP.sub('', str(error))}", error.exit_code
+        return f"error: {_STEP.sub('', error.as_command)}", error.exit_code
     again = "run the same command again (build continues with the shards that are missing)"
     match _outer_cause(error):
         case KeyboardInterrupt():
@@ -160,7 +160,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
             print(f"the rejects are listed in {path}", file=sys.stderr)
         raise
     print(summary.of_dataset(info), file=sys.stderr)
-    print(info.directory)
+    print(info.path)
 
 
 def _tell_of_template(options: PipelineOptions) -> None:
@@ -204,7 +204,7 @@ def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
         overwrite=config.overwrite,
     )
     print(summary.of_dataset(info), file=sys.stderr)
-    print(info.directory)
+    print(info.path)
 
 
 def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
@@ -216,7 +216,7 @@ def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = 
         print(one_line(problem), file=sys.stderr)
     if problems:
         raise DatasetDamagedError(
-            f"{info.directory} does not verify: {counted(len(problems), 'problem')}; build "
+            f"{info.path} does not verify: {counted(len(problems), 'problem')}; build "
             "it again, or restore the files listed above"
         )
     if to_json:
@@ -236,11 +236,11 @@ def _salvage(config: SalvageOptions, options: PipelineOptions) -> None:
         f"{counted(saved.num_records, 'whole record')} of {counted(saved.num_files, 'file')}",
         file=sys.stderr,
     )
-    print(saved.directory)
+    print(saved.path)
     if damaged:
         raise DatasetDamagedError(
             f"something is gone of {counted(len(damaged), 'file')}: "
-            f"{storage.join(saved.directory, LOSSES_FILE)} lists it"
+            f"{storage.join(saved.path, LOSSES_FILE)} lists it"
         )
 
 

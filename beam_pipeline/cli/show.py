@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.reading import read_examples
 from beam_pipeline.showing.images import draw_example
 from tfrecord_dataset.inner_paths import name_part
 
 
-def examples(
-    info: DatasetInfo, split: str | None, limit: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def examples(info: Dataset, split: str | None, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """(split, Example) of the first `limit` records of one split, or of each."""
     for name in [split] if split else info.splits:
         for example in itertools.islice(read_examples(info, name), limit):
@@ -21,7 +19,7 @@ def examples(
 
 
 def write_images(
-    info: DatasetInfo, split: str | None, limit: int, folder: Path
+    info: Dataset, split: str | None, limit: int, folder: Path
 ) -> Iterator[tuple[str, dict[str, Any], Path | None]]:
     """Like `examples`, with the path of the image written into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import Any
 from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Preview, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.kinds import rounding
 from beam_pipeline.kinds.observed import Observed
@@ -17,7 +17,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line, size_text
 
 
-def of_dataset(info: DatasetInfo) -> str:
+def of_dataset(info: Dataset) -> str:
     """The summary of a finished dataset."""
     lines = [
         f"{split}: {counted(info.num_records(split), 'record')} in "
@@ -120,7 +120,7 @@ def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
     return f"feature {name}: {', '.join(facts)}"
 
 
-def _missing_shards(info: DatasetInfo) -> list[str]:
+def _missing_shards(info: Dataset) -> list[str]:
     """A warning where a shard's name states more shards than there are."""
     return [
         f"warning: {split} has {len(shards):,} of the {int(total):,} shards that "

@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline.assign.class_names import declared_classes
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
-from beam_pipeline.dataset.opening import DatasetInfo, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import Dataset, is_dataset, open_dataset
 from beam_pipeline.dataset.shard_inspection import (
     ShardInspection,
     inspect_shard,
@@ -40,28 +40,33 @@ from beam_pipeline.sources.tfrecord.read import first_records
 from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.python_words import speaks_python
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.
 _PROBLEMS_NAMED = 10
 
 
+@speaks_python
 def adopt(
-    directory: str,
+    path: str,
     *,
     schema: tuple[Feature, ...] = (),
     classes: tuple[str, ...] = (),
     name: str = "",
     version: str = "",
     overwrite: bool = False,
-) -> DatasetInfo:
+) -> Dataset:
     """Describes the TFRecord files of a directory, so that they are a dataset; all are read.
 
     metadata.json, which is written last, the index, and what TFDS needs go beside the files,
     which are neither written nor renamed. Nothing else in the directory is touched.
 
+        >>> beam_pipeline.adopt("others")
+        <Dataset /.../others: 3 in test, 27 in train>
+
     Args:
-        directory: Where the files lie, also in folders below.
+        path: The folder of the files, which may lie in folders below.
         schema: What the records hold; empty finds out by looking at all of them.
         classes: The class names in order, of the one class label.
         name: The dataset's name. Default: as TFDS's files or the files' names state, else the
@@ -76,7 +81,7 @@ def adopt(
         DataError: A file, a record or an Example is damaged, or does not go with the others;
             then nothing is written.
     """
-    directory = storage.absolute(directory)
+    directory = storage.absolute(path)
     if is_dataset(directory) and not overwrite:
         raise DatasetExistsError(
             f"{directory} already has a {metadata.FILE}; pass --overwrite to replace it"

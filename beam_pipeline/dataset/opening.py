@@ -32,11 +32,11 @@ _KINDS: Mapping[str, Any] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetInfo:
+class Dataset:
     """A finished dataset.
 
     Attributes:
-        directory: Where it lies.
+        path: Where it lies: a folder, or one of a store.
         sha256: Of metadata.json, in hex: what tells it from another build's.
         metadata: All of metadata.json.
         features: The schema.
@@ -46,7 +46,7 @@ class DatasetInfo:
         problems: Where metadata.json contradicts itself, a line each.
     """
 
-    directory: str
+    path: str
     sha256: str
     metadata: Mapping[str, Any]
     features: tuple[Feature, ...]
@@ -57,7 +57,7 @@ class DatasetInfo:
     def __repr__(self) -> str:
         """Short: notebooks and debuggers show it."""
         counts = ", ".join(f"{self.num_records(split):,} in {split}" for split in self.splits)
-        return f"<DatasetInfo {self.directory}: {counts or 'no records'}>"
+        return f"<Dataset {self.path}: {counts or 'no records'}>"
 
     @property
     def format_version(self) -> int:
@@ -114,8 +114,12 @@ def _folders(path: str) -> tuple[str, ...]:
     return storage.list_folder(path).folders
 
 
-def open_dataset(path: str) -> DatasetInfo:
+def open_dataset(path: str) -> Dataset:
     """The dataset at `path`: its directory, or one above it (then the newest version).
+
+        >>> info = beam_pipeline.open_dataset("data/cells")
+        >>> info.classes, info.num_records("train")
+        (('Platelets', 'RBC', 'WBC'), 27)
 
     Raises:
         ConfigError: There is not a finished dataset, or it is of a later format version.
@@ -132,8 +136,8 @@ def open_dataset(path: str) -> DatasetInfo:
         _check(stated.facts)
     except (ConfigError, JsonError) as error:
         raise damaged(file, error) from error
-    return DatasetInfo(
-        directory=directory,
+    return Dataset(
+        path=directory,
         sha256=hashlib.sha256(data).hexdigest(),
         metadata=stated.facts,
         features=tuple(stated.features.values()),
@@ -152,15 +156,15 @@ def _check(facts: Mapping[str, Any]) -> None:
         parse_schema(facts["features"])
 
 
-def check_unchanged(info: DatasetInfo) -> None:
+def check_unchanged(info: Dataset) -> None:
     """Checks that a dataset, of which something was found amiss, is still the one that was opened.
 
     Raises:
         DatasetChangedError: Another build has taken its place.
     """
     with contextlib.suppress(RecordError):  # it is missing or damaged: that is no other build
-        if storage.sha256_of(storage.join(info.directory, FILE)) != info.sha256:
+        if storage.sha256_of(storage.join(info.path, FILE)) != info.sha256:
             raise DatasetChangedError(
-                f"{info.directory} was built again while it was read; run the command again, or "
+                f"{info.path} was built again while it was read; run the command again, or "
                 "build another --version next time"
             )

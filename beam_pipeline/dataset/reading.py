@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from beam_pipeline.dataset.opening import DatasetInfo, check_unchanged
+from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.verification.examples import example_causes, stored_keys
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
@@ -48,7 +48,7 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
         ) from error
 
 
-def read_examples(info: DatasetInfo, split: str) -> Iterator[dict[str, Any]]:
+def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
     """The Examples of a split as values by key, in the order of its shards.
 
     Raises:
@@ -58,7 +58,7 @@ def read_examples(info: DatasetInfo, split: str) -> Iterator[dict[str, Any]]:
     specs, keys = schema_specs(info.features), stored_keys(info.features)
     try:
         for shard in info.splits[split]:
-            path = storage.join(info.directory, shard.file)
+            path = storage.join(info.path, shard.file)
             for number, frame in enumerate(read_frames(path, info.compressed)):
                 try:
                     example = lists(frame.payload)

@@ -8,11 +8,15 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS, MAX_SIDE
 from beam_pipeline.media.stored_format import checked_format
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Group, Option, Options
+from tfrecord_dataset.python_words import in_python
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImageOptions(Options):
     """How images are stored. No image is enlarged by `max_side`.
+
+        >>> small = beam_pipeline.ImageOptions(max_side=512, format="jpeg")
+        >>> config = beam_pipeline.BuildConfig(input="cells", output="data", image=small)
 
     Raises:
         ConfigError: A value is out of range or no format, or `size` and `max_side` are both given.
@@ -68,6 +72,10 @@ class ImageOptions(Options):
     ] = DECODER_MAX_PIXELS
 
     def __post_init__(self) -> None:
+        with in_python(ImageOptions):
+            self._complete()
+
+    def _complete(self) -> None:
         Options.__post_init__(self)
         object.__setattr__(self, "format", checked_format(self.format))
         if self.size is None:

@@ -25,6 +25,7 @@ from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import fields_of, parts_of
 from tfrecord_dataset.page import rendered
+from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.shown_text import printable, shown
 
 HTML, JSON = "report.html", "report.json"
@@ -35,10 +36,14 @@ _SOUNDS = 8
 _TEXTS = 12
 
 
+@speaks_python
 def write_report(
     path: str, output: str | None = None, *, seed: int = 0, rejects_from: str = ""
 ) -> str:
     """Writes `report.html` and `report.json` of a dataset, and returns the path of the page.
+
+        >>> beam_pipeline.write_report("data/cells")
+        '/.../data/cells/1.0.0/report.html'
 
     Args:
         path: A dataset, local or on a store, also one that others wrote: a directory, or a file,

@@ -13,16 +13,22 @@ from beam_pipeline.schema.yaml_text import MAX_BYTES, parse_yaml
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature, tokens_feature
 from tfrecord_dataset.feature_keys import written_key
+from tfrecord_dataset.python_words import speaks_python
 
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
 
 
+@speaks_python
 def read_schema(path: str) -> tuple[Feature, ...]:
     """The schema in a JSON or YAML file.
 
     It holds the `features` of a metadata.json, a whole metadata.json, or a mapping from name to
     `{"kind": …}` or to a kind.
+
+        >>> features = beam_pipeline.read_schema("data/cells/1.0.0/metadata.json")
+        >>> [feature.name for feature in features]
+        ['image', 'label']
 
     Raises:
         ConfigError: The file cannot be read, or a declaration is invalid.
@@ -40,8 +46,12 @@ def read_schema(path: str) -> tuple[Feature, ...]:
         raise ConfigError(f"--schema {path}: {error}") from error
 
 
+@speaks_python
 def parse_schema(data: Any) -> tuple[Feature, ...]:
     """The schema in parsed JSON or YAML, as for `read_schema`.
+
+        >>> beam_pipeline.parse_schema({"age": {"kind": "scalar", "dtype": "int64"}})
+        (Feature(name='age', kind='scalar', dtype='int64', key='age'),)
 
     Raises:
         ConfigError: A declaration is invalid; the message names the feature.

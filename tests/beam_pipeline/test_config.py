@@ -18,7 +18,7 @@ from tfrecord_dataset.image_size import ImageSize
     ("options", "message"),
     [
         pytest.param({"input": "/in\udcff"}, r"the input '/in\\udcff' .*not UTF-8", id="input"),
-        pytest.param({"split": {}}, "--split .*name splits", id="no split"),
+        pytest.param({"split": {}}, "^split=.*name splits", id="no split"),
     ],
 )
 def test_what_no_command_line_says_is_refused_too(options, message):

@@ -103,7 +103,7 @@ def coco_file(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..
 @pytest.fixture(scope="session")
 def labelled(
     tmp_path_factory: pytest.TempPathFactory, class_folders: Callable[..., Path]
-) -> beam_pipeline.DatasetInfo:
+) -> beam_pipeline.Dataset:
     """A dataset of 30 images by class, in two splits; for tests that only read it."""
     folder = tmp_path_factory.mktemp("labelled")
     class_folders(folder / "pets", each=15)
@@ -113,12 +113,12 @@ def labelled(
         split={"train": 0.7, "test": 0.3},
         num_shards={"train": 3},
     )
-    info: beam_pipeline.DatasetInfo = beam_pipeline.build(config)
+    info: beam_pipeline.Dataset = beam_pipeline.build(config)
     return info
 
 
 @pytest.fixture(scope="session")
-def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.DatasetInfo:
+def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.Dataset:
     """The dataset of `voc_input`; for tests that only read it."""
     config = beam_pipeline.BuildConfig(
         input=str(voc_input),
@@ -126,7 +126,7 @@ def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pip
         num_shards=2,
         max_bad_fraction=0.5,
     )
-    info: beam_pipeline.DatasetInfo = beam_pipeline.build(config)
+    info: beam_pipeline.Dataset = beam_pipeline.build(config)
     return info
 
 
@@ -137,7 +137,7 @@ def job_service() -> tuple[str, ...]:
 
 
 @pytest.fixture(scope="session")
-def build_verified() -> Callable[..., beam_pipeline.DatasetInfo]:
+def build_verified() -> Callable[..., beam_pipeline.Dataset]:
     """build_verified(input, output, beam_options=(), **options of BuildConfig) -> the dataset.
 
     It is verified, and nothing of the work is left beside it.
@@ -145,13 +145,13 @@ def build_verified() -> Callable[..., beam_pipeline.DatasetInfo]:
 
     def build(
         path: Path, output: Path, beam_options: Sequence[str] = (), **options: Any
-    ) -> beam_pipeline.DatasetInfo:
+    ) -> beam_pipeline.Dataset:
         config = beam_pipeline.BuildConfig(
             input=str(path), output=str(output), name="made", **options
         )
         info = beam_pipeline.build(config, JobOptions(list(beam_options)))
         assert beam_pipeline.verify(info) == []
-        assert [path.name for path in Path(info.directory).glob(".*")] == []
+        assert [path.name for path in Path(info.path).glob(".*")] == []
         return info
 
     return build
@@ -161,18 +161,18 @@ def build_verified() -> Callable[..., beam_pipeline.DatasetInfo]:
 def read_by_id() -> Callable[..., dict[int, dict[str, Any]]]:
     """read_by_id(info, split="train") -> what the trainer reads, by the feature "id"."""
 
-    def read(info: beam_pipeline.DatasetInfo, split: str = "train") -> dict[int, dict[str, Any]]:
-        records = trainer.open(info.directory).numpy(split, image_dtype="uint8")
+    def read(info: beam_pipeline.Dataset, split: str = "train") -> dict[int, dict[str, Any]]:
+        records = trainer.open(info.path).numpy(split, image_dtype="uint8")
         return {int(record["id"]): record for record in records}
 
     return read
 
 
 @pytest.fixture(scope="session")
-def kinds() -> Callable[[beam_pipeline.DatasetInfo], dict[str, str]]:
+def kinds() -> Callable[[beam_pipeline.Dataset], dict[str, str]]:
     """Kind, type and shape of each feature by its name, briefly."""
 
-    def of(info: beam_pipeline.DatasetInfo) -> dict[str, str]:
+    def of(info: beam_pipeline.Dataset) -> dict[str, str]:
         return {
             feature.name: f"{feature.kind} {feature.dtype} {[*feature.shape]}"
             for feature in info.features

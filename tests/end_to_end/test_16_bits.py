@@ -68,16 +68,16 @@ def number_of(label_path):
 def test_metadata_and_tfds_state_16_bits(dataset):
     info, _ = dataset
     assert info.features[0].dtype == "uint16"
-    features = json.loads(Path(info.directory, "features.json").read_text())
+    features = json.loads(Path(info.path, "features.json").read_text())
     leaf = features["featuresDict"]["features"]["image/encoded"]["image"]
     assert (leaf["dtype"], leaf["encodingFormat"]) == ("uint16", "png")
-    assert commands.main(["verify", info.directory]) == 0
+    assert commands.main(["verify", info.path]) == 0
 
 
 def test_random_access_and_the_trainer_read_the_same_numbers(dataset):
     info, expected = dataset
-    records = [each["image"] for each in tfrecord_dataset.open(info.directory)["train"]]
-    opened = trainer.open(info.directory)
+    records = [each["image"] for each in tfrecord_dataset.open(info.path)["train"]]
+    opened = trainer.open(info.path)
     batches = {
         dtype: next(iter(opened.batches("train", shuffle=False, batch_size=4, image_dtype=dtype)))
         for dtype in ("uint8", "float32")
@@ -94,7 +94,7 @@ def test_random_access_and_the_trainer_read_the_same_numbers(dataset):
 @pytest.mark.slow
 def test_views_keep_them(dataset):
     info, expected = dataset
-    batches = trainer.open(info.directory).batches(
+    batches = trainer.open(info.path).batches(
         "train",
         shuffle=False,
         batch_size=4,
@@ -112,7 +112,7 @@ def test_tfds_reads_them(dataset):
     import tensorflow_datasets as tfds
 
     info, expected = dataset
-    builder = tfds.builder_from_directory(info.directory)
+    builder = tfds.builder_from_directory(info.path)
     for image, _ in tfds.as_numpy(builder.as_dataset(split="train", as_supervised=True)):
         assert image.dtype == np.uint16
         assert any((image == each).all() for each in expected)
@@ -127,7 +127,7 @@ def test_a_tiff_keeps_them_and_a_jpeg_takes_them_away(tmp_path, capsys):
     config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path / "data"))
     info = beam_pipeline.build(config)
     assert info.features[0].dtype == "uint16"
-    records = tfrecord_dataset.open(info.directory)["train"]
+    records = tfrecord_dataset.open(info.path)["train"]
     assert {int(each["image"][0, 0, 0]) for each in records} == {0, 16_001}
 
     Image.new("RGB", (WIDTH, HEIGHT)).save(tmp_path / "in/a/2.jpg")

@@ -128,13 +128,13 @@ def test_a_tar_of_images(shards, tmp_path, build_verified, read_by_id, kinds):
 def test_the_same_bytes_from_another_place_and_on_a_job_service(
     shards, tmp_path, digests, job_service, build_verified
 ):
-    expected = digests(build_verified(shards, tmp_path / "1", num_shards={"train": 3}).directory)
+    expected = digests(build_verified(shards, tmp_path / "1", num_shards={"train": 3}).path)
     shutil.copytree(shards, tmp_path / "elsewhere/shards")
     for number, (path, options) in enumerate(
         [(tmp_path / "elsewhere/shards", ()), (shards, job_service)], start=2
     ):
         info = build_verified(path, tmp_path / str(number), options, num_shards={"train": 3})
-        assert digests(info.directory) == expected
+        assert digests(info.path) == expected
 
 
 @pytest.mark.slow
@@ -182,8 +182,7 @@ def test_bad_members_cost_their_record_and_are_counted(
     write_tar(root / "train-000002.tar", extra)
     info = build_verified(root, tmp_path / "out", max_bad_fraction=0.9)
     rejects = [
-        json.loads(line)
-        for line in (Path(info.directory) / "rejects.jsonl").read_text().splitlines()
+        json.loads(line) for line in (Path(info.path) / "rejects.jsonl").read_text().splitlines()
     ]
     reasons = {reject["source"]: reject["reason"] for reject in rejects}
     assert reasons["train-000001.tar"] == "truncated file"
@@ -261,7 +260,7 @@ def test_tables_in_a_zip_become_the_same_shards(tmp_path):
 def built(source: Path, output: Path) -> dict[str, bytes]:
     """The shards that a build makes, by name."""
     config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)
-    folder = Path(build(config).directory)
+    folder = Path(build(config).path)
     return {path.name: path.read_bytes() for path in folder.glob("*.tfrecord*")}
 
 
@@ -277,7 +276,7 @@ def test_an_archive_in_a_store_becomes_the_same_shards(tmp_path, bucket, name):
     store.put(f"{url}/{name}", packed.read_bytes())
     of_files = built(tmp_path / "in", tmp_path / "out")
     config = BuildConfig(input=f"{url}/{name}", output=f"{url}/out", name="x", threads=1)
-    folder = build(config).directory
+    folder = build(config).path
     shards = {
         each.relative: storage.read_bytes(FileRef(path=each.path))
         for each in storage.list_files(folder)

@@ -19,7 +19,7 @@ def splits_of(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     return {"x_train": x[:50], "y_train": y[:50], "x_test": x[50:], "y_test": y[50:]}
 
 
-def check_digits(info: beam_pipeline.DatasetInfo) -> None:
+def check_digits(info: beam_pipeline.Dataset) -> None:
     """Each record is one row, in whatever order."""
     expected = {"train": Counter(), "test": Counter()}
     for number in range(70):
@@ -27,7 +27,7 @@ def check_digits(info: beam_pipeline.DatasetInfo) -> None:
     found = {
         split: Counter(
             (record["x"].tobytes(), record["label"].item())
-            for record in trainer.open(info.directory).numpy(split)
+            for record in trainer.open(info.path).numpy(split)
         )
         for split in info.splits
     }
@@ -61,8 +61,8 @@ def test_how_an_npz_was_saved_does_not_show(mnist, tmp_path, digests, job_servic
         (tmp_path / name).mkdir()
         save(tmp_path / name / "mnist.npz", **splits_of(x, y))
         info = build_verified(tmp_path / name / "mnist.npz", tmp_path / name / "out")
-        found.append(digests(info.directory))
-    found.append(digests(build_verified(mnist, tmp_path / "more", job_service).directory))
+        found.append(digests(info.path))
+    found.append(digests(build_verified(mnist, tmp_path / "more", job_service).path))
     assert found[1:] == found[:1] * 2
 
 

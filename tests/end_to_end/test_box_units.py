@@ -52,5 +52,5 @@ def test_fractions(tmp_path, write_image, file, text, box_format):
     assert f"--box-format {box_format}" in str(problem)
 
     info = beam_pipeline.build(beam_pipeline.BuildConfig(box_format=box_format, **options))
-    (record,) = trainer.open(info.directory).numpy("train")
+    (record,) = trainer.open(info.path).numpy("train")
     np.testing.assert_allclose(record["boxes"], [[0.25, 0.5, 0.75, 1]])

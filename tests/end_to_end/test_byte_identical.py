@@ -30,7 +30,7 @@ def build(tmp_path_factory, digests):
             **{**OPTIONS, **options},
         )
         info = beam_pipeline.build(config, PipelineOptions(list(beam_options)), transform)
-        return digests(info.directory)
+        return digests(info.path)
 
     return run
 

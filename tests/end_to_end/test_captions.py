@@ -49,12 +49,12 @@ def test_the_schema_and_the_splits(info):
         "test": 1,
         "train": 2,
     }
-    features = json.loads(Path(info.directory, "features.json").read_text())
+    features = json.loads(Path(info.path, "features.json").read_text())
     assert "image/caption" in features["featuresDict"]["features"]
 
 
 def test_the_trainer_reads_captions_as_a_list_of_any_length(info):
-    seen = trainer.open(info.directory)
+    seen = trainer.open(info.path)
     [batch] = seen.batches("train", batch_size=2, features=["captions"])
     captions = {tuple(filter(None, row)) for row in batch["captions"].numpy().tolist()}
     assert batch["captions"].shape == (2, 3)
@@ -63,7 +63,7 @@ def test_the_trainer_reads_captions_as_a_list_of_any_length(info):
 
 
 def test_records_by_number_have_captions(info):
-    [record] = tfrecord_dataset.open(info.directory)["test"]
+    [record] = tfrecord_dataset.open(info.path)["test"]
     assert record["captions"].tolist() == [b"Two dogs ."]
     assert record["captions"].dtype == np.dtype(object)
 
@@ -71,11 +71,11 @@ def test_records_by_number_have_captions(info):
 def test_tfds_reads_captions(info):
     import tensorflow_datasets
 
-    builder = tensorflow_datasets.builder_from_directory(info.directory)
+    builder = tensorflow_datasets.builder_from_directory(info.path)
     [record] = tensorflow_datasets.as_numpy(builder.as_dataset(split="test"))
     assert record["image/caption"].tolist() == [b"Two dogs ."]
 
 
 def test_show_prints_captions(info, capsys):
-    commands.main(["show", info.directory, "--split", "train"])
+    commands.main(["show", info.path, "--split", "train"])
     assert "Ein Mädchen" in capsys.readouterr().out

@@ -97,8 +97,9 @@ def _after(start: list[str], words: list[str]) -> list[str]:
     return []
 
 
-def test_the_page_of_options_is_made_from_them() -> None:
+def test_the_page_of_options_and_the_arguments_in_python_are_made_from_them() -> None:
     assert options_page.PAGE.read_text() == options_page.page()
+    assert options_page.ARGUMENTS.read_text() == options_page.arguments()
 
 
 @pages

@@ -22,7 +22,7 @@ def test_reviews_in_class_folders(tmp_path):
     assert beam_pipeline.verify(info) == []
     assert info.classes == ("neg", "pos")
     seen = {}
-    dataset = trainer.open(info.directory)
+    dataset = trainer.open(info.path)
     for split in ("train", "test"):
         for record in dataset.numpy(split):
             seen[record["text"]] = (split, info.classes[record["label"]])

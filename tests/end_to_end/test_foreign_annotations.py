@@ -141,7 +141,7 @@ def test_yolo_reads_no_folder_or_list_outside(tree, tmp_path, secret, bucket, na
     folder = name.rpartition("/")[0]
     root = tree({key: text.format(folder=folder, file=name) for key, text in texts.items()} | YOLO)
     config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"), layout="yolo")
-    with pytest.raises(ConfigError, match=r"outside of .*--allow-outside"):
+    with pytest.raises(ConfigError, match=r"outside of .*allow_outside="):
         beam_pipeline.build(config)
     assert bucket[1].requests == []
 

@@ -12,7 +12,7 @@ from sealing import edit
 import beam_pipeline
 import trainer
 from beam_pipeline.cli.show import examples
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 
 OPENED: list[str] = []
@@ -28,7 +28,7 @@ def use(directory):
     """All that reads a dataset, as far as it gets."""
     try:
         info = beam_pipeline.open_dataset(directory)
-        assert isinstance(info, DatasetInfo)
+        assert isinstance(info, Dataset)
         beam_pipeline.verify(info)
         for split in info.splits:
             list(examples(info, split, 3))
@@ -90,9 +90,9 @@ def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
     url, store = bucket
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     data = tmp_path / "data"
-    directory = Path(shutil.copytree(labelled.directory, data / "pets/1.0.0"))
+    directory = Path(shutil.copytree(labelled.path, data / "pets/1.0.0"))
     outside = tmp_path / "outside"
-    shutil.copytree(labelled.directory, outside)
+    shutil.copytree(labelled.path, outside)
     facts = json.loads((directory / "metadata.json").read_text())
     del facts["checksum"]
     found = list(places(facts))
@@ -116,7 +116,7 @@ def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
 def test_no_name_leads_out_of_its_place_on_a_store(labelled, bucket, tmp_path, monkeypatch):
     url, store = bucket
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    directory = Path(shutil.copytree(labelled.directory, tmp_path / "1.0.0"))
+    directory = Path(shutil.copytree(labelled.path, tmp_path / "1.0.0"))
     shard = "pets-train.tfrecord-00000-of-00003"
     other = f"s3://{store.new_bucket()}"
     for name in (f"{other}/{shard}", f"../other/{shard}", f"/{shard}"):

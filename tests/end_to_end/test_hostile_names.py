@@ -174,7 +174,7 @@ def test_a_column_whose_name_is_not_utf_8(run, tmp_path):
 @pytest.fixture
 def dataset(labelled, tmp_path):
     """A dataset whose metadata.json has hostile names, and a right checksum."""
-    source = Path(labelled.directory)
+    source = Path(labelled.path)
     root = tmp_path / "hostile"
     root.mkdir()
     metadata = json.loads((source / "metadata.json").read_text())

@@ -43,7 +43,7 @@ def written(tmp_path, monkeypatch, save):
         save(datasets.Dataset.from_dict(columns, datasets.Features(features(datasets))), folder)
         info = build(BuildConfig(input=str(folder), output=str(tmp_path / "data"), name="t"))
         assert [*info.splits] == ["train"]
-        split = tfrecord_dataset.open(info.directory)["train"]
+        split = tfrecord_dataset.open(info.path)["train"]
         return info, [split[number] for number in range(len(split))]
 
     return write

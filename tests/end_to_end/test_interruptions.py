@@ -41,7 +41,7 @@ def pets(tmp_path_factory, class_folders):
 def whole(tmp_path_factory, pets, digests):
     """The digests of a build that nothing disturbed, in four shards."""
     info = beam_pipeline.build(configuration(pets, tmp_path_factory.mktemp("whole"), num_shards=4))
-    return digests(info.directory)
+    return digests(info.path)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_killed_while_writing_and_started_again(tmp_path, write_image, digests):
     other = beam_pipeline.BuildConfig(
         input=str(source), output=str(tmp_path / "other"), threads=1, num_shards=4
     )
-    assert digests(info.directory) == digests(beam_pipeline.build(other).directory)
+    assert digests(info.path) == digests(beam_pipeline.build(other).path)
     assert not hidden(output)
     taken = {path.stat().st_ino for path in directory.glob("pets-*")} & set(finished.values())
     assert len(taken) >= 2
@@ -110,7 +110,7 @@ def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkey
             with pytest.raises(Exception, match="cut off"):
                 beam_pipeline.build(config)
         assert not (tmp_path / "pets/1.0.0/metadata.json").exists()
-    assert digests(beam_pipeline.build(config).directory) == whole
+    assert digests(beam_pipeline.build(config).path) == whole
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
         shards = [path for path in (working / "train").rglob("*") if path.is_file()]
         receipts = list((working / "receipts").iterdir())
         assert len(shards) == len(receipts) > 0
-    assert digests(beam_pipeline.build(config).directory) == whole
+    assert digests(beam_pipeline.build(config).path) == whole
 
 
 def test_folders_that_the_user_made_stay(pets, tmp_path, monkeypatch):

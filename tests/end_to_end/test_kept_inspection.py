@@ -186,4 +186,4 @@ def test_a_killed_build(photographs, tmp_path, reads, digests):
     info = beam_pipeline.build(config)
     assert reads.total() <= NUM_IMAGES + 4, "each once, to write it"
     whole = beam_pipeline.build(configuration(str(tmp_path), "whole"))
-    assert digests(Path(info.directory)) == digests(Path(whole.directory))
+    assert digests(Path(info.path)) == digests(Path(whole.path))

@@ -86,7 +86,7 @@ kinds = pytest.mark.parametrize("name", ["segmentation", "depth"])
 @kinds
 def test_metadata_states_classes_unit_and_scale(dataset, name):
     info, _ = dataset(name)
-    metadata = json.loads(Path(info.directory, "metadata.json").read_text())
+    metadata = json.loads(Path(info.path, "metadata.json").read_text())
     [feature] = [each for each in metadata["features"] if each["kind"] == "map"]
     of_kind = {
         "segmentation": {
@@ -104,13 +104,13 @@ def test_metadata_states_classes_unit_and_scale(dataset, name):
     shape = [HEIGHT, WIDTH, 1]
     common = {"name": name, "kind": "map", "shape": shape, "format": "png"}
     assert feature == common | of_kind[name]
-    assert commands.main(["verify", info.directory]) == 0
+    assert commands.main(["verify", info.path]) == 0
 
 
 @kinds
 def test_numbers_arrive_by_random_access(dataset, name):
     info, numbers = dataset(name)
-    opened = tfrecord_dataset.open(info.directory)
+    opened = tfrecord_dataset.open(info.path)
     for split in ("train", "val"):
         for record in opened[split]:
             number = int(record["image"][0, 0, 2]) // 40
@@ -122,7 +122,7 @@ def test_numbers_arrive_by_random_access(dataset, name):
 @pytest.mark.parametrize("views", first_quick([trainer.Views(mirror=True, area=(0.4, 1.0)), None]))
 def test_the_trainer_sees_maps_with_their_images(dataset, name, views):
     info, numbers = dataset(name)
-    opened = trainer.open(info.directory)
+    opened = trainer.open(info.path)
     size = (HEIGHT, WIDTH)
     batches = opened.batches(
         "train", batch_size=3, shuffle=False, image_size=size, views=views, image_dtype="uint8"
@@ -151,7 +151,7 @@ def test_tfds_reads_maps(dataset, name):
     import tensorflow_datasets as tfds
 
     info, numbers = dataset(name)
-    builder = tfds.builder_from_directory(info.directory)
+    builder = tfds.builder_from_directory(info.path)
     [feature] = [each for each in info.features if each.kind == "map"]
     for image, found in tfds.as_numpy(builder.as_dataset(split="train", as_supervised=True)):
         number = int(image[0, 0, 2]) // 40
@@ -161,7 +161,7 @@ def test_tfds_reads_maps(dataset, name):
 
 def test_maps_are_drawn_over_images(dataset, tmp_path):
     info, _ = dataset("segmentation")
-    assert commands.main(["show", info.directory, "--limit", "1", "--images", str(tmp_path)]) == 0
+    assert commands.main(["show", info.path, "--limit", "1", "--images", str(tmp_path)]) == 0
     drawn = [np.asarray(Image.open(path), int) for path in sorted(tmp_path.glob("train*.jpg"))]
     assert len(drawn) == 1
     assert np.abs(drawn[0] - drawn[0].mean(axis=(0, 1))).max() > 60
@@ -169,5 +169,5 @@ def test_maps_are_drawn_over_images(dataset, tmp_path):
 
 def test_a_scale_without_depths_is_refused(tmp_path):
     root = written(tmp_path / "in", "masks", lambda each: Image.fromarray(classes(each)))
-    with pytest.raises(ConfigError, match=r"--depth-scale 0\.5 is for depth maps, .* has none"):
+    with pytest.raises(ConfigError, match=r"depth_scale=0\.5\) is for depth maps, .* has none"):
         built(root, tmp_path / "out", image=beam_pipeline.ImageOptions(depth_scale=0.5))

@@ -63,7 +63,7 @@ def info(coco, tmp_path_factory):
 def records(info):
     """As NumPy, by COCO's id."""
     ids = [int(each["image/source_id"][0]) for each in read_examples(info, "train")]
-    return dict(zip(ids, tfrecord_dataset.open(info.directory)["train"], strict=True))
+    return dict(zip(ids, tfrecord_dataset.open(info.path)["train"], strict=True))
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -100,7 +100,7 @@ def test_polygons_and_keypoints(info, records):
 
 @pytest.mark.slow
 def test_the_trainer_gives_the_same(info, records):
-    opened = trainer.open(info.directory)
+    opened = trainer.open(info.path)
     for record, expected in zip(opened.numpy("train"), records.values(), strict=True):
         for name in ("boxes", "masks", "polygons", "keypoints"):
             np.testing.assert_array_equal(record[name], expected[name])
@@ -118,7 +118,7 @@ def test_the_trainer_gives_the_same(info, records):
 def test_tfds_reads_them(info):
     import tensorflow_datasets as tfds
 
-    builder = tfds.builder_from_directory(info.directory)
+    builder = tfds.builder_from_directory(info.path)
     seen = list(tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False)))
     expected = list(read_examples(info, "train"))
     assert len(seen) == len(expected)
@@ -137,10 +137,10 @@ def test_masks_can_be_left_out(coco, tmp_path):
 
 
 def test_show_draws_them(info, tmp_path, capsys):
-    assert commands.main(["show", info.directory, "--images", str(tmp_path), "--limit", "4"]) == 0
+    assert commands.main(["show", info.path, "--images", str(tmp_path), "--limit", "4"]) == 0
     assert len(list(tmp_path.glob("*.jpg"))) == 4
     assert "keypoint/text" in capsys.readouterr().out
 
 
 def test_verify_finds_nothing_wrong(info):
-    assert commands.main(["verify", info.directory]) == 0
+    assert commands.main(["verify", info.path]) == 0

@@ -103,7 +103,7 @@ LOADERS = {
 @pytest.mark.parametrize("name", ["cells", "blood", "packed"])
 @pytest.mark.parametrize("loader", LOADERS)
 def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name):
-    directory = opened(name).directory
+    directory = opened(name).path
     script = tmp_path / "load.py"  # which worker processes import
     script.write_text(
         f"import pickle, sys, {loader.partition(',')[0]}, numpy, tfrecord_dataset\n"
@@ -142,7 +142,7 @@ def in_pytorch(**arguments):
 @pytest.mark.parametrize(("name", "compression"), [("blood", None), ("packed", "gzip")])
 def test_pytorchs_tfrecord_reads_images_without_boxes(opened, name, compression):
     info = opened(name)
-    files = [f"{info.directory}/{shard.file}" for shard in info.splits["train"]]
+    files = [f"{info.path}/{shard.file}" for shard in info.splits["train"]]
     read = [
         record
         for file in files
@@ -165,8 +165,8 @@ def test_pytorchs_tfrecord_seeks_by_the_offsets(opened):
     info = opened("cells")
     [shard] = info.splits["train"]
     files = {
-        "data_path": f"{info.directory}/{shard.file}",
-        "index_path": f"{info.directory}/idx/{shard.file}.idx",
+        "data_path": f"{info.path}/{shard.file}",
+        "index_path": f"{info.path}/idx/{shard.file}.idx",
     }
     read = [
         record["image/filename"]
@@ -182,10 +182,8 @@ def test_ray_reads_every_value_by_the_schema(opened, ray, name):
     from tensorflow_metadata.proto.v0 import schema_pb2
 
     info = opened(name)
-    schema = text_format.Parse(
-        Path(info.directory, "schema.pbtxt").read_text(), schema_pb2.Schema()
-    )
-    files = [f"{info.directory}/{shard.file}" for shard in info.splits["train"]]
+    schema = text_format.Parse(Path(info.path, "schema.pbtxt").read_text(), schema_pb2.Schema())
+    files = [f"{info.path}/{shard.file}" for shard in info.splits["train"]]
     read = ray.data.read_tfrecords(files, tf_schema=schema, file_extensions=None).take_all()
     examples = {each["image/filename"][0]: each for each in read_examples(info, "train")}
     assert len(read) == len(examples)
@@ -205,7 +203,7 @@ def test_beam_reads_all_shards_of_a_pattern(opened, name):
     with beam.Pipeline("FnApiRunner") as pipeline:
         names = (
             pipeline
-            | beam.io.ReadFromTFRecord(f"{info.directory}/{name}-train.tfrecord-*")
+            | beam.io.ReadFromTFRecord(f"{info.path}/{name}-train.tfrecord-*")
             | beam.Map(lambda data: beam_pipeline.example.decode(data)["image/filename"][0])
         )
         assert_that(names, equal_to(expected))
@@ -221,8 +219,8 @@ def test_dali_seeks_by_the_offsets(opened):
     @pipeline_def(batch_size=num_records, num_threads=1, device_id=None)
     def names():
         return fn.readers.tfrecord(
-            path=[f"{info.directory}/{shard.file}" for shard in shards],
-            index_path=[f"{info.directory}/idx/{shard.file}.idx" for shard in shards],
+            path=[f"{info.path}/{shard.file}" for shard in shards],
+            index_path=[f"{info.path}/idx/{shard.file}.idx" for shard in shards],
             features={"image/filename": tfrecord.FixedLenFeature((), tfrecord.string, "")},
         )["image/filename"]
 
@@ -240,7 +238,7 @@ def test_the_index_opens_as_one_table(opened, name):
     import pyarrow.dataset
 
     info = opened(name)
-    folder = f"{info.directory}/index"
+    folder = f"{info.path}/index"
     expected = {
         each["image/filename"][0].decode()
         for split in info.splits
@@ -265,7 +263,7 @@ def test_hugging_face_does_not_take_the_index_for_the_data(opened, name, tmp_pat
 
     info = opened(name)
     with pytest.raises(datasets.exceptions.DataFilesNotFoundError):
-        datasets.load_dataset(info.directory, cache_dir=str(tmp_path))
+        datasets.load_dataset(info.path, cache_dir=str(tmp_path))
 
 
 def test_tfds_feeds_keras(opened):
@@ -274,7 +272,7 @@ def test_tfds_feeds_keras(opened):
     import tensorflow_datasets as tfds
 
     info = opened("cells")
-    builder = tfds.builder_from_directory(info.directory)
+    builder = tfds.builder_from_directory(info.path)
     train = builder.as_dataset(split="train", as_supervised=True)
     labels = [int(label) for _, label in train]
     assert sorted(labels) == sorted(
@@ -292,7 +290,7 @@ def test_tfds_gives_boxes_beside_the_image(opened):
     import tensorflow_datasets as tfds
 
     info = opened("blood")
-    read = tfds.builder_from_directory(info.directory).as_dataset(
+    read = tfds.builder_from_directory(info.path).as_dataset(
         split="train", as_supervised=True, shuffle_files=False
     )
     for (image, boxes), example in zip(

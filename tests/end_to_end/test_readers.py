@@ -44,7 +44,7 @@ def names_of(info, split):
 
 
 def test_tfds_reads_labels_and_slices(tfds, labelled):
-    builder = tfds.builder_from_directory(labelled.directory)
+    builder = tfds.builder_from_directory(labelled.path)
     feature = builder.info.features["image/class/label"]
     assert feature.names == ["cat", "dog"]
     assert builder.info.splits["train"].num_examples == labelled.num_records("train")
@@ -57,14 +57,14 @@ def test_tfds_reads_labels_and_slices(tfds, labelled):
         assert each["image/class/text"].decode() == folder
         assert each["image/encoded"].shape == (9, 12, 3)
 
-    half = tfds.load("pets", data_dir=str(Path(labelled.directory).parents[1]), split="train[:50%]")
+    half = tfds.load("pets", data_dir=str(Path(labelled.path).parents[1]), split="train[:50%]")
     assert len(half) == round(labelled.num_records("train") / 2)
 
 
 @pytest.mark.parametrize("name", ["boxed", "zoo"])
 def test_tfds_reads_boxes(tfds, name, request):
     info = request.getfixturevalue(name)
-    builder = tfds.builder_from_directory(info.directory)
+    builder = tfds.builder_from_directory(info.path)
     labels = builder.info.features["image/object/class/label"].feature
     assert labels.names == ["background", *info.classes]
 
@@ -133,7 +133,7 @@ def test_tensorflow_parses_everything(name, request):
     else:
         fixed["image/class/label"] = tf.io.FixedLenFeature([], tf.int64)
     for split, shards in info.splits.items():
-        files = [str(Path(info.directory, shard.file)) for shard in shards]
+        files = [str(Path(info.path, shard.file)) for shard in shards]
         kind = "GZIP" if info.compressed else ""
         parsed = [
             tf.io.parse_single_example(record, fixed)
@@ -147,8 +147,8 @@ def test_tensorflow_parses_everything(name, request):
 
 def test_dali_offsets_point_at_the_frames(labelled):
     for shard in labelled.splits["train"]:
-        data = Path(labelled.directory, shard.file).read_bytes()
-        lines = Path(labelled.directory, "idx", f"{shard.file}.idx").read_text().splitlines()
+        data = Path(labelled.path, shard.file).read_bytes()
+        lines = Path(labelled.path, "idx", f"{shard.file}.idx").read_text().splitlines()
         assert len(lines) == shard.num_records
         end = 0
         for line in lines:
@@ -163,7 +163,7 @@ def test_dali_offsets_point_at_the_frames(labelled):
 def test_pyarrow_reads_the_index(labelled):
     tables = [
         pyarrow.parquet.read_table(
-            Path(labelled.directory, "index", f"{shard.file}.parquet"), use_threads=False
+            Path(labelled.path, "index", f"{shard.file}.parquet"), use_threads=False
         )
         for shard in labelled.splits["train"]
     ]
@@ -181,7 +181,7 @@ def test_the_order_is_not_the_listings(labelled):
 
 
 def test_no_file_tells_when_or_where_it_was_made(labelled):
-    for path in Path(labelled.directory).rglob("*"):
+    for path in Path(labelled.path).rglob("*"):
         if path.is_file() and path.name != "build.json":
             assert b"pytest" not in path.read_bytes()
-    assert "pytest" in json.loads(Path(labelled.directory, "build.json").read_text())["input"]
+    assert "pytest" in json.loads(Path(labelled.path, "build.json").read_text())["input"]

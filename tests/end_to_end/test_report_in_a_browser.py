@@ -57,7 +57,7 @@ def test_names_of_others_do_nothing(opened, tmp_path, write_image):
     for name in (HOSTILE, "cat"):
         write_image(tmp_path / "pets" / name / "1.jpg", seed=len(name))
     config = beam_pipeline.BuildConfig(input=str(tmp_path / "pets"), output=str(tmp_path / "data"))
-    page = opened(write_report(beam_pipeline.build(config).directory))
+    page = opened(write_report(beam_pipeline.build(config).path))
     page.select_option("#class", HOSTILE)
     assert shown(page) == 1
     page.locator(".gallery button").last.click()

@@ -38,7 +38,7 @@ def dataset(tmp_path_factory):
     config = beam_pipeline.BuildConfig(
         input=str(folder / "rows.jsonl"), output=str(folder / "data"), name="rows"
     )
-    return trainer.open(beam_pipeline.build(config).directory)
+    return trainer.open(beam_pipeline.build(config).path)
 
 
 def learned(dataset, target, inputs=None):

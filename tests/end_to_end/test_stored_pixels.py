@@ -69,10 +69,10 @@ def test_readers_agree(built, form, known):
     assert {*stated} == ({b"bmp"} if form == "bmp" else {b"bmp", b"jpeg"})
 
     pillow = decoded(info)
-    ours = [record["image"] for record in tfrecord_dataset.open(info.directory)["train"]]
-    builder = tfds.builder_from_directory(info.directory)
+    ours = [record["image"] for record in tfrecord_dataset.open(info.path)["train"]]
+    builder = tfds.builder_from_directory(info.path)
     theirs = tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False))
-    batches = trainer.open(info.directory).batches(
+    batches = trainer.open(info.path).batches(
         "train", batch_size=None, image_dtype="uint8", features=["image"]
     )
     tensors = [np.asarray(record["image"]) for record in batches]
@@ -90,7 +90,7 @@ def test_batches_are_those_of_png(built, views):
     """The same pixels in the same order, at a size to which they are scaled."""
     seen = []
     for form in ("png", "bmp"):
-        batches = trainer.open(built(form).directory).batches(
+        batches = trainer.open(built(form).path).batches(
             batch_size=6, image_size=(7, 8), shuffle=True, seed=5, views=views, features=["image"]
         )
         seen.append(np.concatenate([batch["image"] for batch in batches]))
@@ -103,7 +103,7 @@ def test_batches_are_those_of_png(built, views):
 def test_one_channel_is_made_of_three(built):
     info = built("bmp")
     grey = [{"name": "image", "kind": "image", "shape": [None, None, 1]}]
-    shards = trainer.open(f"{info.directory}/*train.tfrecord-*", grey)
+    shards = trainer.open(f"{info.path}/*train.tfrecord-*", grey)
     batches = shards.batches(batch_size=None, image_dtype="uint8", features=["image"])
     for image, pixels in zip(batches, decoded(info), strict=True):
         expected = pixels @ [0.299, 0.587, 0.114]
@@ -113,5 +113,5 @@ def test_one_channel_is_made_of_three(built):
 @pytest.mark.slow
 def test_a_second_build_has_the_same_bytes(built, digests):
     first, second = built("mix=0.5"), built("mix=0.5", threads=2)
-    assert digests(first.directory) == digests(second.directory)
+    assert digests(first.path) == digests(second.path)
     assert beam_pipeline.verify(first) == []

@@ -70,15 +70,15 @@ def test_planned_built_and_shown(flowers, built, tmp_path, capsys):
     assert "feature class: class_label, 3 classes, none in some records" in capsys.readouterr().out
 
     assert beam_pipeline.verify(built) == []
-    opened = trainer.open(built.directory)
+    opened = trainer.open(built.path)
     for split in COUNTS:
         assert labels(opened, split) == expected(split)
-    assert commands.main(["show", built.directory, "--images", str(tmp_path / "drawn")]) == 0
+    assert commands.main(["show", built.path, "--images", str(tmp_path / "drawn")]) == 0
 
 
 @pytest.mark.slow
 def test_trained_and_evaluated(built, tmp_path, capsys):
-    shared = ["--data", built.directory, "--quiet"]
+    shared = ["--data", built.path, "--quiet"]
     run = str(tmp_path / "run")
     small = ["--batch-size", "8", "--image-size", "16", "--epochs", "1"]
     assert train(["train", *shared, "--output", run, *small]) == 0
@@ -108,7 +108,7 @@ def test_the_schema_of_the_built_declares_the_same(flowers, built, tmp_path):
         beam_pipeline.BuildConfig(
             input=str(flowers),
             output=str(tmp_path),
-            schema=beam_pipeline.read_schema(f"{built.directory}/metadata.json"),
+            schema=beam_pipeline.read_schema(f"{built.path}/metadata.json"),
         )
     )
     assert declared.features == built.features
@@ -121,7 +121,7 @@ def test_tfds_reads_lists_of_none_or_one(built):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tfds = pytest.importorskip("tensorflow_datasets")
-        builder = tfds.builder_from_directory(built.directory)
+        builder = tfds.builder_from_directory(built.path)
         for split, count in COUNTS.items():
             read = list(tfds.as_numpy(builder.as_dataset(split=split)))
             assert len(read) == count
@@ -146,7 +146,7 @@ def test_a_manifest_may_lack_labels_where_its_schema_says_so(tmp_path):
             schema=beam_pipeline.parse_schema(schema),
         )
     )
-    records = trainer.open(info.directory).numpy()
+    records = trainer.open(info.path).numpy()
     assert {float(record["x"]): int(record["label"]) for record in records} == {
         1.5: 0,
         2.5: -1,

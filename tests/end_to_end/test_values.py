@@ -167,7 +167,7 @@ def test_examples_hold_the_values(info):
 def test_tfds_reads_every_kind(info):
     import tensorflow_datasets
 
-    builder = tensorflow_datasets.builder_from_directory(info.directory)
+    builder = tensorflow_datasets.builder_from_directory(info.path)
     seen = list(tensorflow_datasets.as_numpy(builder.as_dataset(split="train")))
     assert builder.info.features["topics/label"].feature.names == ["x", "y", "z"]
     assert len(seen) == COUNT
@@ -190,7 +190,7 @@ def test_tfds_reads_every_kind(info):
 
 
 def test_the_trainer_reads_every_kind(info):
-    seen = list(trainer.open(info.directory).numpy("train"))
+    seen = list(trainer.open(info.path).numpy("train"))
     assert sorted(int(each["age"]) for each in seen) == list(range(COUNT))
     for each in seen:
         number = int(each["age"])
@@ -216,7 +216,7 @@ def test_the_trainer_reads_every_kind(info):
 def test_the_index_has_facts_of_every_kind(info):
     tables = [
         pyarrow.parquet.read_table(path).to_pylist()
-        for path in sorted(Path(info.directory, "index").glob("*.parquet"))
+        for path in sorted(Path(info.path, "index").glob("*.parquet"))
     ]
     found = {int(row["key"]): row for table in tables for row in table}
     assert len(found) == COUNT
@@ -239,7 +239,7 @@ def test_all_is_well(info):
 
 
 def test_show(info, capsys):
-    assert commands.main(["show", info.directory, "--limit", "1"]) == 0
+    assert commands.main(["show", info.path, "--limit", "1"]) == 0
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:])
     number = int(lines["image/filename"])
     assert lines["audio/encoded"] == (
@@ -253,4 +253,4 @@ def test_show(info, capsys):
 
 def test_two_builds_are_equal(info, records, tmp_path, digests):
     other = built(records[::-1], tmp_path)
-    assert digests(Path(other.directory)) == digests(Path(info.directory))
+    assert digests(Path(other.path)) == digests(Path(info.path))

@@ -115,7 +115,7 @@ def heavy(
     source = root / "photographs"
     config = BuildConfig(input=str(source), output=str(root / "here"), name="data", num_shards=24)
     here = beam_pipeline.build(config)
-    return Heavy(source, ("--name=data", "--num-shards=24"), digests(Path(here.directory)))
+    return Heavy(source, ("--name=data", "--num-shards=24"), digests(Path(here.path)))
 
 
 class Stages:

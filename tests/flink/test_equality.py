@@ -73,7 +73,7 @@ def test_equal_bytes_spread_over_slots(cluster, launch, tmp_path, digests, write
     assert code == 0, text
     there = tmp_path / "there/data/1.0.0"
     assert launcher.process.stdout.read() == f"{there}\n"
-    assert digests(there) == digests(here.directory)
+    assert digests(there) == digests(here.path)
     assert list((tmp_path / "there/data").iterdir()) == [there], "nothing stray"
 
     job = cluster.jobs()[0]

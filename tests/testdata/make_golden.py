@@ -24,7 +24,7 @@ def build(output: Path) -> Path:
         num_shards={"train": 2, "test": 1},
         no_report=True,
     )
-    return Path(beam_pipeline.build(config).directory)
+    return Path(beam_pipeline.build(config).path)
 
 
 def main() -> None:

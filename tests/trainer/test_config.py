@@ -45,22 +45,22 @@ def test_wrong_options(options, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 1.5}, "--epochs 1.5 is not a whole number; give one, such as 10"),
-        ({"epochs": True}, "--epochs True is not a whole number"),
-        ({"batch_size": "8"}, "--batch-size '8' is not a whole number"),
-        ({"learning_rate": "fast"}, "--learning-rate 'fast' is not a number"),
-        ({"image_size": "64"}, "--image-size '64' is no size: give a side in pixels, 64, or"),
-        ({"image_size": (64, 0)}, r"--image-size \(64, 0\) is no size: give a side"),
-        ({"inputs": "image"}, "--inputs 'image' is not a list of names"),
-        ({"deterministic": "yes"}, "--deterministic 'yes' is neither True nor False"),
-        ({"target": 3}, "--target 3 is not a text"),
-        ({"pad": {"a": 1.5}}, "--pad {'a': 1.5} is not a whole number"),
-        ({"pad": 3}, "--pad 3 does not give whole numbers by name"),
+        ({"epochs": 1.5}, "epochs=1.5 is not a whole number; give one, such as 10"),
+        ({"epochs": True}, "epochs=True is not a whole number"),
+        ({"batch_size": "8"}, "batch_size='8' is not a whole number"),
+        ({"learning_rate": "fast"}, "learning_rate='fast' is not a number"),
+        ({"image_size": "64"}, "image_size='64' is no size: give a side in pixels, 64, or"),
+        ({"image_size": (64, 0)}, r"image_size=\(64, 0\) is no size: give a side"),
+        ({"inputs": "image"}, "inputs='image' is not a list of names"),
+        ({"deterministic": "yes"}, "deterministic='yes' is neither True nor False"),
+        ({"target": 3}, "target=3 is not a text"),
+        ({"pad": {"a": 1.5}}, "pad={'a': 1.5} is not a whole number"),
+        ({"pad": 3}, "pad=3 does not give whole numbers by name"),
         ({"bacth_size": 8}, r"no option bacth_size \(did you mean 'batch_size'\?\)"),
-        ({"loop": "costum"}, r"no --loop 'costum' \(did you mean 'custom'\?\)"),
+        ({"loop": "costum"}, r"no loop='costum' \(did you mean 'custom'\?\)"),
     ],
 )
-def test_train_checks_as_the_command(options, message):
+def test_train_checks_as_the_command_in_words_of_python(options, message):
     with pytest.raises(ConfigError, match=f"^(there is )?{message}"):
         trainer.train("no data", "no run", **options)
 

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.python_words import speaks_python
 from trainer import input_pipeline, parsing
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
@@ -36,6 +37,7 @@ class Dataset(Contents):
     )
     _stores: ImageStores = dataclasses.field(default_factory=ImageStores, repr=False, compare=False)
 
+    @speaks_python
     def num_classes(self, name: str, split: str | None = None) -> int:
         """The number of classes of a feature: those that it declares, else those in a split.
 
@@ -57,6 +59,7 @@ class Dataset(Contents):
             self._num_classes[name, chosen] = count_classes(batches, name)
         return self._num_classes[name, chosen]
 
+    @speaks_python
     def batches(
         self,
         split: str | None = None,
@@ -94,6 +97,11 @@ class Dataset(Contents):
         prepare: Callable[..., Any] | None = None,
     ) -> tf.data.Dataset:
         """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
+
+            >>> batches = trainer.open("data/cells").batches("train", image_size=16, target="label")
+            >>> images, labels = next(iter(batches))
+            >>> images.shape, labels.shape
+            (TensorShape([27, 16, 16, 3]), TensorShape([27]))
 
         Names and shapes (b: records per batch; n: longest record in the batch, others are padded):
             an image: float32 in 0..1, or uint8, [b, height, width, channels];
@@ -269,6 +277,7 @@ class Dataset(Contents):
             is_seen_again=is_seen_again,
         )
 
+    @speaks_python
     def numpy(
         self,
         split: str | None = None,
@@ -281,6 +290,10 @@ class Dataset(Contents):
         seed: int | None = None,
     ) -> Iterator[dict[str, Any]]:
         """The records of a split one by one, or in batches, as NumPy arrays by name; text is bytes.
+
+            >>> record = next(trainer.open("data/cells").numpy("train"))
+            >>> record["image"].shape
+            (48, 48, 3)
 
         Arguments, names and errors are those of `batches`. Without `batch_size`, shapes have no
         axis b, images keep their own size unless `image_size` is set, and nothing is padded:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tfrecord_dataset.bare_files import inferred_schema, open_files
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
+from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
 from trainer.dataset import Dataset
@@ -15,6 +16,7 @@ from trainer.dataset.declaration import Declaration, read_schema
 from trainer.errors import ConfigError
 
 
+@speaks_python
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     features: Declaration | None = None,
@@ -23,6 +25,9 @@ def open(
     cache_bytes: int | None = None,
 ) -> Dataset:
     """Opens a dataset.
+
+        >>> trainer.open("data/cells")
+        <Dataset data/cells/1.0.0: 3 in test, 27 in train; image, label>
 
     Args:
         path: A dataset directory (…/name/version); or its parent, for the newest

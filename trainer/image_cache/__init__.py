@@ -35,6 +35,9 @@ _CGROUP = Path("/sys/fs/cgroup")
 class ImageCache:
     """How decoded images are kept, so that further passes need not decode them.
 
+        >>> cache = trainer.ImageCache(place="memory", max_bytes=1 << 30)
+        >>> batches = trainer.open("data/cells").batches("train", image_size=16, cache=cache)
+
     Attributes:
         place: "memory"; "disk"; "none"; or "auto": memory, else disk, where all images fit and
             crops are not changed by it.

@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack, cast
 
 import keras
 
 from tfrecord_dataset.options import checked, takes_options
+from tfrecord_dataset.python_words import in_python
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
 from trainer.options.train import TrainConfig, option
+from trainer.options.train_arguments import TrainArguments
 from trainer.parsing import Augment
 from trainer.runs.own_parts import LossFn, OptimizerFn, OwnParts
 from trainer.runs.train import train as run_train
@@ -30,11 +32,15 @@ def train(
     optimizer: str | keras.optimizers.Optimizer | OptimizerFn = "adam",
     schedule: str | keras.optimizers.schedules.LearningRateSchedule = "constant",
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    **options: Any,
+    **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
     """Trains a model like `python -m trainer train`, to the same bits with the same options.
 
     A run that is in `output` goes on with the same call.
+
+        >>> row = trainer.train("data/cells", "runs/cells", epochs=1, image_size=16, batch_size=9)
+        >>> row["epoch"], row["step"]
+        (1, 3)
 
     Args:
         data: A dataset that `trainer.open` opened, or what it opens.
@@ -58,28 +64,24 @@ def train(
         ConfigError: There is no such option, or it cannot have its value.
         TrainerError: See the tree in errors.py.
     """
-    options = checked(TrainConfig, options)
-    dataset = data if isinstance(data, Dataset) else None
-    path = data.path if isinstance(data, Dataset) else os.fspath(data)
-    given = {"data": path, "output": os.fspath(output), **options}
-    parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
-    for name, part, value in (
-        ("model", "model_fn", model),
-        ("loss", "loss_fn", loss),
-        ("augment", "augment_fn", augment),
-        ("optimizer", "optimizer", optimizer),
-        ("schedule", "schedule", schedule),
-    ):
-        if isinstance(value, str):
-            given[name] = value
-        elif value is not None:
-            parts[part] = value
-            if name != "schedule":
-                given[f"{name}_fn"] = path_of(value)
-    if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
-        raise ConfigError(
-            f"{option('learning_rate')} is the optimizer's own; set it there, or give a function "
-            "that takes it"
-        )
-    with readable_errors():
+    own = {"model": model, "loss": loss, "augment": augment, "optimizer": optimizer}
+    renamed = {f"{name}_fn": name for name, part in own.items() if callable(part)}
+    with in_python(TrainConfig, renamed=renamed), readable_errors():
+        checked_options = checked(TrainConfig, cast(Mapping[str, Any], options))
+        path = data.path if isinstance(data, Dataset) else os.fspath(data)
+        given = {"data": path, "output": os.fspath(output), **checked_options}
+        parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
+        for name, value in {**own, "schedule": schedule}.items():
+            if isinstance(value, str):
+                given[name] = value
+            elif value is not None:
+                parts[name if name in ("optimizer", "schedule") else f"{name}_fn"] = value
+                if name != "schedule":
+                    given[f"{name}_fn"] = path_of(value)
+        if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
+            raise ConfigError(
+                f"{option('learning_rate')} is the optimizer's own; set it there, or give a "
+                "function that takes it"
+            )
+        dataset = data if isinstance(data, Dataset) else None
         return dict(run_train(given, dataset, OwnParts(**parts)))

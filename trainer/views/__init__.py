@@ -23,6 +23,9 @@ _TRIES = 8
 class Views:
     """How views are drawn.
 
+        >>> crops = trainer.Views(area=(0.3, 1.0), mirror=True)
+        >>> batches = trainer.open("data/cells").batches("train", image_size=16, views=crops)
+
     Attributes:
         area: The least and largest share of the image's area in the window. Above 1 the window
             is larger than the image, which is then shown smaller, on grey.

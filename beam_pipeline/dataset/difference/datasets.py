@@ -17,10 +17,12 @@ from beam_pipeline.dataset.difference.schemas import (
     feature_changes,
     option_changes,
 )
-from beam_pipeline.dataset.opening import DatasetInfo, check_unchanged, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import Dataset, check_unchanged, is_dataset, open_dataset
 from beam_pipeline.describe.index import rows_file
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.progress import Meter
+from tfrecord_dataset.python_words import speaks_python
+from tfrecord_dataset.shown_text import short_repr
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +61,15 @@ class Difference:
     classes: Mapping[str, Mapping[str, Any]]
     options: Changes
 
+    def __repr__(self) -> str:
+        return short_repr(self)
+
     def __bool__(self) -> bool:
         records = (self.added, self.removed, self.changed, self.renamed, self.moved)
         return any((*records, self.features, self.classes, self.options))
 
 
+@speaks_python
 def diff(old: str, new: str, *, key: str = "") -> Difference:
     """Compares two datasets record by record; any that can be opened, local or on a store.
 
@@ -73,8 +79,9 @@ def diff(old: str, new: str, *, key: str = "") -> Difference:
     Memory does not grow with the datasets; the disk that TMPDIR names takes some hundred bytes a
     record.
 
-        if difference := beam_pipeline.diff("data/pets/1.0.0", "data/pets/1.1.0"):
-            print(difference.changed, difference.examples["changed"])
+        >>> difference = beam_pipeline.diff("data/cells", "data/cells")
+        >>> bool(difference), difference.changed
+        (False, 0)
 
     Args:
         old: A dataset's directory, or a file or pattern of files.
@@ -140,7 +147,7 @@ def _told(paired: Paired, numbers: KeyNumbers, *, has_keys: bool) -> dict[str, A
     }
 
 
-def _same_shards(infos: list[DatasetInfo | None], *, with_index: bool) -> list[dict[str, set[int]]]:
+def _same_shards(infos: list[Dataset | None], *, with_index: bool) -> list[dict[str, set[int]]]:
     """The numbers of shards, by split, that both datasets state to have; of each dataset."""
     stated = [_stated(info, with_index) if info else [] for info in infos]
     common = Counter(what for what, _ in stated[0]) & Counter(what for what, _ in stated[1])
@@ -155,7 +162,7 @@ def _same_shards(infos: list[DatasetInfo | None], *, with_index: bool) -> list[d
     return same
 
 
-def _stated(info: DatasetInfo, with_index: bool) -> list[tuple[tuple[str, str, str], int]]:
+def _stated(info: Dataset, with_index: bool) -> list[tuple[tuple[str, str, str], int]]:
     """(split, sha256, sha256 of the index that has the keys) of each shard, and its number."""
     found = []
     for split, shards in info.splits.items():

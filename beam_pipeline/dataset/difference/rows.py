@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow
 
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.verification.stated_files import FileProblemError, problem, stated_bytes
 from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.errors import ConfigError, DatasetDamagedError
@@ -76,7 +76,7 @@ class RowReader:
     """
 
     def __init__(
-        self, dataset: Contents, info: DatasetInfo | None, key: str | None, numbers: KeyNumbers
+        self, dataset: Contents, info: Dataset | None, key: str | None, numbers: KeyNumbers
     ) -> None:
         self._dataset = dataset
         self._info = info
@@ -162,7 +162,7 @@ class RowReader:
             return None
         path = rows_file(self._stated(split)[shard].file)
         try:
-            data = stated_bytes(self._info.directory, path, self._info.files.get(path))
+            data = stated_bytes(self._info.path, path, self._info.files.get(path))
             return column(data, "key")
         except (FileProblemError, pyarrow.ArrowException, OSError) as error:
             raise self._damaged_index(split, shard, str(error)) from error

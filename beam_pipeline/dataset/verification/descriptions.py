@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.verification.stated_files import (
     FileProblemError,
     problem,
@@ -36,7 +36,7 @@ Check = Callable[[bytes], str]
 """The cause why a file's bytes are not what they should be, or ""; a ValueError is one, too."""
 
 
-def description_problems(info: DatasetInfo, values: Values) -> Iterator[str]:
+def description_problems(info: Dataset, values: Values) -> Iterator[str]:
     """What is wrong with the files that describe a dataset, a line each.
 
     Args:
@@ -46,7 +46,7 @@ def description_problems(info: DatasetInfo, values: Values) -> Iterator[str]:
     checks = _checks_of_adopted(info) if info.is_adopted else _checks(info, values)
     for path, check in checks.items():
         try:
-            cause = check(stated_bytes(info.directory, path, info.files.get(path)))
+            cause = check(stated_bytes(info.path, path, info.files.get(path)))
         except FileProblemError as error:
             cause = str(error)
         except ValueError as error:
@@ -57,12 +57,12 @@ def description_problems(info: DatasetInfo, values: Values) -> Iterator[str]:
         yield from _rejects_problems(info)
 
 
-def description_files(info: DatasetInfo) -> set[str]:
+def description_files(info: Dataset) -> set[str]:
     """The files that a build writes to describe a dataset, but for metadata.json."""
     return set() if info.is_adopted else {*_checks(info, {}), _REJECTS}
 
 
-def _checks(info: DatasetInfo, values: Values) -> dict[str, Check]:
+def _checks(info: Dataset, values: Values) -> dict[str, Check]:
     """By path, how the content of each file is held against metadata.json and the records."""
     texts = class_names.texts(info.features)
     checks: dict[str, Check] = {}
@@ -87,10 +87,10 @@ def _checks(info: DatasetInfo, values: Values) -> dict[str, Check]:
     }
 
 
-def _checks_of_adopted(info: DatasetInfo) -> dict[str, Check]:
+def _checks_of_adopted(info: Dataset) -> dict[str, Check]:
     """The same beside the files of others, of which TFDS's own may be kept."""
     checks: dict[str, Check] = {path: lambda _: "" for path in info.files if "/" not in path}
-    if _DATASET_INFO in info.files or storage.exists(storage.join(info.directory, _DATASET_INFO)):
+    if _DATASET_INFO in info.files or storage.exists(storage.join(info.path, _DATASET_INFO)):
         checks[_DATASET_INFO] = functools.partial(_dataset_info_cause, info)
     return checks
 
@@ -103,7 +103,7 @@ def _other_than(what: str) -> str:
     return f"{what} not what follows from metadata.json"
 
 
-def _dataset_info_cause(info: DatasetInfo, data: bytes) -> str:
+def _dataset_info_cause(info: Dataset, data: bytes) -> str:
     stated = parse_object(data)
     splits = {}
     for number, split in enumerate(typed(stated.get("splits"), list[dict[str, Any]], "splits")):
@@ -127,7 +127,7 @@ def _dataset_info_cause(info: DatasetInfo, data: bytes) -> str:
     return ""
 
 
-def _features_cause(info: DatasetInfo, data: bytes) -> str:
+def _features_cause(info: Dataset, data: bytes) -> str:
     stated = typed(parse_object(data).get("featuresDict"), dict[str, Any], "featuresDict")
     keys = {key for feature in info.features for key in tfds.leaves(feature)}
     if set(typed(stated.get("features"), dict[str, Any], "featuresDict.features")) != keys:
@@ -135,7 +135,7 @@ def _features_cause(info: DatasetInfo, data: bytes) -> str:
     return ""
 
 
-def _statistics_cause(info: DatasetInfo, values: Values, data: bytes) -> str:
+def _statistics_cause(info: Dataset, values: Values, data: bytes) -> str:
     splits = typed(parse_object(data).get("splits"), dict[str, dict[str, Any]], "splits")
     expected = {split: info.num_records(split) for split in info.splits}
     if {split: stated.get("num_records") for split, stated in splits.items()} != expected:
@@ -154,17 +154,17 @@ def _statistics_cause(info: DatasetInfo, values: Values, data: bytes) -> str:
     return ""
 
 
-def _provenance_cause(info: DatasetInfo, data: bytes) -> str:
+def _provenance_cause(info: Dataset, data: bytes) -> str:
     check_seal(data)
     if parse_object(data).get("metadata_sha256") != info.sha256:
         return "it was written beside another metadata.json"
     return ""
 
 
-def _rejects_problems(info: DatasetInfo) -> Iterator[str]:
+def _rejects_problems(info: Dataset) -> Iterator[str]:
     """Every reject is a line of its file."""
     try:
-        lines = stated_lines(info.directory, _REJECTS, info.files.get(_REJECTS))
+        lines = stated_lines(info.path, _REJECTS, info.files.get(_REJECTS))
     except FileProblemError as error:
         yield problem(_REJECTS, str(error))
         return

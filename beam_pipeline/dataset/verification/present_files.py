@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.verification.descriptions import description_files
 from beam_pipeline.dataset.verification.stated_files import problem
 from beam_pipeline.describe import index, metadata, provenance
@@ -22,7 +22,7 @@ _DESCRIPTION = re.compile(
 _FAILED_REJECTS = "failed-rejects.jsonl"
 
 
-def written_files(info: DatasetInfo) -> set[str]:
+def written_files(info: Dataset) -> set[str]:
     """The files that a dataset of this kind has, beside its shards and metadata.json."""
     return {
         *description_files(info),
@@ -35,18 +35,18 @@ def written_files(info: DatasetInfo) -> set[str]:
     }
 
 
-def index_files(info: DatasetInfo, shard: str) -> tuple[str, ...]:
+def index_files(info: Dataset, shard: str) -> tuple[str, ...]:
     """The index of a shard: nobody can seek to a record of a compressed one."""
     rows = index.rows_file(shard)
     return (rows,) if info.compressed else (rows, index.spans_file(shard, info.format_version))
 
 
-def extra_problems(info: DatasetInfo) -> Iterator[str]:
+def extra_problems(info: Dataset) -> Iterator[str]:
     """Files that readers may take for a part of the dataset, a line each.
 
     Files of other names are the user's own.
     """
-    if scheme_of(info.directory) in ("http", "https"):  # which list nothing
+    if scheme_of(info.path) in ("http", "https"):  # which list nothing
         return
     shards = {shard.file for entries in info.splits.values() for shard in entries}
     belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files, *shards}
@@ -57,16 +57,16 @@ def extra_problems(info: DatasetInfo) -> Iterator[str]:
             yield problem(path, "metadata.json does not list it", "move it elsewhere, or delete it")
 
 
-def _present_files(info: DatasetInfo) -> Iterator[str]:
+def _present_files(info: Dataset) -> Iterator[str]:
     if info.is_adopted:  # from folders below, too
-        yield from (file.relative for file in storage.list_files(info.directory))
+        yield from (file.relative for file in storage.list_files(info.path))
         return
     for folder in ("", *_INDEX_FOLDERS):
-        names = storage.list_folder(storage.join(info.directory, folder)).files
+        names = storage.list_folder(storage.join(info.path, folder)).files
         yield from (f"{folder}/{name}".lstrip("/") for name in names)
 
 
-def _looks_built(info: DatasetInfo, path: str) -> bool:
+def _looks_built(info: Dataset, path: str) -> bool:
     """Whether it looks like what a build writes, of this name or of another."""
     folder, _, name = path.rpartition("/")
     if folder:
@@ -78,7 +78,7 @@ def _looks_built(info: DatasetInfo, path: str) -> bool:
     )
 
 
-def _looks_adopted(info: DatasetInfo, path: str) -> bool:
+def _looks_adopted(info: Dataset, path: str) -> bool:
     """Whether `adopt` would take it for a shard, or has described a shard by it."""
     folder, _, below = path.partition("/")
     if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
@@ -86,11 +86,11 @@ def _looks_adopted(info: DatasetInfo, path: str) -> bool:
     return is_named_so(path) or _is_shard(info, path)
 
 
-def _is_shard(info: DatasetInfo, path: str) -> bool:
+def _is_shard(info: Dataset, path: str) -> bool:
     """Whether a file is numbered like shards, and is one: others number their files so, too."""
     if not _NUMBERED.search(path):
         return False
     try:
-        return kind_of_file(storage.join(info.directory, path)) is not None
+        return kind_of_file(storage.join(info.path, path)) is not None
     except RecordError:  # a pipe, a link that leads nowhere
         return False

@@ -8,7 +8,7 @@ this module.
 from collections.abc import Sequence
 
 from beam_pipeline import kinds
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe import index
 from beam_pipeline.kinds.example_lists import text
 from beam_pipeline.records import Inspected
@@ -52,7 +52,7 @@ class RecordReader:
         return Inspected(key=text(example, self._key) if self._key else key, features=features)
 
 
-def followed_columns(info: DatasetInfo) -> list[str]:
+def followed_columns(info: Dataset) -> list[str]:
     """The columns of the index that follow from the Examples.
 
     The others tell of the input: where a record was described, and what its files were before

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.dataset.opening import DatasetInfo, check_unchanged
+from beam_pipeline.dataset.opening import Dataset, check_unchanged, open_dataset
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.verification.descriptions import Values, description_problems
 from beam_pipeline.dataset.verification.present_files import extra_problems, written_files
@@ -22,9 +22,11 @@ from beam_pipeline.describe import index, metadata, provenance
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
+from tfrecord_dataset.python_words import speaks_python
 
 
-def verify(info: DatasetInfo) -> list[str]:
+@speaks_python
+def verify(dataset: Dataset | str) -> list[str]:
     """What is wrong with the dataset, a line each; an empty list when all is well.
 
     A line names the file, the record if there is one, the cause, and what to do.
@@ -36,11 +38,19 @@ def verify(info: DatasetInfo) -> list[str]:
     all other files repeat of metadata.json and of the records. `open_dataset` has checked
     metadata.json itself.
 
+        >>> beam_pipeline.verify("data/cells")
+        []
+
+    Args:
+        dataset: An opened one, or what `open_dataset` opens.
+
     Raises:
+        ConfigError, DatasetDamagedError: As of `open_dataset`.
         DatasetChangedError: Another build has taken its place meanwhile.
     """
+    info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
     shards = [shard for entries in info.splits.values() for shard in entries]
-    paths = [storage.join(info.directory, shard.file) for shard in shards]
+    paths = [storage.join(info.path, shard.file) for shard in shards]
     stated = [
         StatedShard(
             shard=shard,
@@ -50,7 +60,7 @@ def verify(info: DatasetInfo) -> list[str]:
         for shard in shards
     ]
     records = StatedRecords(
-        directory=info.directory,
+        directory=info.path,
         features=info.features,
         compressed=info.compressed,
         format_version=info.format_version,
@@ -73,7 +83,7 @@ def verify(info: DatasetInfo) -> list[str]:
     return problems
 
 
-def _values(info: DatasetInfo, reports: Sequence[ShardReport]) -> Values:
+def _values(info: Dataset, reports: Sequence[ShardReport]) -> Values:
     """What the records hold, by split; nothing of a split with a problem."""
     values: dict[str, dict[str, Observed]] = {}
     rest = iter(reports)
@@ -88,7 +98,7 @@ def _values(info: DatasetInfo, reports: Sequence[ShardReport]) -> Values:
     return values
 
 
-def _metadata_problems(info: DatasetInfo) -> Iterator[str]:
+def _metadata_problems(info: Dataset) -> Iterator[str]:
     for each in info.problems:
         yield problem(metadata.FILE, each)
     if info.lists_files:

@@ -143,7 +143,7 @@ def splits_of(info):
     return {
         key: split
         for split in info.splits
-        for path in Path(info.directory).glob(f"index/*-{split}.*.parquet")
+        for path in Path(info.path).glob(f"index/*-{split}.*.parquet")
         for key in pa.parquet.read_table(path).column("key").to_pylist()
     }
 
@@ -166,18 +166,18 @@ def test_report_names_them_and_group_keeps_them_together(pictures, tmp_path):
     keys = [each["keys"] for each in near["examples"]]
     assert sorted(keys) == [[f"large/{each}.jpg", f"small/{each}.jpg"] for each in range(8)]
     assert sorted(keys[: len(apart)]) == [[f"large/{n}.jpg", f"small/{n}.jpg"] for n in apart]
-    beam_pipeline.write_report(reported.directory)
-    facts = json.loads(Path(reported.directory, "report.json").read_text())
+    beam_pipeline.write_report(reported.path)
+    facts = json.loads(Path(reported.path, "report.json").read_text())
     [check] = [each for each in facts["checks"] if each["title"] == "near-duplicates"]
     assert (check["level"], check["link"]) == ("red", "near-duplicates")
-    page = Path(reported.directory, "report.html").read_text()
+    page = Path(reported.path, "report.html").read_text()
     assert page.count('<ul class="alike">') == 8
 
     grouped = built(pictures, tmp_path / "group", "group")
     assert scenes_across(splits_of(grouped)) == []
     assert grouped.metadata["near_duplicates"]["across_splits"] == 0
     assert len(set(splits_of(grouped).values())) == 2
-    stated = json.loads(Path(grouped.directory, "statistics.json").read_text())
+    stated = json.loads(Path(grouped.path, "statistics.json").read_text())
     assert {split: each["num_records"] for split, each in stated["splits"].items()} == {
         split: grouped.num_records(split) for split in grouped.splits
     }
@@ -190,8 +190,8 @@ def test_bytes_are_equal_whatever_the_workers(pictures, tmp_path, digests, mode)
     one, again = (built(pictures, tmp_path / name, mode) for name in ("one", "again"))
     two = built(pictures, tmp_path / "two", mode, threads=2)
     dropped = built(pictures, tmp_path / "dropped", mode, duplicates="drop")
-    assert digests(Path(one.directory)) == digests(Path(again.directory))
-    assert digests(Path(one.directory)) == digests(Path(two.directory))
+    assert digests(Path(one.path)) == digests(Path(again.path))
+    assert digests(Path(one.path)) == digests(Path(two.path))
     assert splits_of(dropped) == splits_of(one)
 
 

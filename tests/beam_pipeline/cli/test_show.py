@@ -78,7 +78,7 @@ def directory(tmp_path_factory, class_folders):
     config = beam_pipeline.BuildConfig(
         input=str(folder / "pets"), output=str(folder / "data"), leaks="warn"
     )
-    return beam_pipeline.build(config).directory
+    return beam_pipeline.build(config).path
 
 
 @pytest.mark.parametrize(

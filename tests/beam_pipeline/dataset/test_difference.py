@@ -169,7 +169,7 @@ def test_builds_of_an_input_that_changed(tmp_path, capsys, write_image):
         config = beam_pipeline.BuildConfig(
             input=str(tmp_path / "pets"), output=str(tmp_path / "data"), version=version
         )
-        return beam_pipeline.build(config).directory
+        return beam_pipeline.build(config).path
 
     old = build("1.0.0")
     write_image(tmp_path / "pets/train/ant/0.png", seed=9)  # all later ids and classes count on

@@ -36,4 +36,4 @@ def test_none_is_said(tmp_path):
 
 def test_what_a_notebook_shows():
     shown = repr(open_dataset(str(GOLDEN)))
-    assert shown == f"<DatasetInfo {GOLDEN}: 3 in test, 7 in train>"
+    assert shown == f"<Dataset {GOLDEN}: 3 in test, 7 in train>"

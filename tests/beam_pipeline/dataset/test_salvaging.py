@@ -149,7 +149,7 @@ def dataset(tmp_path, class_folders):
     config = beam_pipeline.BuildConfig(
         input=str(class_folders(tmp_path / "pets")), output=str(tmp_path / "data"), num_shards=3
     )
-    return Path(beam_pipeline.build(config).directory)
+    return Path(beam_pipeline.build(config).path)
 
 
 def shard(dataset, number):

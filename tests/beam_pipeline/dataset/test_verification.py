@@ -25,7 +25,7 @@ def whole(tmp_path_factory, class_folders):
     config = beam_pipeline.BuildConfig(
         input=str(class_folders(folder / "pets")), output=str(folder / "data"), num_shards=2
     )
-    return Path(beam_pipeline.build(config).directory)
+    return Path(beam_pipeline.build(config).path)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def compressed(tmp_path_factory, class_folders):
     config = beam_pipeline.BuildConfig(
         input=str(class_folders(folder / "pets")), output=str(folder / "data"), compression="gzip"
     )
-    return Path(beam_pipeline.build(config).directory)
+    return Path(beam_pipeline.build(config).path)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def various(tmp_path_factory):
     more = {**features, "rows": Array(dtype="float32", shape=(0, 4))}
     records = [Record(key="a", features=features), Record(key="b", features=more)]
     config = beam_pipeline.BuildConfig(output=str(folder), name="various")
-    return Path(build(config, source=beam.Create(records)).directory)
+    return Path(build(config, source=beam.Create(records)).path)
 
 
 def test_every_kind_is_well(various):

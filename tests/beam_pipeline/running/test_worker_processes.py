@@ -13,7 +13,7 @@ from PIL import Image
 
 from beam_pipeline.__main__ import ONE_THREAD
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset.opening import DatasetInfo
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.pipeline import build
 from beam_pipeline.running import parallel
@@ -33,7 +33,7 @@ def images(tmp_path: Path) -> Path:
     return folder
 
 
-def hashes(info: DatasetInfo) -> list[str]:
+def hashes(info: Dataset) -> list[str]:
     return [shard.sha256 for shards in info.splits.values() for shard in shards]
 
 

@@ -168,7 +168,7 @@ def test_the_same_command_goes_on(pets, tmp_path, num_old, digests):
         output = tmp_path / str(number)
         disk.lay_out(output)
         info = beam_pipeline.build(configuration(pets, output, 2))
-        assert digests(info.directory) == expected
+        assert digests(info.path) == expected
         assert os.listdir(output / "pets") == ["1.0.0"]
 
 

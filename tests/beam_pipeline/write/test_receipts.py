@@ -306,7 +306,7 @@ def test_damaged_shards_are_written_anew(finish_shards, tmp_path, place, bucket,
     assert len(warned()) == 3
     assert beam_pipeline.verify(info) == []
     undisturbed = dataclasses.replace(config, output=str(tmp_path / "undisturbed"))
-    assert all_digests(info.directory) == all_digests(beam_pipeline.build(undisturbed).directory)
+    assert all_digests(info.path) == all_digests(beam_pipeline.build(undisturbed).path)
 
 
 def test_whole_shards_are_taken(finish_shards, tmp_path, warned):
@@ -317,7 +317,7 @@ def test_whole_shards_are_taken(finish_shards, tmp_path, warned):
         for path in Path(working_dir(config), "train").iterdir()
     }
     info = beam_pipeline.build(config)
-    taken = [path.stat().st_ino for path in sorted(Path(info.directory).glob("pets-*"))]
+    taken = [path.stat().st_ino for path in sorted(Path(info.path).glob("pets-*"))]
     assert taken[:3] == [shards[f"{number:05d}"] for number in range(3)]
     assert taken[3] != shards["00003"]
     assert len(warned()) == 1

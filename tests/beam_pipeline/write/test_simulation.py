@@ -108,7 +108,7 @@ def worked(source, output, **options):
         info = beam_pipeline.build(config)
     assert beam_pipeline.verify(info) == []
     [(config, arguments, files)] = committed
-    return Work(config, arguments, files, files_below(info.directory))
+    return Work(config, arguments, files, files_below(info.path))
 
 
 def files_below(folder):

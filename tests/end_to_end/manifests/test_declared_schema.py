@@ -77,7 +77,7 @@ def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layo
 
     assert beam_pipeline.verify(info) == []
     assert [feature.name for feature in info.features] == [*SCHEMA]
-    dataset = trainer.open(info.directory)
+    dataset = trainer.open(info.path)
     records = {int(record["id"]): record for record in dataset.numpy("train", image_dtype="uint8")}
     assert len(records) == NUM_ROWS
     for number, record in records.items():
@@ -136,7 +136,7 @@ def test_rows_that_do_not_fit_a_schema_are_rejected(media, tmp_path, capsys, wri
     shown = capsys.readouterr()
 
     info = beam_pipeline.open_dataset(shown.out.strip())
-    lines = (Path(info.directory) / "rejects.jsonl").read_text().splitlines()
+    lines = (Path(info.path) / "rejects.jsonl").read_text().splitlines()
     found = {each["source"]: each for each in map(json.loads, lines)}
     assert info.num_records("train") == 1
     assert len(found) == len(BAD)

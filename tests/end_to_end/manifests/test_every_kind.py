@@ -117,7 +117,7 @@ def test_folders_of_arrays_and_flat_folders(media, tmp_path, build_verified, kin
         )
     info = build_verified(tmp_path / "in", tmp_path / "arrays")
     assert kinds(info) == {"label": "class_label int64 []", "array": "tensor float32 [2, 3]"}
-    sums = sorted(float(record["array"].sum()) for record in trainer.open(info.directory).numpy())
+    sums = sorted(float(record["array"].sum()) for record in trainer.open(info.path).numpy())
     expected = sorted(float(np.load(media / f"arrays/{number}.npy").sum()) for number in range(4))
     np.testing.assert_allclose(sums, expected)
 

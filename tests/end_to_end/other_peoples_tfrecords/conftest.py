@@ -164,14 +164,14 @@ def write() -> Callable[..., Path]:
 def stored() -> Callable[..., list[bytes]]:
     """stored(info, split=None) -> the Examples of a dataset, as TensorFlow reads them."""
 
-    def read(info: beam_pipeline.DatasetInfo, split: str | None = None) -> list[bytes]:
+    def read(info: beam_pipeline.Dataset, split: str | None = None) -> list[bytes]:
         compression = "GZIP" if info.compressed else ""
         return [
             payload
             for name, shards in info.splits.items()
             for shard in shards
             for payload in tf.data.TFRecordDataset(
-                f"{info.directory}/{shard.file}", compression
+                f"{info.path}/{shard.file}", compression
             ).as_numpy_iterator()
             if split in (None, name)
         ]

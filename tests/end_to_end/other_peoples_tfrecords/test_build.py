@@ -38,7 +38,7 @@ def test_a_job_service_gives_the_same_bytes(
         folder, tmp_path / "other", job_service, split={"train": 0.7, "test": 0.3}
     )
 
-    assert digests(Path(one.directory)) == digests(Path(other.directory))
+    assert digests(Path(one.path)) == digests(Path(other.path))
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_ver
     info = build_verified(folder, tmp_path, group_by="speaker_id", split={"a": 0.5, "b": 0.5})
 
     speakers = {
-        split: {each["speaker_id"].item() for each in trainer.open(info.directory).numpy(split)}
+        split: {each["speaker_id"].item() for each in trainer.open(info.path).numpy(split)}
         for split in info.splits
     }
     assert speakers["a"] | speakers["b"] == set(range(5))
@@ -88,7 +88,7 @@ def test_a_declared_schema(tmp_path, examples, write, build_verified):
         ("image", "image_raw", ""),
         ("boxes", "bounding_boxes", "flat"),
     ]
-    record = next(iter(trainer.open(info.directory).numpy("train", image_dtype="uint8")))
+    record = next(iter(trainer.open(info.path).numpy("train", image_dtype="uint8")))
     assert record["image"].shape == (12, 16, 3)
     assert record["boxes"].shape[1] == 4
 
@@ -102,7 +102,7 @@ def test_what_does_not_fit_a_declared_schema_is_rejected(tmp_path, write, build_
     info = build_verified(folder, tmp_path, schema=schema, max_bad_fraction=0.7)
 
     assert Counter(stored(info)) == Counter([payloads[0], payloads[2]])
-    lines = Path(info.directory, "rejects.jsonl").read_text().splitlines()
+    lines = Path(info.path, "rejects.jsonl").read_text().splitlines()
     assert [(reject["source"], reject["detail"]) for reject in map(json.loads, lines)] == [
         ("data_0.tfrecord:1", "key 'age' holds 200, where 0 to 120 was expected"),
         (
@@ -142,14 +142,14 @@ def test_raw_values_are_declared(tmp_path, examples, write, build_verified):
     schema = parse_schema({"image": image, "label": {"kind": "class_label"}})
     info = build_verified(folder, tmp_path, schema=schema)
 
-    record = next(iter(trainer.open(info.directory).numpy("train")))
+    record = next(iter(trainer.open(info.path).numpy("train")))
     assert (record["image"].shape, record["image"].dtype) == ((64, 64), np.float32)
     assert 0 <= record["image"].min() < record["image"].max() <= 1
 
 
 @pytest.mark.slow
 def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
-    info = build_verified(labelled.directory, tmp_path)
+    info = build_verified(labelled.path, tmp_path)
 
     assert Counter(stored(info)) == Counter(stored(labelled))
     assert {split: info.num_records(split) for split in info.splits} == {
@@ -163,7 +163,7 @@ def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
 @pytest.mark.slow
 @pytest.mark.slow
 def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified, stored):
-    again = build_verified(labelled.directory, tmp_path, schema=labelled.features)
+    again = build_verified(labelled.path, tmp_path, schema=labelled.features)
     assert again.features == labelled.features
     assert again.classes == ("cat", "dog")
     assert Counter(stored(again)) == Counter(stored(labelled))

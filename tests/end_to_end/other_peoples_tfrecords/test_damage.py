@@ -85,7 +85,7 @@ def test_damage_is_rejected_by_file_and_record(
     assert written.keys() == set(payloads), "all of them whole"
     assert written.total() == sum(left for *_, left in damages.values())
     assert taken_for(info.features) == expected_kinds["image"]
-    lines = Path(info.directory, "rejects.jsonl").read_text("utf-8").splitlines()
+    lines = Path(info.path, "rejects.jsonl").read_text("utf-8").splitlines()
     rejects = {each["source"]: each["reason"] for each in map(json.loads, lines)}
     assert rejects == {
         f"{name}.tfrecord{record}": reason for name, (_, record, reason, _) in damages.items()
@@ -103,4 +103,4 @@ def test_a_length_in_the_middle(tmp_path, examples, write, build_verified, store
     info = build_verified(folder, tmp_path, max_bad_fraction=0.2)
 
     assert Counter(stored(info)) == Counter(payloads[:9])
-    assert "record 9, at byte" in Path(info.directory, "rejects.jsonl").read_text()
+    assert "record 9, at byte" in Path(info.path, "rejects.jsonl").read_text()

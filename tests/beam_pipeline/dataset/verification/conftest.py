@@ -74,7 +74,7 @@ def make(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Pa
             output=str(folder), name=name, num_shards={"train": 2}, **options
         )
         source = beam.Create(records(folder / "input", write_image, seed))
-        return Path(pipeline.build(config, source=source).directory)
+        return Path(pipeline.build(config, source=source).path)
 
     return run
 

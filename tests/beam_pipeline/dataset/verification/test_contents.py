@@ -265,8 +265,8 @@ def test_of_very_many_damaged_records_some_are_named_and_all_counted(tmp_path, f
     table.write_text("".join(f'{{"id": "{number}", "x": {number}}}\n' for number in range(25)))
     config = beam_pipeline.BuildConfig(input=str(table), output=str(tmp_path / "data"))
     result = beam_pipeline.build(config)
-    [shard] = Path(result.directory).glob("*.tfrecord-*")
+    [shard] = Path(result.path).glob("*.tfrecord-*")
     shard.write_bytes(framed(b"") * 25)
-    causes = [line.partition(": ")[2] for line in found(result.directory) if shard.name in line]
+    causes = [line.partition(": ")[2] for line in found(result.path) if shard.name in line]
     assert sum(each.startswith("record ") for each in causes) == 20
     assert sum(each.startswith("5 more records are damaged") for each in causes) == 1

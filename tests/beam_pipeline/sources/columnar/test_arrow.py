@@ -83,7 +83,7 @@ def test_images_are_those_that_were_written(tmp_path, write):
     )
 
     assert list(info.classes) == ["zebra", "ant"]
-    split = tfrecord_dataset.open(info.directory)["train"]
+    split = tfrecord_dataset.open(info.path)["train"]
     records = [split[number] for number in range(len(split))]
     expected = {np.asarray(Image.open(io.BytesIO(png(n)))).tobytes(): n % 2 for n in range(10)}
     assert {record["image"].tobytes(): int(record["label"]) for record in records} == expected

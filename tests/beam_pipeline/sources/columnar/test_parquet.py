@@ -83,7 +83,7 @@ def test_images_in_a_file_are_those_of_a_folder(written, tmp_path, options):
     info = built(written(photographs(20), **options), tmp_path / "data")
 
     assert list(info.classes) == CLASSES
-    split = tfrecord_dataset.open(info.directory)["train"]
+    split = tfrecord_dataset.open(info.path)["train"]
     records = [split[number] for number in range(len(split))]
     pixels = {record["image"].tobytes(): int(record["label"]) for record in records}
     expected = {np.asarray(Image.open(io.BytesIO(png(n)))).tobytes(): n % 3 for n in range(20)}
@@ -133,7 +133,7 @@ def test_tables_are_what_the_same_json_lines_are(written, tmp_path):
     assert features == others
     values = [
         sorted((record["x"].tolist(), record["text"], *record["v"].tolist()) for record in split)
-        for split in (tfrecord_dataset.open(info.directory)["train"] for info in infos)
+        for split in (tfrecord_dataset.open(info.path)["train"] for info in infos)
     ]
     assert values[0] == values[1]
 

@@ -1,0 +1,64 @@
+"""The examples of docstrings: every public function has one, and all of them run."""
+
+import doctest
+import importlib
+import inspect
+import shutil
+from pathlib import Path
+
+import pytest
+
+import beam_pipeline
+import tfrecord_dataset
+import trainer
+
+_CELLS = Path(__file__).parent.parent / "examples/data/cells"
+_PACKAGES = (beam_pipeline, tfrecord_dataset, trainer)
+# Classes that users make or call, beside the functions.
+_CLASSES = (
+    *(beam_pipeline.BuildConfig, beam_pipeline.ImageOptions, beam_pipeline.AudioOptions),
+    *(beam_pipeline.WriteDataset, beam_pipeline.Record),
+    *(trainer.Tuning, trainer.Views, trainer.ImageCache),
+)
+_METHODS = (*(trainer.Dataset.batches, trainer.Dataset.numpy, tfrecord_dataset.Dataset.records),)
+# What is told of a module's functions together.
+_MODULES = ("beam_pipeline.example", "tfrecord_dataset.random_access")
+
+
+def _functions():
+    named = (getattr(package, name) for package in _PACKAGES for name in package.__all__)
+    return [each for each in named if inspect.isroutine(each)]
+
+
+def _examples(documented):
+    globs = {package.__name__: package for package in _PACKAGES}
+    text = inspect.getdoc(documented) or ""
+    return doctest.DocTestParser().get_doctest(text, globs, documented.__name__, None, 0)
+
+
+_DOCUMENTED = [*_functions(), *_CLASSES, *_METHODS]
+
+
+@pytest.mark.parametrize("documented", _DOCUMENTED, ids=lambda each: each.__qualname__)
+def test_there_is_an_example(documented):
+    assert _examples(documented).examples
+
+
+def test_the_examples_run(tmp_path, monkeypatch):
+    for name in ("Platelets", "RBC", "WBC"):
+        (tmp_path / "cells" / name).mkdir(parents=True)
+        for image in sorted((_CELLS / name).iterdir())[:10]:
+            shutil.copy(image, tmp_path / "cells" / name)
+    monkeypatch.chdir(tmp_path)
+    split = {"train": 0.8, "test": 0.2}
+    made = beam_pipeline.build(beam_pipeline.BuildConfig(input="cells", output="data", split=split))
+    ours = shutil.ignore_patterns("metadata.json", "index", "idx")
+    shutil.copytree(made.path, "others", ignore=ours)
+    modules = [importlib.import_module(name) for name in _MODULES]
+    texts = [_examples(each) for each in (*_DOCUMENTED, *modules)]
+    # It writes the model of the run that `train` makes.
+    texts.sort(key=lambda text: text.name == "export")
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for text in texts:
+        said: list[str] = []
+        assert runner.run(text, out=said.append).failed == 0, "".join(said)

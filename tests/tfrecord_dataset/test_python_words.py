@@ -1,0 +1,91 @@
+"""A caller in Python is told of arguments, where the command tells of its options."""
+
+import pytest
+
+import beam_pipeline
+import trainer
+from beam_pipeline.cli import commands
+from tfrecord_dataset.errors import ConfigError
+from tfrecord_dataset.python_words import in_python, speaks_python
+from trainer.options.train import TrainConfig
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        pytest.param("--num-shards 0 is", "num_shards=0 is", id="number"),
+        pytest.param("pass --overwrite to", "pass overwrite=True to", id="truth"),
+        pytest.param(
+            "another --name, --version or --output",
+            "another name=, version= or output=",
+            id="names",
+        ),
+        pytest.param(
+            "or pass --duplicates drop; or", "or pass duplicates='drop'; or", id="a choice"
+        ),
+        pytest.param(
+            "--split train=0.8,test=0.2 keeps",
+            "split={'train': 0.8, 'test': 0.2} keeps",
+            id="parsed",
+        ),
+        pytest.param("--label-column 'a b'", "label_column='a b'", id="quoted"),
+        pytest.param("pass --output DATA_DIR", "pass output=DATA_DIR", id="a place"),
+        pytest.param("by --schema", "by schema=", id="alone"),
+        pytest.param("--labels a,b", "classes=['a', 'b']", id="another name"),
+        pytest.param(
+            "pass --image-format jpeg", "pass image=ImageOptions(format='jpeg')", id="of a part"
+        ),
+        pytest.param("--max-image-pixels", "image=ImageOptions(max_pixels=…)", id="part"),
+        pytest.param("`build x --seed 3`", "`build x --seed 3`", id="a command stays"),
+        pytest.param("--runner=FlinkRunner", "--runner=FlinkRunner", id="another's stays"),
+    ],
+)
+def test_messages(said, told):
+    with pytest.raises(ConfigError) as raised, in_python(beam_pipeline.BuildConfig):
+        raise ConfigError(said)
+    assert (str(raised.value), raised.value.as_command) == (told, said)
+
+
+def test_a_function_given_for_an_option_is_told_by_its_argument():
+    words = in_python(TrainConfig, renamed={"model_fn": "model"})
+    with pytest.raises(ConfigError, match=r"^the model of model= m:f"), words:
+        raise ConfigError("the model of --model-fn m:f")
+
+
+def test_the_innermost_words_stay():
+    @speaks_python
+    def inner(*, max_side):
+        raise ConfigError("--max-side 3")
+
+    @speaks_python
+    def outer(*, other):
+        inner(max_side=3)
+
+    with pytest.raises(ConfigError, match=r"^max_side=3$"):
+        outer(other=1)
+
+
+def test_python_and_the_command_each_have_their_own(tmp_path, capsys):
+    with pytest.raises(beam_pipeline.ConfigError, match=r"^num_shards=0 cannot be used"):
+        beam_pipeline.BuildConfig(input="x", num_shards=0)
+    assert commands.main(["build", "x", "--output", str(tmp_path), "--num-shards", "0"]) == 2
+    assert "error: --num-shards 0 cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        pytest.param({"split": "train"}, "split='train' cannot be used", id="split"),
+        pytest.param({"num_shards": "4"}, "num_shards='4' cannot be used", id="shards"),
+        pytest.param({"schema": "s.json"}, "schema='s.json' cannot be used", id="schema"),
+        pytest.param({"image": {"max_side": 3}}, "image={'max_side': 3} cannot be", id="a part"),
+    ],
+)
+def test_values_of_another_type_are_told_when_given(wrong, told):
+    with pytest.raises(beam_pipeline.ConfigError, match=told.replace("{", r"\{")):
+        beam_pipeline.BuildConfig(input="x", **wrong)
+
+
+def test_a_training_is_told_by_arguments(tmp_path):
+    with pytest.raises(trainer.ConfigError, match=r"^batch_size=0 is out of bounds"):
+        trainer.train("data", tmp_path / "run", batch_size=0)

@@ -1,0 +1,129 @@
+"""Errors in Python's words: messages name the command's options, `--num-shards 4`, which a caller
+in Python is told as `num_shards=4`; `errors.BeamTFRecordsError.as_command` keeps the command's.
+
+    @in_python(BuildConfig)
+    def build(config): ...
+
+    @speaks_python
+    def adopt(path, *, overwrite=False): ...
+"""
+
+import contextlib
+import functools
+import inspect
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError
+from tfrecord_dataset.options import Field, fields_of, parts_of
+
+# The name of an argument, and its option, or else the type of its default.
+_Argument = tuple[str, Field | type]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# What is meant for a terminal stays, as in `python -m beam_pipeline verify`.
+_SPOKEN = re.compile(
+    r"(`[^`]*`)|(?<![\w-])(--[a-z][a-z\d]*(?:-[a-z\d]+)*)(?![\w-])"
+    r"(?:[ =]('[^']*'|\"[^\"]*\"|\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]|\S+))?"
+)
+_METAVAR = re.compile(r"[A-Z][A-Z_]+")
+_NUMBER = re.compile(r"-?\d[\d_]*(\.\d+)?(e-?\d+)?")
+# As Python shows a value: a text, several values, a truth.
+_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"|[({\[].*[)}\]]|True|False|None")
+# What Beam adds to the message of an error that a stage raises.
+_STEP = re.compile(r" \[while running '[^']*'\]$")
+
+
+@contextlib.contextmanager
+def in_python(*owners: Any, renamed: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Has errors name the arguments of functions and the options of classes; decorates, too.
+
+    Args:
+        owners: The functions, and the classes with options; names of the first are preferred.
+        renamed: Other names of arguments, by those of options.
+    """
+    try:
+        yield
+    except BeamTFRecordsError as error:
+        if not error.told:
+            words = _words(owners)
+            for option, argument in (renamed or {}).items():
+                words["--" + option.replace("_", "-")] = (argument, str)
+            error.told = _told(_STEP.sub("", error.as_command), words)
+        raise
+
+
+def speaks_python(function: _Function) -> _Function:
+    """Decorates a function whose arguments are called as the command's options are."""
+
+    @functools.wraps(function)
+    def speaking(*args: Any, **kwargs: Any) -> Any:
+        with in_python(function):
+            return function(*args, **kwargs)
+
+    return speaking  # type: ignore[return-value]
+
+
+def _words(owners: tuple[Any, ...]) -> dict[str, _Argument]:
+    """Arguments, and what is known of them, by the command's options."""
+    words: dict[str, _Argument] = {}
+    for owner in reversed(owners):
+        words |= _of_class(owner) if isinstance(owner, type) else _of_function(owner)
+    return words
+
+
+@functools.cache
+def _of_class(owner: type) -> Mapping[str, _Argument]:
+    words: dict[str, _Argument] = {}
+    for part, kind in parts_of(owner).items():
+        for field in fields_of(kind).values():
+            words[field.flag] = (f"{part}={kind.__name__}({field.name}", field)
+    for field in fields_of(owner).values():
+        words |= dict.fromkeys((field.flag, field.option.other_flag), (field.name, field))
+    return words
+
+
+def _of_function(function: Any) -> dict[str, _Argument]:
+    parameters = inspect.signature(function).parameters
+    return {
+        "--" + name.replace("_", "-"): (name, type(parameter.default))
+        for name, parameter in parameters.items()
+    }
+
+
+def _told(text: str, words: Mapping[str, _Argument]) -> str:
+    """A message in the words of Python."""
+
+    def argument(found: re.Match[str]) -> str:
+        code, flag, value = found[1], found[2], found[3] or ""
+        if code or flag not in words:
+            return found[0]
+        name, known = words[flag]
+        close = ")" if "(" in name else ""
+        given = value if _LITERAL.fullmatch(value) else value.rstrip(";:,.)")
+        shown = _value(given, known)
+        if shown is not None:
+            return f"{name}={shown}{close}{value[len(given) :]}"
+        is_truth = (known.kind if isinstance(known, Field) else known) is bool
+        stands_for = "True" if is_truth else "…" if close else ""
+        return f"{name}={stands_for}{close}{found[0][len(flag) :]}"
+
+    return _SPOKEN.sub(argument, text)
+
+
+def _value(text: str, known: Field | type) -> str | None:
+    """The value of an option as Python writes it; None for a word that only follows it."""
+    if not text or _METAVAR.fullmatch(text) or _NUMBER.fullmatch(text) or _LITERAL.fullmatch(text):
+        return text or None
+    if not isinstance(known, Field):
+        return None
+    choices = (*known.option.choices, *known.option.metavar.split("|"))
+    if text not in choices and not set("=,*") & set(text):
+        return None
+    try:
+        value = known.parse(shlex.split(text)[0])
+    except (ConfigError, ValueError):
+        value = text
+    return repr(list(value) if isinstance(value, tuple) else value)

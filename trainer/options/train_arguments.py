@@ -1,0 +1,69 @@
+"""What `trainer.train` takes beside its own arguments, for editors and type checkers.
+
+Made of `TrainConfig` by tests/options_page.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+
+class TrainArguments(TypedDict, total=False):
+    """The options of `train`."""
+
+    schema: str | None
+    cache_dir: str | None
+    cache_bytes: int | None
+    train_split: str | None
+    task: str | None
+    target: str | None
+    target_as: str | None
+    inputs: Sequence[str] | None
+    sample_weight: str | None
+    pad: Mapping[str, int]
+    image_size: int | tuple[int, int] | None
+    resize: str
+    augment_fn: str | None
+    mixup: float
+    cutmix: float
+    label_smoothing: float
+    sampling: str
+    batch_size: int
+    quiet: bool
+    resume: bool
+    overwrite: bool
+    trust_run: bool
+    validation_split: str | None
+    model_fn: str | None
+    loss_fn: str | None
+    weights: str | None
+    head_epochs: int | None
+    fine_tune_rate: float | None
+    frozen_stages: int | None
+    class_weights: str | None
+    dice: float
+    epochs: int
+    steps_per_epoch: int | None
+    loop: str
+    steps_per_call: int
+    accumulate_steps: int
+    checkpoint_every_steps: int | None
+    validate_every_steps: int | None
+    early_stopping: int | None
+    best_by: str
+    keep: int
+    callback: str | None
+    compare: str | None
+    optimizer_fn: str | None
+    learning_rate: float
+    warmup_steps: int
+    weight_decay: float | None
+    ema: float | None
+    clip_norm: float | None
+    precision: str
+    sync_batch_norm: bool
+    jit_compile: bool
+    cache: str
+    tuning: str | None
+    seed: int | None
+    deterministic: bool
+    devices: str
