@@ -63,14 +63,6 @@ def test_boxes_padded_to_a_given_number(boxed):
     ].shape.as_list() == [None, 5, 4]
 
 
-def test_more_boxes_than_the_given_number_are_an_error(boxed):
-    with pytest.raises(
-        tf.errors.InvalidArgumentError,
-        match=r"boxes of a record is longer than 1, the limit of pad .*\[2\]",
-    ):
-        list(boxed.batches(batch_size=3, image_size=8, max_boxes=1))
-
-
 def test_ragged_boxes(boxed):
     batch = next(iter(boxed.batches(batch_size=3, image_size=8, boxes="ragged")))
 

@@ -48,13 +48,6 @@ def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
         count_gzip_records(open_shards([str(path)]))
 
 
-def test_what_is_no_tfrecord_file_is_named(tmp_path):
-    path = tmp_path / "text"
-    path.write_text("this is not a TFRecord file")
-    with pytest.raises(DatasetDamagedError, match="not a TFRecord file"):
-        read_index(open_shards([str(path)]))
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [

@@ -1,6 +1,5 @@
 """Batches: names, shapes, values, inputs and targets, and what is said of wrong arguments."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -94,19 +93,6 @@ def test_inputs_and_target(dataset, arguments, inputs, target):
             assert set(part) == expected
         else:
             assert isinstance(part, expected)
-
-
-@pytest.mark.slow
-def test_keras_fits_a_plain_image_model(dataset):
-    batches = dataset.batches(
-        "train", batch_size=16, features=["image", "label"], image_size=(8, 8), target="label"
-    )
-    model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(3)])
-    model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-
-    history = model.fit(batches, epochs=2, shuffle=False, verbose=0)
-
-    assert history.history["loss"][1] < history.history["loss"][0]
 
 
 @pytest.mark.parametrize(

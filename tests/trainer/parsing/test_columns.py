@@ -1,7 +1,5 @@
 """Columns of every kind: a batch parsed as a whole is what its records are one by one."""
 
-import struct
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -57,15 +55,6 @@ def test_raw_tensors_of_every_dtype(tmp_path, png, shape, beside_an_image):
         np.testing.assert_array_equal(batch[dtype], np.stack(arrays[dtype]))
 
 
-def test_raw_tensors_are_little_endian(tmp_path):
-    write_examples(tmp_path / "a", [{"x": struct.pack("<HH", 1, 258)}])
-    declared = {"kind": "tensor", "dtype": "uint16", "shape": [2], "encoding": "bytes"}
-
-    (record,) = trainer.open(tmp_path / "a", features={"x": declared}).numpy()
-
-    assert record["x"].tolist() == [1, 258]
-
-
 @pytest.mark.parametrize("read", ["batches", "numpy"])
 def test_a_raw_tensor_of_another_length_is_an_error(tmp_path, read):
     sizes = [16] * 300 + [12]
@@ -94,23 +83,6 @@ def test_rows_that_are_not_whole_are_an_error(tmp_path, read):
         match=r"key x holds rows of \[4\], so its length must be a multiple of 4.*6",
     ):
         list(getattr(dataset, read)())
-
-
-@pytest.mark.parametrize(
-    ("declared", "expected"),
-    [
-        pytest.param({"shape": []}, [2, -1], id="one"),
-        pytest.param({"shape": [], "label_offset": 1}, [1, -1], id="one, stored from 1"),
-    ],
-)
-def test_class_labels(tmp_path, declared, expected):
-    write_examples(tmp_path / "a", [{"y": label} for label in (2, -1)])
-    dataset = trainer.open(tmp_path / "a", features={"y": {"kind": "class_label", **declared}})
-
-    (batch,) = dataset.batches()
-
-    assert batch["y"].numpy().tolist() == expected
-    assert [record["y"] for record in dataset.numpy()] == expected
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,8 @@ from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import Task, choose_task
 
-Features = dict[str, dict[str, Any]]
+Declared = dict[str, Any]
 Record = dict[str, Any]
-
-LABEL = {"kind": "class_label", "key": "label", "classes": ["low", "high"]}
-VECTOR = {"kind": "tensor", "dtype": "float32", "shape": [3]}
-AUDIO = {"kind": "audio", "key": "audio", "sample_rate": 8000}
 
 
 def _image(rng: np.random.Generator, label: int) -> bytes:
@@ -54,120 +50,85 @@ def _ids(rng: np.random.Generator, label: int) -> list[int]:
     return [3 + 8 * label, *rng.integers(0, 6 + 6 * label, rng.integers(0, 9)).tolist()]
 
 
-def _series(rng: np.random.Generator, label: int) -> list[float]:
-    return rng.normal(20 + 4 * label, 2, rng.integers(1, 12)).tolist()
-
-
 def _caption(rng: np.random.Generator, label: int) -> bytes:
     words = rng.choice(["A", "tree,", "house", "of", "it"], rng.integers(1, 7)).tolist()
     return " ".join([*words, ("cellar", "tower")[label]]).encode()
 
 
-# By name: the features but the target, the target, and from (rng, label) to a record.
-_KINDS: dict[str, tuple[Features, Features, Callable[[np.random.Generator, int], Record]]] = {
-    "image_metadata": (
-        {"image": {"kind": "image", "shape": [12, 12, 3]}, "metadata": VECTOR},
-        {"label": LABEL},
-        lambda rng, label: {
-            "image": _image(rng, label),
-            "metadata": _vector(rng, label),
-            "label": label,
-        },
-    ),
+def _scalar(dtype: str) -> Declared:
+    return {"kind": "scalar", "dtype": dtype}
+
+
+def _sequence(dtype: str) -> Declared:
+    return {"kind": "sequence", "dtype": dtype}
+
+
+LABEL = {"kind": "class_label", "classes": ["low", "high"]}
+VECTOR = {"kind": "tensor", "dtype": "float32", "shape": [3]}
+SQUARE = {"kind": "tensor", "dtype": "float32", "shape": [8, 9], "encoding": "bytes"}
+# Their features, and from (rng, label, the record so far) to a value, or to several by name.
+_COLUMNS: dict[str, tuple[Declared, Callable[[np.random.Generator, int, Record], Any]]] = {
+    "image": ({"kind": "image", "shape": [12, 12, 3]}, lambda rng, label, _: _image(rng, label)),
+    "metadata": (VECTOR, lambda rng, label, _: _vector(rng, label)),
+    "vector": (VECTOR, lambda rng, label, _: _vector(rng, label)),
+    "label": (LABEL, lambda rng, label, _: label),
+    "y": (_scalar("int64"), lambda rng, label, _: label),
+    "square": ({"kind": "image", "name": "image"}, lambda rng, label, _: _map(rng, label)),
     "segmentation": (
-        {"image": {"kind": "image"}},
-        {"segmentation": {"kind": "map", "classes": ["background", "red", "blue"]}},
-        _map,
+        {"kind": "map", "classes": ["background", "red", "blue"]},
+        lambda rng, label, record: record["segmentation"],
     ),
-    "sequence": (
-        {"sequence": {"kind": "sequence", "dtype": "int64"}},
-        {"label": LABEL},
-        lambda rng, label: {"sequence": _ids(rng, label), "label": label},
-    ),
+    "ids": ({**_sequence("int64"), "name": "sequence"}, lambda rng, label, _: _ids(rng, label)),
     "series": (
-        {"sequence": {"kind": "sequence", "dtype": "float32"}},
-        {"label": LABEL},
-        lambda rng, label: {"sequence": _series(rng, label), "label": label},
+        {**_sequence("float32"), "name": "sequence"},
+        lambda rng, label, _: rng.normal(20 + 4 * label, 2, rng.integers(1, 12)).tolist(),
     ),
     "tags": (
-        {"sequence": {"kind": "sequence", "dtype": "string"}},
-        {"label": LABEL},
-        lambda rng, label: {"sequence": _caption(rng, label).split(), "label": label},
+        {**_sequence("string"), "name": "sequence"},
+        lambda rng, label, _: _caption(rng, label).split(),
     ),
-    "text": (
-        {"caption": {"kind": "text"}},
-        {"label": LABEL},
-        lambda rng, label: {"caption": _caption(rng, label), "label": label},
+    "caption": ({"kind": "text"}, lambda rng, label, _: _caption(rng, label)),
+    "audio": ({"kind": "audio", "sample_rate": 8000}, lambda rng, label, _: _wav(rng, label)),
+    "age": (_scalar("int64"), lambda rng, label, _: int(rng.integers(20, 80))),
+    "code": (_scalar("int64"), lambda rng, label, _: int(rng.integers(10**6, 10**7))),
+    "zero": (_scalar("float32"), lambda rng, label, _: 0.0),
+    "income/year": (
+        _scalar("float32"),
+        lambda rng, label, _: float(rng.normal(30_000 + 5_000 * label, 2_000)),
     ),
-    "audio": (
-        {"audio": AUDIO},
-        {"label": LABEL},
-        lambda rng, label: {"audio": _wav(rng, label), "label": label},
+    "x": (SQUARE, lambda rng, label, _: rng.normal(label, 1, (8, 9)).astype("<f4").tobytes()),
+    "kind": ({"kind": "class_label", "classes": ["a", "b"]}, lambda rng, label, _: label),
+    "price": (_scalar("float32"), lambda rng, label, record: 50_000 + 100 * record["vector"][0]),
+    "two": (
+        {"kind": "tensor", "dtype": "float32", "shape": [2], "name": "y"},
+        lambda rng, label, record: [record["vector"][0] / 1000, 500 * record["vector"][1]],
     ),
-    "table": (
-        {
-            "age": {"kind": "scalar", "dtype": "int64"},
-            "code": {"kind": "scalar", "dtype": "int64"},
-            "zero": {"kind": "scalar", "dtype": "float32"},
-            "income/year": {"kind": "scalar", "dtype": "float32"},
-            "vector": VECTOR,
-        },
-        {"y": {"kind": "scalar", "dtype": "int64"}},
-        lambda rng, label: {
-            "age": int(rng.integers(20, 80)),
-            "code": int(rng.integers(10**6, 10**7)),
-            "zero": 0.0,
-            "income/year": float(rng.normal(30_000 + 5_000 * label, 2_000)),
-            "vector": _vector(rng, label),
-            "y": label,
-        },
+    "several": (
+        {**LABEL, "shape": [None], "classes": ["far", "high", "never"], "name": "label"},
+        lambda rng, label, record: [0] * (record["vector"][1] > 0) + [1] * label,
     ),
-    "array": (
-        {"x": {"kind": "tensor", "dtype": "float32", "shape": [8, 9], "encoding": "bytes"}},
-        {"label": LABEL},
-        lambda rng, label: {
-            "x": rng.normal(label, 1, (8, 9)).astype("<f4").tobytes(),
-            "label": label,
-        },
+    "hot": (
+        {"kind": "tensor", "dtype": "int64", "shape": [2], "name": "label"},
+        lambda rng, label, record: [int(record["vector"][1] > 0), label],
     ),
-    "regression": (
-        {"vector": VECTOR, "kind": {"kind": "class_label", "classes": ["a", "b"]}},
-        {"price": {"kind": "scalar", "dtype": "float32"}},
-        lambda rng, label: {
-            "vector": (vector := _vector(rng, label)),
-            "kind": label,
-            "price": 50_000 + 100 * vector[0],
-        },
-    ),
-    "two numbers": (
-        {"vector": VECTOR},
-        {"y": {"kind": "tensor", "dtype": "float32", "shape": [2]}},
-        lambda rng, label: {
-            "vector": (vector := _vector(rng, label)),
-            "y": [vector[0] / 1000, 500 * vector[1]],
-        },
-    ),
-    "several labels": (
-        {"vector": VECTOR},
-        {"label": {**LABEL, "shape": [None], "classes": ["far", "high", "never"]}},
-        lambda rng, label: {
-            "vector": (vector := _vector(rng, label)),
-            "label": [0] * (vector[1] > 0) + [1] * label,
-        },
-    ),
-    "multi hot": (
-        {"vector": VECTOR},
-        {"label": {"kind": "tensor", "dtype": "int64", "shape": [2]}},
-        lambda rng, label: {
-            "vector": (vector := _vector(rng, label)),
-            "label": [int(vector[1] > 0), label],
-        },
-    ),
-    "names": (
-        {"vector": VECTOR},
-        {"target": {"kind": "text"}},
-        lambda rng, label: {"vector": _vector(rng, label), "target": [b"low", b"high"][label]},
-    ),
+    "target": ({"kind": "text"}, lambda rng, label, _: [b"low", b"high"][label]),
+    "weight": (_scalar("float32"), lambda rng, label, record: float(record["number"] % 3)),
+}
+_KINDS = {
+    "image_metadata": "image metadata label",
+    "segmentation": "square segmentation",
+    "sequence": "ids label",
+    "series": "series label",
+    "tags": "tags label",
+    "text": "caption label",
+    "audio": "audio label",
+    "table": "age code zero income/year vector y",
+    "array": "x label",
+    "regression": "vector kind price",
+    "two numbers": "vector two",
+    "several labels": "vector several",
+    "multi hot": "vector hot",
+    "names": "vector target",
 }
 
 
@@ -180,16 +141,18 @@ def directory_of(
 
     def get(name: str) -> Path:
         if name not in made:
-            inputs, target, record = _KINDS[name]
-            weight = {"weight": {"kind": "scalar", "dtype": "float32"}}
+            columns = [*_KINDS[name].split(), "weight"]
             features = [
-                {"name": key, "key": key, **feature}
-                for key, feature in {**inputs, **target, **weight}.items()
+                {"name": each, **feature} for each in columns for feature, _ in [_COLUMNS[each]]
             ]
-            rng = np.random.default_rng(7)
-            records = [
-                record(rng, number % 2) | {"weight": float(number % 3)} for number in range(53)
-            ]
+            features = [{"key": each["name"], **each} for each in features]
+            rng, records = np.random.default_rng(7), []
+            for number in range(53):
+                record: Record = {"number": number}
+                for each, feature in zip(columns, features, strict=True):
+                    value = _COLUMNS[each][1](rng, number % 2, record)
+                    record |= value if isinstance(value, dict) else {feature["name"]: value}
+                records.append({each["key"]: record[each["name"]] for each in features})
             made[name] = write_dataset(
                 tmp_path_factory.mktemp("kinds") / "kind" / "1.0.0",
                 features,
@@ -201,7 +164,7 @@ def directory_of(
 
 
 # Features in one word, for tables of schemas.
-_DECLARED: Features = {
+_DECLARED: dict[str, Declared] = {
     "image": {"kind": "image"},
     "label": {"kind": "class_label", "classes": ["a", "b"]},
     "labels": {"kind": "class_label", "classes": ["a", "b"], "shape": [None]},

@@ -45,12 +45,8 @@ def test_what_is_learned(target, stored, expected):
         pytest.param(NAME, ["b", "c"], "is not one of the 2 classes", "c", id="unknown name"),
         pytest.param(TAGS, [[0, 3]], "a number that is not one of the 3", "3", id="several"),
         pytest.param(HOT, [[0, 1, 2]], "hot of a record is not 0 or 1", "2", id="no 0 or 1"),
-        pytest.param(
-            PRICE, [[1.0, np.nan]], "price of a record is not finite", "nan", id="missing"
-        ),
-        pytest.param(
-            PRICE, [[1.0, np.inf]], "price of a record is not finite", "inf", id="infinite"
-        ),
+        (PRICE, [[1.0, np.nan]], "price of a record is not finite", "nan"),
+        (PRICE, [[1.0, np.inf]], "price of a record is not finite", "inf"),
     ],
 )
 def test_targets_that_cannot_be_learned_are_an_error(target, stored, said, wrong):
@@ -125,30 +121,18 @@ def test_the_head_yields_numbers_in_their_unit():
 @pytest.mark.parametrize(
     ("target", "outputs", "row", "lines"),
     [
-        pytest.param(
-            NAME,
-            [0.0, np.log(3)],
+        (
+            *(NAME, [0.0, np.log(3)]),
             {"prediction": "b", "probability": 0.75, "probabilities": {"ä": 0.25, "b": 0.75}},
             {"prediction": "b", "probability": 0.75},
-            id="one class",
         ),
-        pytest.param(
-            TAGS,
-            [0.0, np.log(3), np.log(4)],
+        (
+            *(TAGS, [0.0, np.log(3), np.log(4)]),
             {"prediction": ["b", "c"], "probabilities": {"a": 0.5, "b": 0.75, "c": 0.8}},
             {"prediction": "b c"},
-            id="several classes",
         ),
-        pytest.param(
-            NumberTarget(name="x"), [2.5], {"prediction": 2.5}, {"prediction": 2.5}, id="a number"
-        ),
-        pytest.param(
-            PRICE,
-            [2.5, 3.0],
-            {"prediction": [2.5, 3.0]},
-            {"prediction_0": 2.5, "prediction_1": 3.0},
-            id="numbers",
-        ),
+        (NumberTarget(name="x"), [2.5], {"prediction": 2.5}, {"prediction": 2.5}),
+        (PRICE, [2.5, 3], {"prediction": [2.5, 3]}, {"prediction_0": 2.5, "prediction_1": 3}),
     ],
 )
 def test_what_is_said_of_a_record(target, outputs, row, lines):

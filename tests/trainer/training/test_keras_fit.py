@@ -31,29 +31,19 @@ class Steps:
         self.step += done.steps
 
 
+def sgd(**settings):
+    return lambda: keras.optimizers.SGD(**settings)
+
+
 @pytest.mark.parametrize(
     ("optimizer", "message"),
     [
-        pytest.param(lambda: keras.optimizers.SGD(clipnorm=1.0), "--clip-norm", id="clipnorm"),
-        pytest.param(
-            lambda: keras.optimizers.SGD(global_clipnorm=1.0), "--clip-norm", id="global_clipnorm"
-        ),
-        pytest.param(lambda: keras.optimizers.SGD(clipvalue=1.0), "--clip-norm", id="clipvalue"),
-        pytest.param(
-            lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()),
-            "mixed_bfloat16",
-            id="loss scale",
-        ),
-        pytest.param(
-            lambda: keras.optimizers.SGD(gradient_accumulation_steps=2),
-            "larger --batch-size",
-            id="gradient accumulation",
-        ),
-        pytest.param(
-            lambda: keras.optimizers.SGD(use_ema=True, ema_overwrite_frequency=2),
-            "leave it out",
-            id="EMA overwriting",
-        ),
+        (sgd(clipnorm=1.0), "--clip-norm"),
+        (sgd(global_clipnorm=1.0), "--clip-norm"),
+        (sgd(clipvalue=1.0), "--clip-norm"),
+        (lambda: keras.optimizers.LossScaleOptimizer(sgd()()), "mixed_bfloat16"),
+        (sgd(gradient_accumulation_steps=2), "larger --batch-size"),
+        (sgd(use_ema=True, ema_overwrite_frequency=2), "leave it out"),
     ],
 )
 def test_faulty_optimizers_are_refused(optimizer, message):

@@ -11,11 +11,9 @@ import tensorflow as tf
 from following import Follower
 
 from trainer.augmentation.mixing import Mixing
-from trainer.tasks import image_models
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import training_batches
 from trainer.training import keras_fit, loop
-from trainer.training.random_numbers import seed_by_step
 
 LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 
@@ -128,14 +126,6 @@ def test_fit_learns_what_the_custom_loop_learns(trained, clip_norm):
 
 
 @pytest.mark.slow
-def test_the_loss_falls(trained):
-    _, history = trained("custom", 2)
-
-    assert [epoch for epoch, _ in history] == [0, 1]
-    assert history[1][1]["loss"] < history[0][1]["loss"] * 0.8
-
-
-@pytest.mark.slow
 def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica, two_replicas):
     """Why `SumThenClip` exists: when this fails, Keras has mended it."""
 
@@ -146,20 +136,6 @@ def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica,
     two, _ = run(make_plan(two_replicas, keras_clipping, steps_per_epoch=5))
 
     assert np.abs(one - two).max() > 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_a_run_goes_on_at_an_epoch_as_if_it_had_not_stopped(trained, make_plan, one_replica, loop):
-    whole, history = trained(loop, 1)
-    plan = make_plan(one_replica)
-
-    run(plan, loop, range(1))
-    resumed, rest = run(plan, loop, range(1, 2))
-
-    np.testing.assert_allclose(resumed, whole, rtol=0, atol=1e-6)
-    assert rest[0][0] == 1
-    assert rest[0][1] == pytest.approx(history[1][1], abs=1e-6)
 
 
 @pytest.mark.slow
@@ -175,18 +151,6 @@ def test_metrics_are_means_over_the_examples_of_the_epoch(make_plan, two_replica
 
     expected = {"loss": np.mean(losses), "accuracy": np.mean(correct)}
     assert history[0][1] == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.slow
-def test_the_small_model_learns_the_same_on_two_replicas(make_plan, one_replica, two_replicas):
-    def small():
-        image = keras.Input((16, 16, 3))
-        return keras.Model(image, keras.layers.Dense(3)(image_models.encode("small", image, None)))
-
-    one, _ = run(make_plan(one_replica, model=small), epochs=range(1))
-    two, _ = run(make_plan(two_replicas, model=small), epochs=range(1))
-
-    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -237,42 +201,6 @@ def test_compiled_steps_learn_what_others_learn(
     compiled, _ = run(make_plan(strategy, plan={"jit_compile": True}))
 
     np.testing.assert_allclose(compiled, whole, rtol=0, atol=1e-4)
-
-
-def with_dropout():
-    """The pattern of zeros in dropout is seen in the weights' changes."""
-    return keras.Sequential(
-        [
-            keras.Input((16, 16, 3)),
-            keras.layers.Flatten(),
-            keras.layers.Dropout(0.5),
-            keras.layers.Dense(3),
-        ]
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_each_step_and_replica_has_its_own_dropout(make_plan, two_replicas, loop):
-    plan = make_plan(two_replicas, model=with_dropout, steps_per_epoch=2)
-    seed_by_step(plan.model, plan.optimizer, 1)
-    masks = []
-
-    @tf.function
-    def draw():
-        def of_replica():
-            ones = tf.ones([1, 16, 16, 3])
-            return plan.model.layers[1](plan.model.layers[0](ones), training=True)
-
-        return two_replicas.experimental_local_results(two_replicas.run(of_replica))
-
-    masks += [each.numpy().tobytes() for each in draw()]
-    repeated = [each.numpy().tobytes() for each in draw()]
-    run(plan, loop, range(1))
-    masks += [each.numpy().tobytes() for each in draw()]
-
-    assert repeated == masks[:2]  # a function of the step alone
-    assert len(set(masks)) == 4
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ metadata.json, and by `tf.io` specs as `tf.io.parse_example` takes them.
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from scaling import scaled
 from tiers import first_quick
 
@@ -77,42 +76,6 @@ def _stacked(values, fill):
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        pytest.param(
-            {"pad": {"sequence": 8}, "padding_value": 9},
-            [[1, 2, 3, 4, 9, 9, 9, 9], [1, 9, 9, 9, 9, 9, 9, 9], [9] * 8],
-            id="padded",
-        ),
-        pytest.param(
-            {"pad": {"sequence": 3}, "padding_value": {"sequence": 7}, "truncate": True},
-            [[1, 2, 3], [1, 7, 7], [7, 7, 7]],
-            id="truncated",
-        ),
-    ],
-)
-def test_sequences_of_a_given_length(tmp_path, tutorials, write_tutorial, arguments, expected):
-    dataset = trainer.open(write_tutorial(tmp_path, tutorials["4 sequence of a given length"]))
-
-    batches = dataset.batches(batch_size=3, target="label", **arguments)
-
-    assert batches.element_spec[0].shape.as_list() == [None, len(expected[0])]
-    assert next(iter(batches))[0].numpy().tolist() == expected
-
-
-def test_a_longer_sequence_is_an_error_where_nobody_asked_to_cut_it(
-    tmp_path, tutorials, write_tutorial
-):
-    dataset = trainer.open(write_tutorial(tmp_path, tutorials["4 sequence of a given length"]))
-
-    with pytest.raises(
-        tf.errors.InvalidArgumentError,
-        match=r"sequence of a record is longer than 6, the limit of pad.*truncate=True.*\[7\]",
-    ):
-        list(dataset.batches(pad={"sequence": 6}))
-
-
 def test_a_raw_square_is_said_to_be_a_guess(tmp_path, caplog, tutorials, write_tutorial):
     dataset = trainer.open(write_tutorial(tmp_path, tutorials["7 raw array"]))
 
@@ -134,17 +97,3 @@ def test_a_raw_array_of_a_declared_shape(tmp_path, caplog, tutorials, write_tuto
         np.testing.assert_array_equal(record["image"], expected["image"].reshape(32, 128))
     assert dataset.notes == ()
     assert caplog.records == []
-
-
-def test_boxes_are_padded_where_a_record_has_fewer_or_none(tmp_path, tutorials, write_tutorial):
-    tutorial = tutorials["6 boxes"]
-    dataset = trainer.open(write_tutorial(tmp_path, tutorial), features=tutorial.declared)
-
-    batch = next(iter(dataset.batches(batch_size=2, image_size=8)))
-
-    assert batch["bounding_boxes"].shape == (2, 2, 4)
-    np.testing.assert_array_equal(
-        batch["bounding_boxes"][0], tutorial.expected[0]["bounding_boxes"]
-    )
-    np.testing.assert_array_equal(batch["bounding_boxes"][1], np.full((2, 4), -1))
-    assert batch["labels"].numpy().tolist() == [[0, 1], [-1, -1]]

@@ -1,12 +1,14 @@
 """Files as tutorials write them are trained on: inputs beside a target, by `fit` and by hand."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from scaling import scaled
 
 import trainer
+from trainer.__main__ import main
 
 NUM_CLASSES = 3
 
@@ -83,30 +85,35 @@ def _train_by_hand(model, batches):
     return losses
 
 
-def test_images_are_resized_and_scaled(tmp_path, tutorials, write_tutorial):
-    tutorial = tutorials["1 image"]
-    dataset = trainer.open(write_tutorial(tmp_path, tutorial))
+# What more is asked of `train` for each, and what it says.
+COMMANDS = {
+    "1 image": ("", "task classification: from image (image) to label (class_label) of 3"),
+    "2 image and metadata": ("", "task image_metadata: from image (image), metadata (tensor of"),
+    "3 sequence": ("", "task sequence_classification: from sequence (sequence of int64) to label"),
+    "4 sequence of a given length": ("--pad sequence=4", "task sequence_classification: "),
+    "5 audio": (
+        "--target speaker_id --devices cpu:2",
+        "task audio_classification: from audio (audio) to speaker_id (scalar of int64)",
+    ),
+    "6 boxes": ("--target labels", "task classification: from image_raw (image) to labels"),
+    "7 raw array": ("", "task array_classification: from image (tensor of float32) to label"),
+    "8 several files": (
+        "",
+        "left out: caption (text), height (scalar of int64), width (scalar of int64)",
+    ),
+}
 
-    images, labels = next(
-        iter(dataset.batches(batch_size=len(tutorial.records), image_size=224, target="label"))
-    )
 
-    assert images.shape == (len(tutorial.records), 224, 224, 3)
-    for image, expected in zip(images, tutorial.expected, strict=True):
-        resized = scaled(expected["image"], (224, 224))
-        np.testing.assert_allclose(image, resized, atol=0.51 / 255)  # as uint8, rounded
-    assert labels.numpy().tolist() == [each["label"] for each in tutorial.expected]
-    assert dataset.num_classes("label") == NUM_CLASSES
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_training_and_evaluating_by_the_commands(tmp_path, tutorials, write_tutorial, capsys, name):
+    options, said = COMMANDS[name]
+    data = ["--data", write_tutorial(tmp_path, tutorials[name]), "--devices", "cpu"]
+    steps = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "2"]
+    sized = ["--image-size", "16"] if "image_size" in tutorials[name].batching else []
+    run = str(tmp_path / "run")
 
-
-def test_image_and_metadata_are_a_dict_beside_the_label(tmp_path, tutorials, write_tutorial):
-    tutorial = tutorials["2 image and metadata"]
-    dataset = trainer.open(write_tutorial(tmp_path, tutorial))
-
-    inputs, label = next(iter(dataset.batches(target="label", image_size=8)))
-
-    assert set(inputs) == {"image", "metadata"}
-    np.testing.assert_array_equal(
-        inputs["metadata"], [each["metadata"] for each in tutorial.expected]
-    )
-    assert label.numpy().tolist() == [each["label"] for each in tutorial.expected]
+    assert main(["train", *data, "--output", run, *steps, *sized, *options.split()]) == 0
+    assert said in capsys.readouterr().err
+    assert main(["evaluate", *data, "--run", run]) == 0
+    assert json.loads(capsys.readouterr().out)["num_records"] == 5

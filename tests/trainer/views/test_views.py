@@ -15,54 +15,27 @@ def view(top=0, left=0, height=120, width=160, flips=(False, False)):
     return View(tf.constant([top, left, height, width], tf.float32), SIZE, tf.constant(flips))
 
 
+BOX = (0.1, 0.2, 0.3, 0.5)
+MIRROR, UPSIDE_DOWN = (True, False), (False, True)
+
+
 @pytest.mark.parametrize(
     ("seen_by", "box", "expected", "is_visible"),
     [
-        pytest.param(view(), (0.1, 0.2, 0.3, 0.5), (0.1, 0.2, 0.3, 0.5), True, id="whole"),
-        pytest.param(
-            view(flips=(True, False)), (0.1, 0.2, 0.3, 0.5), (0.7, 0.2, 0.9, 0.5), True, id="mirror"
-        ),
-        pytest.param(
-            view(flips=(False, True)),
-            (0.1, 0.2, 0.3, 0.5),
-            (0.1, 0.5, 0.3, 0.8),
-            True,
-            id="upside down",
-        ),
-        pytest.param(
-            view(top=60, left=80, height=60, width=80),
-            (0.5, 0.5, 0.75, 1.0),
-            (0.0, 0.0, 0.5, 1.0),
-            True,
-            id="the lower right quarter",
-        ),
-        pytest.param(
-            view(left=40, width=80, flips=(True, False)),
-            (0.125, 0.0, 0.5, 0.5),
-            (0.5, 0.0, 1.0, 0.5),
-            True,
-            id="cut, then mirrored; two thirds are left",
-        ),
-        pytest.param(
-            view(left=60, width=80),
-            (0.125, 0, 0.4, 1),
-            (0, 0, 0.05, 1),
-            False,
-            id="too little left",
-        ),
-        pytest.param(view(left=80, width=80), (0, 0, 0.4, 1), (0, 0, 0, 1), False, id="outside"),
-        pytest.param(
-            view(top=-120, left=-160, height=240, width=320),
-            (0.0, 0.0, 1.0, 0.5),
-            (0.5, 0.5, 1.0, 0.75),
-            True,
-            id="a window twice as large",
-        ),
+        (view(), BOX, BOX, True),
+        (view(flips=MIRROR), BOX, (0.7, 0.2, 0.9, 0.5), True),
+        (view(flips=UPSIDE_DOWN), BOX, (0.1, 0.5, 0.3, 0.8), True),
+        (view(60, 80, 60, 80), (0.5, 0.5, 0.75, 1), (0, 0, 0.5, 1), True),  # the lower right
+        # Cut, then mirrored; two thirds are left.
+        (view(0, 40, 120, 80, MIRROR), (0.125, 0, 0.5, 0.5), (0.5, 0, 1, 0.5), True),
+        (view(0, 60, 120, 80), (0.125, 0, 0.4, 1), (0, 0, 0.05, 1), False),  # too little is left
+        (view(0, 80, 120, 80), (0, 0, 0.4, 1), (0, 0, 0, 1), False),  # outside
+        (view(-120, -160, 240, 320), (0, 0, 1, 0.5), (0.5, 0.5, 1, 0.75), True),  # twice as large
     ],
 )
 def test_boxes(seen_by, box, expected, is_visible):
     boxes, visible = see_boxes(
-        Views(area=(0.5, 1.0), least_box_area=0.5), seen_by, tf.constant([box])
+        Views(area=(0.5, 1.0), least_box_area=0.5), seen_by, tf.constant([box], tf.float32)
     )
 
     np.testing.assert_allclose(boxes, [expected], atol=1e-6)
