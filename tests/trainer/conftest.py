@@ -1,5 +1,6 @@
 """Datasets that TensorFlow itself writes, and four logical CPUs before it starts."""
 
+import functools
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -165,27 +167,23 @@ def dataset(colors: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def two_replicas() -> tf.distribute.Strategy:
-    """Two logical CPUs."""
+def on_replicas() -> Callable[[int], tf.distribute.Strategy]:
+    """A function from a number of replicas to so many logical CPUs."""
     from trainer.training.strategy import create_strategy, parse_devices
 
-    return create_strategy(parse_devices("cpu:2"))
+    return functools.cache(lambda count: create_strategy(parse_devices(f"cpu:{count}")))
 
 
 @pytest.fixture(scope="session")
-def four_replicas() -> tf.distribute.Strategy:
-    """Four logical CPUs."""
-    from trainer.training.strategy import create_strategy, parse_devices
-
-    return create_strategy(parse_devices("cpu:4"))
-
-
-@pytest.fixture(scope="session")
-def one_replica() -> tf.distribute.Strategy:
+def one_replica(on_replicas: Callable[[int], tf.distribute.Strategy]) -> tf.distribute.Strategy:
     """One CPU."""
-    from trainer.training.strategy import create_strategy, parse_devices
+    return on_replicas(1)
 
-    return create_strategy(parse_devices("cpu"))
+
+@pytest.fixture(scope="session")
+def two_replicas(on_replicas: Callable[[int], tf.distribute.Strategy]) -> tf.distribute.Strategy:
+    """Two logical CPUs."""
+    return on_replicas(2)
 
 
 @pytest.fixture(scope="session")
@@ -194,8 +192,6 @@ def make_plan(colors: Path) -> Callable[..., Any]:
 
     Global batches of 8 images of 16 x 16 pixels, in the same order; equal first weights.
     """
-    import keras
-
     import trainer
     from trainer.tasks import choose_task
     from trainer.training.loop import Plan
@@ -269,7 +265,14 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
 
 
 @pytest.fixture(autouse=True)
-def indeterminism_afterwards() -> Iterator[None]:
-    """`--deterministic` holds for the process; this ends it after the test."""
+def settings_of_the_process_end_with_the_test() -> Iterator[None]:
+    """`--deterministic` and `--precision` hold for the process."""
     yield
     tensorflow_config.disable_op_determinism()
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.fixture
+def bfloat16() -> None:
+    """Mixed precision, as `--precision mixed_bfloat16` sets it."""
+    keras.config.set_dtype_policy("mixed_bfloat16")

@@ -97,30 +97,6 @@ def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(colors, tmp_pa
     assert set(next(dataset.numpy("test", features=["image", "label"]))) == {"image", "label"}
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        pytest.param(("image", "label"), id="the names are the keys"),
-        pytest.param(("image/encoded", "image/class/label"), id="the standard keys"),
-    ],
-)
-@pytest.mark.parametrize("declared_as", ["mapping", "list"])
-def test_bare_files_with_declared_features(tmp_path, write_records, png, keys, declared_as):
-    records = [{keys[0]: png([[[label] * 3] * 4] * 4), keys[1]: label} for label in (2, 0, 1)]
-    write_records(tmp_path / "a.tfrecord", records[:2])
-    write_records(tmp_path / "b.tfrecord", records[2:])
-    declared = BARE
-    if declared_as == "list":
-        declared = [{"name": name, **feature} for name, feature in BARE.items()]
-
-    dataset = trainer.open(str(tmp_path / "*.tfrecord"), features=declared)
-
-    assert list(dataset.splits) == ["train"]
-    assert dataset.num_records() == 3
-    assert [record["label"] for record in dataset.numpy()] == [2, 0, 1]
-    assert [record["image"].shape for record in dataset.numpy()] == [(4, 4, 3)] * 3
-
-
 def test_no_file_matches(tmp_path):
     with pytest.raises(trainer.NotADatasetError, match="no file or directory"):
         trainer.open(f"{tmp_path}/*.tfrecord", features=BARE)

@@ -1,7 +1,6 @@
 """Every record comes once a pass, in an order that the seed alone decides."""
 
 import re
-import shutil
 from pathlib import Path
 
 import keras
@@ -11,7 +10,6 @@ import tensorflow as tf
 from tiers import first_quick
 
 import trainer
-from tfrecord_dataset.record_files import open_shards
 from tfrecord_dataset.records.reader import RecordReader
 
 
@@ -197,41 +195,7 @@ def test_bare_files_sorted_by_class_mix(tmp_path, write_records):
     assert abs(np.corrcoef(np.argsort(passes), np.arange(4000))[np.triu_indices(3, 1)]).max() < 0.07
 
 
-def test_a_damaged_record_is_named_by_its_file(colors, tmp_path):
-    copy = tmp_path / "1.0.0"
-    shutil.copytree(colors, copy)
-    shard = sorted(copy.glob("*-train.*"))[1]
-    content = bytearray(shard.read_bytes())
-    content[-20] ^= 1
-    shard.write_bytes(content)
-
-    with pytest.raises(trainer.DatasetDamagedError, match=rf"record 16 of .*{shard.name}"):
-        list(trainer.open(copy).numpy("train", shuffle=True))
-
-
 def test_cardinality_is_known(dataset):
     assert int(dataset.batches("train", batch_size=8, image_size=8).cardinality()) == 7
     endless = dataset.batches("train", image_size=8, repeat=True, shuffle=True)
     assert int(endless.cardinality()) == tf.data.INFINITE_CARDINALITY
-
-
-def test_numpy_yields_records(dataset):
-    records = list(dataset.numpy("test", image_size=8))
-
-    assert len(records) == 7
-    assert isinstance(records[0]["image"], np.ndarray)
-    assert sorted(int(record["number"]) for record in records) == list(range(63, 70))
-    assert {int(record["label"]) for record in records} == {0, 1, 2}
-
-
-def test_a_record_too_few_is_found(colors, tmp_path, write_records):
-    dataset = trainer.open(colors)
-    short = tmp_path / "short.tfrecord"
-    write_records(short, [{"number": 1}])
-    split = trainer.Split(name="train", shards=open_shards([str(short)]), num_records=2)
-    damaged = trainer.Dataset(
-        path="short", features={"number": dataset.features["number"]}, splits={"train": split}
-    )
-
-    with pytest.raises(trainer.DatasetDamagedError, match=r"states 2 records.*hold 1"):
-        list(damaged.batches())

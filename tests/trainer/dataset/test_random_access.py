@@ -26,25 +26,28 @@ RANDOM = np.random.default_rng(0)
 PIXELS = RANDOM.integers(0, 256, (9, 7, 3), np.uint8)
 MASK = tf.io.encode_png(PIXELS[..., :1] % 2).numpy()
 SAMPLES = RANDOM.uniform(-1, 1, (50, 2))
+CUT_PNG = tf.io.encode_png(PIXELS).numpy()[:80]
+CUT_FLAC = sound(SAMPLES, format="FLAC")[:100]
 POINTS = "image/object/keypoint"
 AUDIO = {"name": "audio", "kind": "audio", "key": "audio/encoded", "sample_rate": 8000}
+IMAGE = {"name": "image", "kind": "image", "key": "image/encoded"}
 LABEL = {"kind": "class_label", "dtype": "int64"}
 # By kind: how metadata.json declares it, and what records hold.
 KINDS = {
     "png": (
-        {"name": "image", "kind": "image", "key": "image/encoded"},
+        IMAGE,
         [{"image/encoded": tf.io.encode_png(PIXELS).numpy()}],
     ),
     "png with an alpha channel": (
-        {"name": "image", "kind": "image", "key": "image/encoded"},
+        IMAGE,
         [{"image/encoded": tf.io.encode_png(np.dstack([PIXELS, PIXELS[..., 0]])).numpy()}],
     ),
     "png of 16 bits": (
-        {"name": "image", "kind": "image", "key": "image/encoded", "shape": [None, None, 1]},
+        {**IMAGE, "shape": [None, None, 1]},
         [{"image/encoded": tf.io.encode_png(PIXELS[..., :1].astype(np.uint16) * 257).numpy()}],
     ),
     "gray png in color": (
-        {"name": "image", "kind": "image", "key": "image/encoded"},
+        IMAGE,
         [{"image/encoded": tf.io.encode_png(PIXELS[..., :1]).numpy()}],
     ),
     "wav": (AUDIO, [{"audio/encoded": sound(SAMPLES, format="WAV", subtype="PCM_16")}]),
@@ -134,9 +137,8 @@ def test_values_are_those_of_the_trainer(tmp_path, write_dataset, kind):
 
 def test_a_photograph_is_that_of_the_trainer_but_for_rounding(tmp_path, write_dataset):
     jpeg = tf.io.encode_jpeg(tf.image.resize(PIXELS, (40, 30)).numpy().astype(np.uint8)).numpy()
-    feature = {"name": "image", "kind": "image", "key": "image/encoded"}
     records = {"train": [{"image/encoded": jpeg}]}
-    directory = write_dataset(tmp_path / "tiny/1.0.0", [feature], records, num_shards=1)
+    directory = write_dataset(tmp_path / "tiny/1.0.0", [IMAGE], records, num_shards=1)
 
     image = tfrecord_dataset.open(directory)["train"][0]["image"]
 
@@ -148,34 +150,17 @@ def test_a_photograph_is_that_of_the_trainer_but_for_rounding(tmp_path, write_da
 @pytest.mark.parametrize(
     ("kind", "record", "problem"),
     [
-        pytest.param("numbers", {}, "key 'n' is missing, where an int64 list of 1", id="missing"),
-        pytest.param("numbers", {"n": [1, 2]}, "holds an int64 list of 2", id="too many"),
-        pytest.param("texts", {"t": 3}, "holds an int64 list of 1, where a bytes list", id="kind"),
-        pytest.param("rows", {"s": [1.0]}, "where a float list in rows of 2", id="rows"),
-        pytest.param("raw tensor", {"a": b"abc"}, "holds 3 bytes, where uint16", id="raw"),
-        pytest.param("png", {"image/encoded": b"abc"}, "holds no image", id="no image"),
-        pytest.param("flac", {"audio/encoded": b"abc"}, "holds no audio", id="no audio"),
-        pytest.param(
-            "flac",
-            {"audio/encoded": sound(SAMPLES, format="FLAC")[:100]},
-            "holds no audio",
-            id="audio that ends",
-        ),
-        pytest.param(
-            "png of 16 bits",
-            {"image/encoded": tf.io.encode_png(PIXELS).numpy()[:80]},
-            "holds no image that can be decoded",
-            id="an image that ends",
-        ),
-        pytest.param(
-            "boxes",
-            {"image/object/bbox/xmin": [0.5]},
-            "key 'image/object/bbox/ymin' has 0 values for 1 boxes",
-            id="a side is missing",
-        ),
-        pytest.param(
-            "boxes", {f"{POINTS}/num": [3]}, "does not give 0 boxes their 0 points", id="points"
-        ),
+        ("numbers", {}, "key 'n' is missing, where an int64 list of 1"),
+        ("numbers", {"n": [1, 2]}, "holds an int64 list of 2"),
+        ("texts", {"t": 3}, "holds an int64 list of 1, where a bytes list"),
+        ("rows", {"s": [1.0]}, "where a float list in rows of 2"),
+        ("raw tensor", {"a": b"abc"}, "holds 3 bytes, where uint16"),
+        ("png", {"image/encoded": b"abc"}, "holds no image"),
+        ("png of 16 bits", {"image/encoded": CUT_PNG}, "holds no image that can be decoded"),
+        ("flac", {"audio/encoded": b"abc"}, "holds no audio"),
+        ("flac", {"audio/encoded": CUT_FLAC}, "holds no audio"),
+        ("boxes", {"image/object/bbox/xmin": [0.5]}, "bbox/ymin' has 0 values for 1 boxes"),
+        ("boxes", {f"{POINTS}/num": [3]}, "does not give 0 boxes their 0 points"),
     ],
 )
 def test_a_record_that_does_not_fit_is_named(tmp_path, write_dataset, kind, record, problem):

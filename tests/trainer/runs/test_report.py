@@ -4,22 +4,11 @@ import pytest
 
 from trainer.__main__ import main
 
+SHORT = "--image-size 16 --epochs 1 --batch-size 8 --steps-per-epoch 2 --devices cpu --quiet"
+
 
 def options(data, run, *more):
-    return [
-        *(
-            "train",
-            "--data",
-            str(data),
-            "--output",
-            str(run),
-            "--image-size",
-            "16",
-            "--epochs",
-            "1",
-        ),
-        *("--batch-size", "8", "--steps-per-epoch", "2", "--devices", "cpu", "--quiet", *more),
-    ]
+    return ["train", "--data", str(data), "--output", str(run), *SHORT.split(), *more]
 
 
 @pytest.mark.slow

@@ -80,41 +80,32 @@ def test_a_model_of_ours_is_loaded(saved):
     np.testing.assert_array_equal(loaded(values), expected)
 
 
+LAMBDA = {"name": "x", "arguments": {}}
+
+
 @pytest.mark.parametrize(
     ("layer", "reason"),
     [
-        pytest.param(
-            of_keras("Lambda", {"name": "x", "function": ACTING, "arguments": {}}),
+        (
+            of_keras("Lambda", {**LAMBDA, "function": ACTING}),
             "deserialization of a `Lambda` layer .* disallowed by default; REMEDY",
-            id="a lambda",
         ),
-        pytest.param(
-            of_keras("Lambda", {"name": "x", "function": FETCH, "arguments": {"origin": "x"}}),
+        (
+            of_keras("Lambda", {**LAMBDA, "function": FETCH, "arguments": {"origin": "x"}}),
             "Cannot deserialize `keras.utils.get_file`",
-            id="a download",
         ),
-        pytest.param(
-            of_keras("Dense", {"units": 1, "activation": FUNCTION}),
-            "Could not locate function 'mkdir'",
-            id="a function of the system",
-        ),
-        pytest.param(of_keras("mkdir", {"name": "x"}, "os"), "Could not locate class", id="os"),
-        pytest.param(
-            of_keras("TorchModuleWrapper", {"name": "x", "module": "eA=="}),
-            "cannot be loaded: .*; REMEDY",
-            id="a pickled module",
-        ),
-        pytest.param(
+        (of_keras("Dense", {"units": 1, "activation": FUNCTION}), "not locate function 'mkdir'"),
+        (of_keras("mkdir", {"name": "x"}, "os"), "Could not locate class"),
+        (of_keras("TorchModuleWrapper", {"name": "x", "module": "eA=="}), "be loaded: .*; REMEDY"),
+        (
             of_keras("TFSMLayer", {"name": "x", "filepath": "acted", "call_endpoint": "x"}),
             "`TFSMLayer`, which loads an external SavedModel",
-            id="another model",
         ),
-        pytest.param(
+        (
             of_keras("StringLookup", {"name": "x", "vocabulary": "/etc/passwd"}),
             "a vocabulary file outside of the model archive",
-            id="a file",
         ),
-        pytest.param(of_keras("Mine", {}, "mine"), "Could not locate class 'Mine'", id="unknown"),
+        (of_keras("Mine", {}, "mine"), "Could not locate class 'Mine'"),
     ],
 )
 def test_what_could_act_is_refused(changed, tmp_path, monkeypatch, layer, reason):

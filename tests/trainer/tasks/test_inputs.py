@@ -210,12 +210,8 @@ def test_how_loud_a_sound_is_changes_nothing():
     np.testing.assert_allclose(np.asarray(low)[0, :50], np.asarray(loud)[0, :50], atol=0.1)
 
 
-def test_numbers_stay_apart_in_bfloat16():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        x = standardize(np.array([[2020.0], [2023.0]]), [2020.0], [4.0])
-    finally:
-        keras.config.set_dtype_policy("float32")
+def test_numbers_stay_apart_in_bfloat16(bfloat16):
+    x = standardize(np.array([[2020.0], [2023.0]]), [2020.0], [4.0])
 
     np.testing.assert_allclose(x, [[0], [1.5]])
 
@@ -228,14 +224,10 @@ def encoded(inputs, *columns):
     return np.asarray(model([np.array(column, "float32") for column in columns]))
 
 
-def test_numbers_of_several_columns_stay_apart_in_bfloat16():
+def test_numbers_of_several_columns_stay_apart_in_bfloat16(bfloat16):
     year = Numbers(name="year", size=1, mean=(2021.5,), variance=(2.25,))
     other = Numbers(name="other", size=1, mean=(0.0,), variance=(1.0,))
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        x = encoded([year, other], [[2020], [2023]], [[0], [1]])
-    finally:
-        keras.config.set_dtype_policy("float32")
+    x = encoded([year, other], [[2020], [2023]], [[0], [1]])
 
     np.testing.assert_array_equal(x, [[-1, 0], [1, 1]])
 

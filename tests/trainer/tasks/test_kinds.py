@@ -103,14 +103,14 @@ def evaluated(plan, dataset, model=None, task=None):
 
 
 @pytest.fixture(scope="module")
-def trained(make_kind_plan, dataset_of, one_replica, two_replicas):
+def trained(make_kind_plan, dataset_of, on_replicas):
     """A function (kind, loop, replicas) to plan, history and evaluation after 6 steps."""
     results = {}
 
     def get(kind, loop, replicas):
         key = (kind, loop, replicas)
         if key not in results:
-            plan = make_kind_plan(kind, {1: one_replica, 2: two_replicas}[replicas])
+            plan = make_kind_plan(kind, on_replicas(replicas))
             results[key] = plan, run(plan, loop), evaluated(plan, dataset_of(kind))
         return results[key]
 
@@ -153,13 +153,11 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     _, expected, _ = trained(kind, "custom", 1)
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        plan = make_kind_plan(kind, one_replica)
-    finally:
-        keras.config.set_dtype_policy("float32")
+    keras.config.set_dtype_policy("mixed_bfloat16")  # until the test ends
 
-    assert run(plan)["loss"] == pytest.approx(expected["loss"], rel=0.2)
+    assert run(make_kind_plan(kind, one_replica))["loss"] == pytest.approx(
+        expected["loss"], rel=0.2
+    )
 
 
 @pytest.mark.slow

@@ -148,14 +148,6 @@ def test_a_function_of_the_users_makes_the_model(own_module, numbers):
     assert model.layers[-1].name == "label"
 
 
-@pytest.fixture
-def bfloat16():
-    """Mixed precision, as `--precision mixed_bfloat16` sets it."""
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy("float32")
-
-
 @pytest.mark.parametrize(
     ("goal", "target"),
     [

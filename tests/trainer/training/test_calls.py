@@ -124,15 +124,14 @@ def test_the_next_call_is_begun_before_the_sums_of_the_last_are_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_history_and_weights_are_those_of_steps_one_by_one(
-    make_plan, one_replica, two_replicas, replicas
-):
+def test_history_and_weights_are_those_of_steps_one_by_one(make_plan, on_replicas, replicas):
     """Bit for bit, in calls of any length."""
-    strategy = {1: one_replica, 2: two_replicas}[replicas]
     found = []
     for steps_per_call in (1, 4, 7):
         tf.config.experimental.enable_op_determinism()
-        plan = make_plan(strategy, plan={"steps_per_call": steps_per_call, "times_input": False})
+        plan = make_plan(
+            on_replicas(replicas), plan={"steps_per_call": steps_per_call, "times_input": False}
+        )
         follower = Follower(plan, range(2))
         loop.run(plan, follower)
         weights = b"".join(each.tobytes() for each in plan.model.get_weights())

@@ -79,14 +79,13 @@ def with_backbone():
 
 
 @pytest.fixture(scope="module")
-def trained(make_plan, one_replica, two_replicas):
+def trained(make_plan, on_replicas):
     """A function (replicas, steps) to the weights of the backbone and of the head."""
 
     @functools.cache
     def get(replicas, steps):
-        strategy = {1: one_replica, 2: two_replicas}[replicas]
         options = {"model": with_backbone, "steps_per_epoch": 3, "ema": 0.9, "weight_decay": 0.1}
-        plan = make_plan(strategy, **options)
+        plan = make_plan(on_replicas(replicas), **options)
         plan = dataclasses.replace(plan, backbones=backbones(plan.model), head_steps=3)
         if steps:
             loop.run(plan, Follower(plan, range(steps // 3)))

@@ -28,15 +28,14 @@ def run(plan, loop="custom", epochs=range(2)):
 
 
 @pytest.fixture(scope="module")
-def trained(make_plan, one_replica, two_replicas):
+def trained(make_plan, on_replicas):
     """A function (loop, number of replicas, clip norm) to weights and history of 20 steps."""
     results = {}
 
     def get(loop, replicas, clip_norm=None):
         key = (loop, replicas, clip_norm)
         if key not in results:
-            strategy = {1: one_replica, 2: two_replicas}[replicas]
-            results[key] = run(make_plan(strategy, clip_norm=clip_norm), loop)
+            results[key] = run(make_plan(on_replicas(replicas), clip_norm=clip_norm), loop)
         return results[key]
 
     return get
@@ -57,11 +56,11 @@ def test_two_replicas_learn_what_one_learns(trained, loop, clip_norm):
 @pytest.mark.slow
 @pytest.mark.parametrize(("loop", "ema"), [("custom", 0.9), ("fit", None)])
 def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(
-    make_plan, one_replica, two_replicas, four_replicas, loop, ema
+    make_plan, on_replicas, loop, ema
 ):
     one, two, four = (
-        run(make_plan(strategy, clip_norm=0.2, weight_decay=0.01, ema=ema), loop, range(5))[0]
-        for strategy in (one_replica, two_replicas, four_replicas)
+        run(make_plan(on_replicas(n), clip_norm=0.2, weight_decay=0.01, ema=ema), loop, range(5))[0]
+        for n in (1, 2, 4)
     )
 
     np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
@@ -179,12 +178,13 @@ def test_regularization_counts_once_for_any_number_of_replicas(
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_accumulated_parts_learn_what_the_whole_batch_learns(
-    trained, make_plan, one_replica, two_replicas, replicas
+    trained, make_plan, on_replicas, replicas
 ):
     whole, history = trained("custom", 1)
-    strategy = {1: one_replica, 2: two_replicas}[replicas]
 
-    parts, history_of_parts = run(make_plan(strategy, plan={"accumulate_steps": 4 // replicas}))
+    parts, history_of_parts = run(
+        make_plan(on_replicas(replicas), plan={"accumulate_steps": 4 // replicas})
+    )
 
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-5)
     assert history_of_parts[1][1] == pytest.approx(history[1][1], abs=1e-5)
@@ -192,13 +192,10 @@ def test_accumulated_parts_learn_what_the_whole_batch_learns(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_compiled_steps_learn_what_others_learn(
-    trained, make_plan, one_replica, two_replicas, replicas
-):
+def test_compiled_steps_learn_what_others_learn(trained, make_plan, on_replicas, replicas):
     whole, _ = trained("custom", 1)
-    strategy = {1: one_replica, 2: two_replicas}[replicas]
 
-    compiled, _ = run(make_plan(strategy, plan={"jit_compile": True}))
+    compiled, _ = run(make_plan(on_replicas(replicas), plan={"jit_compile": True}))
 
     np.testing.assert_allclose(compiled, whole, rtol=0, atol=1e-4)
 
@@ -232,9 +229,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replic
 
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_regularised_loss_is_told_alike_by_both_loops(
-    make_plan, one_replica, two_replicas, replicas
-):
+def test_a_regularised_loss_is_told_alike_by_both_loops(make_plan, on_replicas, replicas):
     def model():
         return keras.Sequential(
             [
@@ -244,13 +239,13 @@ def test_a_regularised_loss_is_told_alike_by_both_loops(
             ]
         )
 
-    strategy = {1: one_replica, 2: two_replicas}[replicas]
-    histories = [
-        run(make_plan(strategy, model=model, steps_per_epoch=4), loop, range(1))[1][0][1]
-        for loop in LOOPS
-    ]
+    losses = []
+    for name in LOOPS:
+        plan = make_plan(on_replicas(replicas), model=model, steps_per_epoch=4)
+        _, ((_, row),) = run(plan, name, range(1))
+        losses.append(row["loss"])
 
-    assert histories[0]["loss"] == pytest.approx(histories[1]["loss"], rel=1e-5)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.slow

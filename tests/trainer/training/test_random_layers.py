@@ -121,11 +121,10 @@ FEW = {name: LAYERS[name] for name in ("Dropout", "own")}
     ],
 )
 def test_each_part_of_each_replica_has_its_own_numbers(
-    make_plan, one_replica, two_replicas, layers, replicas, parts, jit_compile
+    make_plan, on_replicas, layers, replicas, parts, jit_compile
 ):
-    strategy = {1: one_replica, 2: two_replicas}[replicas]
 
-    found = drawn(make_plan, strategy, layers, parts=parts, jit_compile=jit_compile)
+    found = drawn(make_plan, on_replicas(replicas), layers, parts=parts, jit_compile=jit_compile)
 
     assert {name: len(set(each)) for name, each in found.items()} == dict.fromkeys(
         layers, replicas * parts
@@ -157,13 +156,12 @@ def noisy():
     [(1, 2, True), (2, 1, False), (2, 1, True), (2, 2, False), (2, 2, True)],
 )
 def test_a_run_with_random_layers_goes_on_as_if_it_had_not_stopped(
-    make_plan, one_replica, two_replicas, replicas, parts, jit_compile
+    make_plan, on_replicas, replicas, parts, jit_compile
 ):
-    strategy = {1: one_replica, 2: two_replicas}[replicas]
 
     def make():
         options = {"accumulate_steps": parts, "jit_compile": jit_compile}
-        plan = make_plan(strategy, model=noisy, steps_per_epoch=3, plan=options)
+        plan = make_plan(on_replicas(replicas), model=noisy, steps_per_epoch=3, plan=options)
         seed_by_step(plan.model, plan.optimizer, 1)
         return plan
 

@@ -87,7 +87,7 @@ def _train_by_hand(model, batches):
 
 # What more is asked of `train` for each, and what it says.
 COMMANDS = {
-    "1 image": ("", "task classification: from image (image) to label (class_label) of 3"),
+    "1 image": ("", "task classification: from image (image) to label (class_label)"),
     "2 image and metadata": ("", "task image_metadata: from image (image), metadata (tensor of"),
     "3 sequence": ("", "task sequence_classification: from sequence (sequence of int64) to label"),
     "4 sequence of a given length": ("--pad sequence=4", "task sequence_classification: "),
@@ -95,7 +95,6 @@ COMMANDS = {
         "--target speaker_id --devices cpu:2",
         "task audio_classification: from audio (audio) to speaker_id (scalar of int64)",
     ),
-    "6 boxes": ("--target labels", "task classification: from image_raw (image) to labels"),
     "7 raw array": ("", "task array_classification: from image (tensor of float32) to label"),
     "8 several files": (
         "",

@@ -159,17 +159,6 @@ def test_replicas_and_parts_of_batches_learn_what_one_learns(run, data, tmp_path
 
 
 @pytest.mark.slow
-def test_a_resumed_run_is_equal_to_one_that_did_not_stop(run, data, tmp_path):
-    options = ("--devices", "cpu:2", "--augment", "rand", "--class-weights", "balanced")
-    whole = weights_of(run, data, tmp_path / "whole", *options, "--epochs", "2")
-    weights_of(run, data, tmp_path / "parts", *options)
-
-    resumed = weights_of(run, data, tmp_path / "parts", *options, "--resume", "--epochs", "2")
-
-    np.testing.assert_array_equal(resumed, whole)
-
-
-@pytest.mark.slow
 def test_tuning_measures_maps_along(run, data, tmp_path):
     code, out, err = run(
         *("tune", data, "--output", tmp_path / "t.json", "--seconds", "0.2", "--image-size", "32"),

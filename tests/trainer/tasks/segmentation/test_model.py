@@ -33,12 +33,8 @@ def test_logits_are_those_of_every_pixel(name, channels):
 
 
 @pytest.mark.slow
-def test_logits_are_float32_under_mixed_precision():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = segmenter(Image(name="x", height=32, width=32, channels=3), 2)
-    finally:
-        keras.config.set_dtype_policy("float32")
+def test_logits_are_float32_under_mixed_precision(bfloat16):
+    model = segmenter(Image(name="x", height=32, width=32, channels=3), 2)
 
     assert model.outputs[0].dtype == "float32"
 
