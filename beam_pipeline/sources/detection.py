@@ -106,7 +106,8 @@ def _chosen(
     kinds = {each.layout.kind for each in inputs}
     in_doubt = kinds == {"folders"} and bool(inputs[0].doubt or inputs[0].one_class)
     if in_doubt or (len(inputs) > 1 and kinds == {"manifest"}):
-        found = readings(tree)
+        # CelebA's list of persons says less than its attributes.
+        found = [each for each in readings(tree) if not (each.is_list and own_list(tree))]
         sure = found[0] if len(found) == 1 and found[0].is_sure else None
         if sure and sure.problem:
             raise ConfigError(sure.problem)

@@ -1,17 +1,21 @@
 """Which tables of a tree tell of its files: each reading is tried before it is chosen, or named."""
 
+import contextlib
 import itertools
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.beside import is_submission
 from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
+from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import splits_of
+from beam_pipeline.sources.manifest.first_rows import first_rows
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
+from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.whereabouts import TwoPlacesError
 from beam_pipeline.sources.paths import folder, media_kind, stem, suffix
 from beam_pipeline.sources.references import is_inside, name_of, parent
@@ -37,6 +41,7 @@ class Reading(NamedTuple):
         ways: How a user names them: "labels.csv", "meta/esc50.csv with --image-root audio"; none
             where that takes the whole tree.
         problem: Why they cannot be read without an option, and with which; "" where they can.
+        is_list: Whether they have a file and its class a line.
     """
 
     layout: str
@@ -44,13 +49,13 @@ class Reading(NamedTuple):
     has_labels: bool
     ways: tuple[str, ...]
     problem: str = ""
+    is_list: bool = False
 
     @property
     def is_sure(self) -> bool:
-        """Whether these are tables of all by their names: texts may be anything."""
-        return not _is_held_back(self.tables) and not any(
-            suffix(name) == "txt" for name in self.tables
-        )
+        """Whether these are tables of all; texts may be anything but where they are lists."""
+        are_texts = any(suffix(name) == "txt" for name in self.tables)
+        return not _is_held_back(self.tables) and (self.is_list or not are_texts)
 
     def __str__(self) -> str:
         """ "give labels.csv"."""
@@ -101,6 +106,7 @@ def _together(several: Sequence[Reading]) -> Reading:
         any(each.has_labels for each in several),
         tuple(way for each in several for way in each.ways),
         next((each.problem for each in several if each.problem), ""),
+        all(each.is_list for each in several),
     )
 
 
@@ -121,6 +127,9 @@ def _reading(tree: Tree, name: str) -> Reading | None:
         return None
     has_labels = bool(columns.labels or columns.corners or columns.boxes)
     [table] = job.tables
+    is_list = isinstance(table, CsvTable) and not table.has_header
+    if is_list and not any(_files_of(table, columns.key)):
+        return None
     path, files = storage.join(tree.root, name), table.manifest.folder
     options = {"--layout": "csv"} if suffix(name) == "txt" else {}
     if not is_inside(files, [parent(path)]):
@@ -134,7 +143,14 @@ def _reading(tree: Tree, name: str) -> Reading | None:
             options["--image-template"] = template
     typed = " ".join(f"{option} {shlex.quote(value)}" for option, value in options.items())
     way = shlex.quote(path) + (f" with {typed}" if typed else "")
-    return Reading(layout, (name,), has_labels, (way,))
+    return Reading(layout, (name,), has_labels, (way,), is_list=is_list)
+
+
+def _files_of(table: Table, column: str) -> Iterator[bool]:
+    """Whether each of the files that the first rows of a table name is there."""
+    for row in first_rows([table]):
+        with contextlib.suppress(RecordError):  # it lies outside the input
+            yield storage.exists(table.manifest.path_of(str(row.values[column])))
 
 
 def or_else(found: Iterable[Reading]) -> str:

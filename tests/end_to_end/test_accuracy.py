@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 _CELLS = Path(__file__).parents[2] / "examples/data/cells"
@@ -17,12 +19,23 @@ def _handwritten_digits(folder):
     return folder / "digits.npz"
 
 
+def _cells_in_parquet(folder):
+    """The blood cells in row groups of 50, as Hugging Face stores images."""
+    rows = [
+        {"image": {"bytes": path.read_bytes(), "path": path.name}, "label": path.parent.name}
+        for path in sorted(_CELLS.glob("*/*.jpg"))
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "cells.parquet", row_group_size=50)
+    return folder / "cells.parquet"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make_input", "task", "num_records", "least"),
     [
         pytest.param(_handwritten_digits, "array_classification", 342, 0.96, id="digits"),
         pytest.param(lambda folder: _CELLS, "classification", 126, 0.95, id="blood cells"),
+        pytest.param(_cells_in_parquet, "classification", 126, 0.95, id="the same in Parquet"),
     ],
 )
 def test_the_defaults_reach_what_the_page_states(

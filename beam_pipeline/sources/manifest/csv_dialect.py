@@ -14,6 +14,7 @@ from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
+from beam_pipeline.sources.split_lists import is_partition
 
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
@@ -75,9 +76,9 @@ def dialect_of(
 ) -> tuple[list[str], Dialect]:
     """The names of a CSV file's columns, "" for one that is left out, and its dialect.
 
-    The delimiter is the one of comma, semicolon, tab and bar that the first line has most of, or
-    that gives as many fields as there are `column_names`; a tab in a .tsv file. Columns without
-    a name, such as pandas's index, are left out.
+    The delimiter is the one of comma, semicolon, tab and bar that the first line has most of, or,
+    blanks among them, that gives as many fields as there are `column_names`; a tab in a .tsv file.
+    Columns without a name, such as pandas's index, are left out.
 
     Args:
         path: The file.
@@ -165,9 +166,26 @@ def _delimiter(path: str, first: str, num_columns: int = 0) -> str:
     """What separates the fields of the line `first`, where there may be so many columns."""
     if suffix(uncompressed(path)) == "tsv":
         return "\t"
-    fitting = [each for each in _DELIMITERS if first.count(each) + 1 == num_columns]
+    fitting = [each for each in f"{_DELIMITERS} " if first.count(each) + 1 == num_columns]
     possible = fitting or [each for each in _DELIMITERS if each in first]
     return max(possible, key=first.count, default=",")
+
+
+def columns_of_list(path: str) -> list[str]:
+    """The columns of a text with a file and its class a line, and no header; none of others."""
+    if suffix(path) != "txt" or is_partition(path):
+        return []
+    lines = itertools.chain.from_iterable(block.lines for block in read_blocks(path))
+    first = [line.strip("\r\n") for line in itertools.islice(lines, _ROWS)]
+    for delimiter in f"{_DELIMITERS} ":
+        rows = [line.split(delimiter) for line in first]
+        if all(len(row) == 2 and row[1].strip() and not media_kind(row[1]) for row in rows):
+            kinds = {media_kind(name) for name, _ in rows}
+            labels = [label for _, label in rows]
+            are_classes = all(map(str.isdecimal, labels)) or len({*labels}) < len(labels)
+            if are_classes and len(kinds) == 1 and all(kinds):
+                return [*kinds, "label"]
+    return []
 
 
 def is_like_table(start: bytes) -> bool:

@@ -22,7 +22,7 @@ from beam_pipeline.sources.manifest.advice import check_no_volumes, check_not_vi
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.choices import Choice, choose, completed
 from beam_pipeline.sources.manifest.class_names import classes_told, named_beside
-from beam_pipeline.sources.manifest.csv_dialect import dialect_of
+from beam_pipeline.sources.manifest.csv_dialect import columns_of_list, dialect_of
 from beam_pipeline.sources.manifest.csv_header import check_headers
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
@@ -292,12 +292,13 @@ class ReadCsv(ReadManifest):
 
     def opened(self, manifest: Manifest) -> Table:
         """As `ReadManifest.opened`."""
-        header, dialect = dialect_of(manifest.path, self.column_names, no_header=self.no_header)
+        names = self.column_names or ([] if self.no_header else columns_of_list(manifest.path))
+        header, dialect = dialect_of(manifest.path, names, no_header=self.no_header)
         return CsvTable(
             manifest=manifest,
             header=tuple(header),
             dialect=dialect,
-            has_header=not (self.column_names or self.no_header),
+            has_header=not (names or self.no_header),
         )
 
     def tables(self) -> tuple[list[Table], list[Rejected]]:
