@@ -35,7 +35,7 @@ def main() -> int:
     from beam_pipeline.running import lazy_imports, memory, parallel
 
     try:
-        with memory.collection_paused(), quiet():
+        with memory.collection_paused(), quiet(), beam_import.without_beartype():
             if _builds_here(sys.argv[1:]):
                 lazy_imports.import_lazily(LAZY_MODULES)
                 lazy_imports.load_when_called(*MONGODB)
