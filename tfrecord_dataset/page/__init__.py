@@ -2,6 +2,8 @@
 
 import base64
 import functools
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,11 @@ def data_uri(media_type: str, data: bytes) -> str:
 def _template(folder: Path, name: str) -> Any:
     import jinja2  # here: no other command needs it
 
+    # Where Python keeps this module compiled, so that a page does not wait for its template anew.
+    compiled = Path(__file__).with_name("__pycache__")
+    keeps = not sys.dont_write_bytecode and os.access(compiled, os.W_OK)
     environment = jinja2.Environment(
+        bytecode_cache=jinja2.FileSystemBytecodeCache(str(compiled)) if keeps else None,
         loader=jinja2.FileSystemLoader([folder, Path(__file__).parent]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
