@@ -227,7 +227,7 @@ def found_in(tree: Tree, formats: Sequence[ItemFiles]) -> list[str]:
     """
     likely = (
         (path, each)
-        for path in sorted(tree.files())
+        for path in sorted({path for each in formats for path in tree.files_with(each.suffix)})
         for each in formats
         if path.count("/") <= each.depth and each.may_be_one(path)
     )

@@ -116,10 +116,12 @@ def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
 
     Nothing where most of these have no text, or the texts are numbers, as YOLO's labels are.
     """
+    if not (likely := tree.files_with(files.suffix)):
+        return {}
     media = {files.image_key(path) for path in tree.files() if media_kind(path) == files.media}
     texts = [
         path
-        for path in sorted(tree.files())
+        for path in likely
         if files.annotates(path) and not media.isdisjoint(files.image_keys(path, ""))
     ]
     if not texts or len(texts) * 2 < len(media) or not any(_are_texts(tree, texts)):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import below, joined, media_kind
+from beam_pipeline.sources.paths import below, joined, media_kind, suffix
 from tfrecord_dataset.store.at_once import at_once
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
@@ -208,6 +208,21 @@ class Tree:
         Of each folder and suffix some hundreds at most.
         """
         return self._files
+
+    @functools.cached_property
+    def _by_suffix(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for path in sorted(self._files):
+            found.setdefault(suffix(path), []).append(path)
+        return found
+
+    def files_with(self, suffix: str) -> Sequence[str]:
+        """Of `files` those whose names end so, sorted: most layouts find none, and ask no further.
+
+        Args:
+            suffix: As `paths.suffix` has it.
+        """
+        return self._by_suffix.get(suffix, ())
 
     def head(self, relative: str) -> bytes:
         """The first bytes of a file."""

@@ -21,7 +21,7 @@ def _layout(
 ) -> Layout:
     def find(tree: Tree) -> Sequence[Place]:
         """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
-        files = [name for name in tree.files() if source.is_meant(name)]
+        files = [name for suffix in source.suffixes for name in tree.files_with(suffix)]
         files = [name for name in files if begins is None or begins(tree.path(name))]
         return container_places([name for name in files if ".tfrecord" not in name])
 

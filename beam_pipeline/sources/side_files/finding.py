@@ -16,9 +16,11 @@ _FILES_LOOKED_INTO = 5
 
 def annotations_in(tree: Tree, files: SideFiles) -> dict[str, list[str]]:
     """The annotations of a tree by folder, sorted, as far as the tree is looked at."""
-    survey = files.at_home(look(tree.names(), files))
     by_folder: dict[str, list[str]] = {}
-    for path in sorted(tree.files()):
+    if not (likely := tree.files_with(files.suffix)):
+        return by_folder
+    survey = files.at_home(look(tree.names(), files))
+    for path in likely:
         if files.role(path, survey) == "annotation":
             by_folder.setdefault(folder(path), []).append(path)
     return by_folder

@@ -123,11 +123,13 @@ def find_yolo(tree: Tree) -> list[Place]:
 def _labels(tree: Tree) -> list[str]:
     """The label files of a tree, those in labels/ first."""
     files = YoloFiles(tree.root, YoloConfig(root=tree.root))
+    if not (likely := tree.files_with(files.suffix)):
+        return []
     known = known_of(tree.files(), files, Survey(), tree.root)
     told = files.folders_told(pair(known, files).folders)
     labels = [
         path
-        for path in tree.files()
+        for path in likely
         if folder(path) in told.labels and files.role(path, Survey()) == "annotation"
     ]
     return sorted(labels, key=lambda path: (not split_at(path, files.home), path))
