@@ -29,7 +29,7 @@ from beam_pipeline.running.worker_pool import Work
 from tfrecord_dataset.example import FeatureValue, encode
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import list_specs
-from tfrecord_dataset.frames import payload_of
+from tfrecord_dataset.frames import framed, payload_of
 
 # A record was read once already, in less time: it is decoded in full now, and perhaps converted.
 _TIMES_INSPECTION = 10
@@ -39,21 +39,14 @@ class EncodedChunk(NamedTuple):
     """Some records of a shard, one after the other.
 
     Attributes:
-        examples: The serialized Examples.
-        lengths: int64 [n], little-endian: bytes of each.
+        frames: Of a TFRecord file: the Examples as it holds them.
+        lengths: int64 [n], little-endian: bytes of each frame.
         rows: Their rows of the index (`index.to_bytes`).
     """
 
-    examples: bytes
+    frames: bytes
     lengths: bytes
     rows: bytes
-
-    def each(self) -> Iterator[bytes]:
-        """The serialized Examples, one by one."""
-        start = 0
-        for end in np.cumsum(np.frombuffer(self.lengths, "<i8")).tolist():
-            yield self.examples[start:end]
-            start = end
 
 
 # Not slotted: the numbers are kept in its dictionary.
@@ -171,7 +164,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
             encoded.append(outcome)
         rows = pa.concat_tables(index.from_bytes(each.rows) for each in encoded)
         return EncodedChunk(
-            examples=b"".join(each.examples for each in encoded),
+            frames=b"".join(each.frames for each in encoded),
             lengths=b"".join(each.lengths for each in encoded),
             rows=index.to_bytes(rows.combine_chunks()),
         )
@@ -180,7 +173,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         made = self.encoder.value
         records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
         rows = index.Rows(made.schema)
-        examples = []
+        frames = []
 
         def encode_one(record: Inspected) -> tuple[Inspected, bytes]:
             start_time()
@@ -188,10 +181,10 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
 
         for record, example in map_threads(encode_one, records, self.threads):
             rows.add(record)
-            examples.append(example)
+            frames.append(framed(example))
         return EncodedChunk(
-            examples=b"".join(examples),
-            lengths=np.array(list(map(len, examples)), "<i8").tobytes(),
+            frames=b"".join(frames),
+            lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
             rows=index.to_bytes(rows.table()),
         )
 

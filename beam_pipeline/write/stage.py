@@ -1,8 +1,8 @@
 """WriteShards: each shard's records are put in order, read again, encoded and written.
 
-Beam's own sink opens, frames, compresses and names the files. What is replaced is the
-assignment to shards, which Beam draws at random, and the moment of encoding: until here a
-record is a reference, so that no payload crosses a shuffle.
+Beam's own sink opens, compresses and names the files. What is replaced is the assignment to
+shards, which Beam draws at random, the moment of encoding: until here a record is a reference, so
+that no payload crosses a shuffle; and framing, which is done where records are encoded.
 
 Chunks of a shard are encoded by worker processes, where this job has some; the process that holds
 the sink feeds it and hashes the file. Two shards are written at once, so that the worker processes
@@ -45,7 +45,6 @@ from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import spill_folder, working_dir
-from tfrecord_dataset.frames import FRAME_BYTES
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
 _CHUNK_BYTES = 1 << 20
@@ -226,10 +225,9 @@ class _WriteShard(beam.DoFn):
                 writer = sink.open_writer(folder, attempt)
                 try:
                     for chunk in self._encoded(rows, plan.first_number(split, shard)):
-                        for example in chunk.each():
-                            writer.write(example)
+                        writer.write(chunk.frames)
                         lengths = np.frombuffer(chunk.lengths, "<i8")
-                        index_writer.add(index.from_bytes(chunk.rows), lengths + FRAME_BYTES)
+                        index_writer.add(index.from_bytes(chunk.rows), lengths)
                         self._meter.add(len(lengths))
                 finally:
                     shard_path = writer.close()

@@ -5,6 +5,7 @@ Each count is what docs/design.md promises; a change that adds work fails here.
 
 import math
 import re
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +24,11 @@ from beam_pipeline.inspect import batch as inspect_batch
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
 from beam_pipeline.running.runner import Job
+from beam_pipeline.sources import paths
+from beam_pipeline.sources.detection import detect
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
+from beam_pipeline.write.sink import ShardSink
 
 NUM_RECORDS = 600
 NUM_SHARDS = 3
@@ -57,6 +61,8 @@ def count(monkeypatch):
         (columns, "unpack_record"),
         (inspect_batch, "inspect_element"),
         (encoding, "encode"),
+        (encoding, "framed"),
+        (ShardSink, "write_encoded_record"),
         (batches, "pack"),
         (LOCAL, "read"),
     ):
@@ -72,7 +78,8 @@ def config(images, output):
 def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
     build(config(images, tmp_path))
 
-    assert count["inspect_element"] == count["encode"] == NUM_RECORDS
+    assert count["inspect_element"] == count["encode"] == count["framed"] == NUM_RECORDS
+    assert count["write_encoded_record"] == NUM_SHARDS  # a chunk each
     assert count["pack_record"] == NUM_RECORDS
     assert count["unpack_record"] == NUM_RECORDS + NUM_SHARDS  # a look at the first of each
     assert count["read"] - 2 * NUM_RECORDS < 20  # inspected, written; and a few of our own files
@@ -101,6 +108,27 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
     # Shards of fewer records than pay for a message are encoded by the process that writes them.
     assert NUM_RECORDS / NUM_SHARDS < write.RECORDS_WITHOUT_PROCESSES
     assert set(messages) == {"InspectBatch"}
+
+
+def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
+    """Where no file has the suffix of a layout, none is asked anything more (46 times before)."""
+    names = [f"class_{number % 2}/{number}.jpg" for number in range(300)]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    calls = Counter()
+
+    def count_calls(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename == paths.__file__:
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(count_calls)
+    try:
+        assert detect(str(tmp_path)).layout.name == "folders"
+    finally:
+        sys.setprofile(None)
+    assert calls["suffix"] + calls["media_kind"] <= 8 * len(names)
 
 
 ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard", "CountRead", "MergeStatistics"}

@@ -68,7 +68,7 @@ def work(tmp_path, write_image, deadly):
 def test_pieces_are_the_whole(work, first_number):
     encode, chunk = work("never", first_number)
     here, there, alone = encode.here(chunk), encode(chunk), encode.piece_by_piece(chunk)
-    assert list(here.each()) == list(there.each()) == list(alone.each())
+    assert here.frames == there.frames == alone.frames
     assert here.lengths == there.lengths == alone.lengths
     rows = [index.from_bytes(each.rows) for each in (here, there, alone)]
     assert rows[0].equals(rows[1])
@@ -81,7 +81,7 @@ def test_a_process_that_was_killed_for_once_costs_no_record(work, tmp_path):
     (tmp_path / "once").touch()
     [encoded] = parallel.start_processes(1).ahead().map(encode, [chunk])
     assert not (tmp_path / "once").exists()
-    assert encoded.examples == encode.here(chunk).examples
+    assert encoded.frames == encode.here(chunk).frames
 
 
 @pytest.mark.slow
