@@ -265,8 +265,14 @@ class Inspected(Entry):
     @classmethod
     def of(cls, record: Record, **found: Any) -> Self:
         """A record with what was found in it."""
-        names = ("key", "split", "group", "source", "source_id")
-        return cls(**{name: getattr(record, name) for name in names}, **found)
+        return cls(
+            key=record.key,
+            split=record.split,
+            group=record.group,
+            source=record.source,
+            source_id=record.source_id,
+            **found,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 
 
 def descriptor_of(path: str | os.PathLike[str], folder: int | None = None) -> int:
-    """A descriptor to read a file, which the caller closes; never waits for a pipe.
+    """A descriptor to read a file, as `descriptor_with_facts`."""
+    return descriptor_with_facts(path, folder)[0]
+
+
+def descriptor_with_facts(
+    path: str | os.PathLike[str], folder: int | None = None
+) -> tuple[int, os.stat_result]:
+    """A descriptor to read a file, which the caller closes, and its status; waits for no pipe.
 
     Args:
         path: Of the file.
@@ -26,11 +33,11 @@ def descriptor_of(path: str | os.PathLike[str], folder: int | None = None) -> in
         if error.errno == errno.ENXIO:  # a socket, or a device that is not there
             raise _irregular(path) from error
         raise
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return descriptor
+    facts = os.fstat(descriptor)
+    if stat.S_ISREG(facts.st_mode):
+        return descriptor, facts
     os.close(descriptor)
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(facts.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     raise _irregular(path)
 

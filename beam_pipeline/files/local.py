@@ -44,9 +44,8 @@ class Local(Backend):
         at_most: int,
         note: Callable[[Status], None] | None = None,
     ) -> bytes:
-        descriptor = regular_files.descriptor_of(path)
+        descriptor, facts = regular_files.descriptor_with_facts(path)
         try:
-            facts = os.fstat(descriptor)
             if note:
                 note(_status(facts))
             length = bytes_to_read(path, facts.st_size, offset, length, at_most)

@@ -52,7 +52,7 @@ def inspect_record(
     inspection = Inspection(
         rules=rules,
         read=read,
-        notes=Counter(record.notes),
+        notes=Counter(record.notes or None),
         num_bytes=_EXAMPLE_OVERHEAD_BYTES,
     )
     features: dict[str, Value] = {

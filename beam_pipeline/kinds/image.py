@@ -39,6 +39,8 @@ _NOT_A_WORD = re.compile("[^a-z]+")
 
 def _check_map(name: str, facts: ImageFacts) -> None:
     """Raises RecordError "map changed" where a mask or depth map would get other values."""
+    if not facts.conversions:
+        return
     to_jpeg = facts.format == "jpeg" and any(map(_CHANGES_FORMAT.match, facts.conversions))
     lost = {"resized", "16-bit"}.intersection(facts.conversions)
     if (lost or to_jpeg) and not _MAPS.isdisjoint(_NOT_A_WORD.split(name.lower())):

@@ -1,7 +1,7 @@
 """The header of an image file, and the checks that need no pixels."""
 
-import dataclasses
 import math
+from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media import tiff
@@ -28,8 +28,7 @@ _DECODER_PIXEL_BYTES = 4
 PIXEL_BYTES = 2 * _DECODER_PIXEL_BYTES
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """One image as its file describes it.
 
     Attributes:

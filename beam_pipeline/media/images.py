@@ -25,8 +25,8 @@ same Pillow always gives the same bytes. `ImageFacts.conversions` names each rul
 something; when it is empty the file's own bytes are stored.
 """
 
-import dataclasses
 import math
+from typing import NamedTuple
 
 from PIL import Image
 
@@ -54,8 +54,7 @@ _PNG_COMPRESSION = 0.5
 _PNG_SIZE = slice(16, 24)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ImageFacts:
+class ImageFacts(NamedTuple):
     """Properties of an image as it will be stored.
 
     Attributes:

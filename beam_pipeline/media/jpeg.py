@@ -11,6 +11,7 @@ libjpeg is called through Pillow's `Image.frombytes`, which takes 30 µs for an 
 
 import functools
 import re
+import struct
 from collections.abc import Callable
 
 from PIL import Image
@@ -32,6 +33,9 @@ from tfrecord_dataset.image_size import ImageSize
 _FIND_MARKER: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(
     rb"\xff[^\x00\xd0-\xd7\xff]"
 ).search
+# What begins a segment: 0xFF, its marker, its length without these two bytes.
+_SEGMENT = struct.Struct(">BBH")
+_MARKER = 0xFF
 _TEM, _SOI, _EOI, _SOS = 0x01, 0xD8, 0xD9, 0xDA
 # Quantisation and Huffman tables, JFIF's segment: most of a JPEG's, and nothing is read of them.
 _PASSED = frozenset({0xDB, 0xC4, 0xE0})
@@ -113,7 +117,7 @@ def read_header(data: bytes, max_pixels: int) -> Header:
     adobe = False
     profile: list[bytes] = []
     position = 2
-    while (match := _FIND_MARKER(data, position)) is not None:
+    while (match := _FIND_MARKER(data, _after_passed(data, position))) is not None:
         position = match.end()
         marker = data[position - 1]
         if marker == _EOI:
@@ -165,6 +169,17 @@ def read_header(data: bytes, max_pixels: int) -> Header:
     if data.endswith(b"\xff\xd9"):
         raise RecordError(DAMAGED, "JPEG: a segment reaches beyond the end of the file")
     raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")
+
+
+def _after_passed(data: bytes, position: int) -> int:
+    """Where the segments at `position` end of which nothing is read."""
+    last = len(data) - _SEGMENT.size
+    while position <= last:
+        start, marker, length = _SEGMENT.unpack_from(data, position)
+        if start != _MARKER or marker not in _PASSED or length < 2:
+            break
+        position += 2 + length
+    return position
 
 
 @functools.lru_cache
