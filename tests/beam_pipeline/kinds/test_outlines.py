@@ -22,6 +22,7 @@ from beam_pipeline.kinds.masks import (
     runs_of,
     turned,
 )
+from beam_pipeline.kinds.outlines import Polygons
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.image_size import ImageSize
 
@@ -161,3 +162,13 @@ def test_what_is_refused(columns, message):
     objects = Objects(boxes=((1, 1, 5, 5),), **columns)
     with pytest.raises(RecordError, match=message):
         place(objects, Frame(size=ImageSize(10, 10)))
+
+
+@pytest.mark.parametrize(("numbers", "is_refused"), [(4, True), (6, False), (7, True), (8, False)])
+def test_polygons_have_three_corners_or_more(numbers, is_refused):
+    rings = ((tuple(map(float, range(numbers))),),)
+    if is_refused:
+        with pytest.raises(RecordError, match=f"a polygon of {numbers} numbers"):
+            Polygons().check("boxes", rings)
+    else:
+        assert Polygons().check("boxes", rings) == rings

@@ -78,12 +78,24 @@ def flip(data, byte):
         pytest.param(lying(1 << 40) + DATA, [0, 1, 2, 3, 4], "is more than", id="lies a lot"),
         pytest.param(lying(1 << 30) + DATA, [0, 1, 2, 3, 4], "the file ends", id="lies a bit"),
         pytest.param(lying(40) + DATA, [0, 1, 2, 3, 4], "payload does not", id="lies"),
+        pytest.param(
+            flip(framed(DATA + b"tail"), 12 + len(DATA)) + FRAMES[1],
+            [1],
+            "payload",
+            id="frames within",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_whole(data, kept, cause):
     frames, gaps = parts(data)
     assert frames == [FRAMES[number] for number in kept]
     assert [cause in gap.cause for gap in gaps] == ([True] if cause else [])
+
+
+@pytest.mark.parametrize("length", [(1 << 24) - 1, 1 << 24])
+def test_large_records_are_found_behind_what_is_damaged(length):
+    large = framed(bytes(length))
+    assert [len(frame) for frame in parts(b"noise" + large)[0]] == [len(large)]
 
 
 def test_a_block_ends_anywhere(monkeypatch):
