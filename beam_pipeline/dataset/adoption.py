@@ -93,6 +93,7 @@ def adopt(
             f"{directory} cannot be written to; change its permissions, or build a dataset "
             "from the files"
         )
+    _check_places(directory, (file.relative for file in files))
     expected = expectations(first_records(files))
     config = BuildConfig(
         name=name or _name(directory, files, tfds_info),
@@ -234,6 +235,20 @@ def _may_write_croissant(directory: str) -> bool:
     return not storage.exists(path) or croissant.is_ours(storage.read_bytes(FileRef(path=path)))
 
 
+def _check_places(directory: str, shards: Iterable[str]) -> None:
+    """Raises ConfigError where links would have the index written, or deleted, elsewhere."""
+    if storage.is_remote(directory):
+        return
+    root = os.path.realpath(directory)
+    files = (os.path.join(root, file) for shard in shards for file in index.files(shard))
+    for folder in {os.path.dirname(file) for file in files}:
+        if os.path.realpath(folder) != folder:
+            raise ConfigError(
+                f"{folder} leads elsewhere by a link, and the index is written there; make it a "
+                "folder, or build a dataset from the files"
+            )
+
+
 def _delete_unfinished(directory: str, shards: Sequence[RecordFile], texts: Iterable[str]) -> None:
     """Deletes what adoptions that were killed left of the files that are written now."""
     if not storage.is_remote(directory):
@@ -253,6 +268,7 @@ def _delete_description(directory: str) -> None:
     shards: list[ShardEntry] = []
     with contextlib.suppress(DatasetDamagedError):
         shards += itertools.chain.from_iterable(open_dataset(directory).splits.values())
+    _check_places(directory, (shard.file for shard in shards))
     storage.delete([path])
     if not storage.is_remote(directory):
         durable.sync(directory)  # before anything changes of what it describes

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
+from beam_pipeline.sources.columns.class_values import is_class_number
 from beam_pipeline.sources.nesting import is_deep
 from beam_pipeline.sources.paths import suffix
 
@@ -61,7 +62,7 @@ def _names(path: str) -> dict[str, str]:
         return {}
     if len(set(names.values())) < len(names) or not all(names.values()):
         return {}
-    if all(key.isdecimal() and key.isascii() for key in names):
+    if all(map(is_class_number, names)):
         names = dict(sorted(names.items(), key=lambda item: int(item[0])))
     return names
 

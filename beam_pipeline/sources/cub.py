@@ -21,6 +21,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
+from beam_pipeline.sources.columns.class_values import is_class_number
 from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, input_folder, joined
@@ -68,7 +69,7 @@ def read_lists(root: str) -> Iterator[Element]:
                 yield Rejected.of(name, error)
                 return
     classes = {number: name for number, (_, name) in lists[_CLASSES].items()}
-    if all(map(str.isdecimal, classes)):
+    if all(map(is_class_number, classes)):
         names = {int(number): name for number, name in classes.items()}
         yield DeclaredClasses(feature="label", names=names)
     images = lists[_IMAGES]

@@ -319,7 +319,10 @@ def _in_zip(draw: random.Random, data: bytes) -> bytes:
     """One of the files in a zip is changed: its JSON, or that of its lines, or one in it."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
-    name = draw.choice([each for each in parts if parts[each] and each != corpus.OPTIONS])
+    names = [each for each in parts if parts[each] and each != corpus.OPTIONS]
+    if not names:
+        return mutated(draw, data, [data])
+    name = draw.choice(names)
     ending = name.rpartition(".")[2]
     change = _CHANGES.get(ending) if draw.random() < 0.5 else None
     try:

@@ -46,13 +46,17 @@ def class_name(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
+def is_class_number(name: str) -> bool:
+    """Whether a name is digits, of which a number can be made."""
+    return name.isascii() and name.isdigit() and len(name) < _DIGITS
+
+
 def named_class(name: str, classes: Sequence[str]) -> str:
     """The class of that name among `classes`; where there is none, of that number.
 
     A name that is neither stays as it is: whether classes are missing is told of all at once.
     """
-    is_number = name.isascii() and name.isdigit() and len(name) < _DIGITS
-    if name not in classes and is_number and int(name) < len(classes):
+    if name not in classes and is_class_number(name) and int(name) < len(classes):
         return classes[int(name)]
     return name
 

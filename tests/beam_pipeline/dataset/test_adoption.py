@@ -283,6 +283,26 @@ def test_where_nothing_can_be_written_nothing_is_read(directory, monkeypatch):
         adopt(str(directory))
 
 
+def test_no_index_is_written_or_deleted_where_a_link_leads(directory, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "old.parquet").write_bytes(b"mine")
+    (directory / "index").symlink_to(outside)
+    with pytest.raises(ConfigError, match="index leads elsewhere by a link"):
+        adopt(str(directory))
+
+    (directory / "index").unlink()
+    adopt(str(directory))
+    (directory / "index/deep").symlink_to(outside)
+    edit(
+        directory / "metadata.json",
+        lambda value: value["splits"]["test"]["shards"][0].update(file="deep/old"),
+    )
+    with pytest.raises(ConfigError, match="index/deep leads elsewhere by a link"):
+        adopt(str(directory), overwrite=True)
+    assert [path.name for path in outside.iterdir()] == ["old.parquet"]
+
+
 def test_no_such_directory(tmp_path):
     with pytest.raises(ConfigError, match="is not a directory"):
         adopt(str(tmp_path / "gone"))
