@@ -213,7 +213,7 @@ FILES = {
         "x.npz", lambda: zipped(_NPY, len(_NPY), members=1_000_000), "unsupported array"
     ),
     "npz whose members overlap": Hostile(
-        "x.npz", lambda: zipped(_NPY, len(_NPY), members=20), "damaged array"
+        "x.npz", lambda: zipped(_NPY, len(_NPY), members=20), "damaged archive"
     ),
     "npz that unpacks to half a gigabyte": Hostile(
         "x.npz", lambda: npz(np.zeros(500 << 20, np.uint8)), "file too large", large=True

@@ -59,7 +59,7 @@ LAYERS = {
         paths malformed mirrored
         shapes
         ignored
-        splits references unpacking nesting container left_behind
+        splits references unpacking nesting left_behind
         archives tree input_files columns
         image_folders
         beside

@@ -16,7 +16,6 @@ Source of the format: numpy.lib.format.
 import dataclasses
 import io
 import math
-import zipfile
 from typing import IO, Any
 
 import numpy as np
@@ -25,6 +24,8 @@ from numpy.lib import format as npy_format
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.archive.content import content_offset, whole
+from beam_pipeline.files.archive.member import Place
 from beam_pipeline.media import npz
 from beam_pipeline.media.npz import (
     DAMAGED,
@@ -148,10 +149,8 @@ def inspect_array(data: bytes) -> ArrayFacts:
         raise RecordError(EMPTY, "the file has no bytes")
     start, compressed, npy = 0, False, data
     if data.startswith(npz.MAGIC):
-        handle = io.BytesIO(data)
-        member = _only_member(data)
-        start, npy = npz.data_offset(handle, member), npz.read(handle, member)
-        compressed = member.compress_type != zipfile.ZIP_STORED
+        place, npy = _only_member(data)
+        start, compressed = content_offset(io.BytesIO(data), place), place.method == "deflated"
     header, values = _values(npy)
     minimum, maximum = value_range(values)
     return ArrayFacts(
@@ -178,7 +177,7 @@ def encode_array(data: bytes, array: records.Array | ArrayFacts) -> bytes:
     """
     if not array.conversions:
         return data
-    npy = npz.read(io.BytesIO(data), _only_member(data))
+    _, npy = _only_member(data)
     header, _ = _values(npy)
     return npy[header.offset :]
 
@@ -231,21 +230,18 @@ def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
     return header, raw_values(npy, header.dtype, header.offset)
 
 
-def _only_member(data: bytes) -> zipfile.ZipInfo:
-    """The one array of an .npz file."""
-    members = npz.members(io.BytesIO(data))
-    if not members:
-        raise RecordError(UNSUPPORTED, "an .npz without arrays")
-    if len(members) > 1:
-        names = ", ".join(each.filename.removesuffix(".npy") for each in members[:10])
+def _only_member(data: bytes) -> tuple[Place, bytes]:
+    """The one array of an .npz file: where it lies, and its .npy file, the checksum checked."""
+    arrays = npz.arrays_of(io.BytesIO(data))
+    [(name, place), *others] = arrays.items()
+    if others:
+        names = ", ".join([*arrays][:10])
         raise RecordError(
             UNSUPPORTED,
-            f"an .npz with {len(members)} arrays ({names}), where one is needed; give the .npz as "
+            f"an .npz with {len(arrays)} arrays ({names}), where one is needed; give the .npz as "
             "the input itself to read it row by row",
         )
-    if members[0].file_size > MAX_BYTES:
-        raise RecordError(
-            TOO_LARGE, f"{members[0].file_size:,} bytes, more than the {MAX_BYTES:,} allowed"
-        )
-    check_inflation(".npz", members[0].compress_size, members[0].file_size, in_a_record=True)
-    return members[0]
+    if place.length > MAX_BYTES:
+        raise RecordError(TOO_LARGE, f"{place.length:,} bytes, more than the {MAX_BYTES:,} allowed")
+    check_inflation(".npz", place.packed, place.length, in_a_record=True)
+    return place, whole(place, name, lambda offset, length: data[offset : offset + length])

@@ -8,16 +8,14 @@ worker that tries again, or a build that goes on, finds it.
 import contextlib
 import hashlib
 import os
-import zipfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media import hdf5, matlab
+from beam_pipeline.files.archive.content import open_member
+from beam_pipeline.media import hdf5, matlab, npz
 from beam_pipeline.media.arrays import array_header
-from beam_pipeline.media.npz import DAMAGED, TRUNCATED
-from tfrecord_dataset.inflation import check_inflation
 
 _BLOCK_BYTES = 1 << 20
 # How compressed tars end, and how they are compressed.
@@ -170,15 +168,10 @@ def opened_array(path: str, member: str) -> Iterator[Any]:
         if not member:
             yield handle
             return
-        try:
-            with zipfile.ZipFile(handle) as archive, archive.open(f"{member}.npy") as part:
-                stated = archive.getinfo(f"{member}.npy")
-                check_inflation(member, stated.compress_size, stated.file_size)
-                yield part
-        except (RecordError, OSError):
-            raise
-        except Exception as error:  # a broken zip may raise anything
-            raise RecordError(DAMAGED, f"{member}: {error}") from error
+        if (place := npz.arrays_of(handle).get(member)) is None:
+            raise RecordError(npz.DAMAGED, f"{member}: it is not there")
+        with open_member(handle, place, f"{member}{npz.SUFFIX}") as part:
+            yield part
 
 
 def _exactly(handle: Any, num_bytes: int) -> Iterator[bytes]:
@@ -187,8 +180,10 @@ def _exactly(handle: Any, num_bytes: int) -> Iterator[bytes]:
     while left:
         block = handle.read(min(left, _BLOCK_BYTES))
         if not block:
-            raise RecordError(TRUNCATED, f"{left:,} of {num_bytes:,} bytes are missing")
+            raise RecordError(npz.TRUNCATED, f"{left:,} of {num_bytes:,} bytes are missing")
         left -= len(block)
         yield block
     if handle.read(1):
-        raise RecordError(DAMAGED, "bytes follow the values; a file holds one array, saved once")
+        raise RecordError(
+            npz.DAMAGED, "bytes follow the values; a file holds one array, saved once"
+        )

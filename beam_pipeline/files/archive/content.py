@@ -46,6 +46,17 @@ def whole(place: Place, name: str, read: ReadRange) -> bytes:
     return content
 
 
+def content_offset(archive: Any, place: Place) -> int:
+    """Where in an open archive the content itself begins.
+
+    Raises:
+        RecordError: "damaged archive".
+    """
+    archive.seek(place.offset)
+    head = b"" if place.method == "plain" else archive.read(LOCAL_HEADER_BYTES)
+    return place.offset + content_start(head, place)
+
+
 def _inflated(packed: Any, place: Place, name: str) -> bytes:
     inflating = zlib.decompressobj(_RAW_DEFLATE)
     try:
@@ -100,11 +111,7 @@ class MemberReader(Seekable):
     def _packed(self, start: int, size: int) -> bytes:
         """Bytes of the content as they lie in the archive."""
         if self._begin < 0:
-            head = b""
-            if self._place.method != "plain":
-                self._archive.seek(self._place.offset)
-                head = self._archive.read(LOCAL_HEADER_BYTES)
-            self._begin = self._place.offset + content_start(head, self._place)
+            self._begin = content_offset(self._archive, self._place)
         self._archive.seek(self._begin + start)
         data = bytes(self._archive.read(min(size, self._place.packed - start)))
         if not data:

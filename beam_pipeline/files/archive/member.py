@@ -1,8 +1,7 @@
 """One member of an archive, and where its bytes lie."""
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 DAMAGED = "damaged archive"
 UNSAFE = "unsafe path"
@@ -18,21 +17,14 @@ class Member(NamedTuple):
     Attributes:
         name: Its path, without "./" at the start.
         offset: Where in the archive its bytes begin.
-        length: How many they are, once decompressed.
+        length: How many they are.
         problem: (reason, detail) of why it cannot be used; None where it can.
-        is_compressed: Whether the bytes there are not its own, so that it has to be unpacked.
     """
 
     name: str
     offset: int
     length: int
     problem: tuple[str, str] | None = None
-    is_compressed: bool = False
-
-
-# From an open archive to its members in their order, in bounded memory; RecordError, once the
-# members before the fault are out, where it is damaged.
-Container = Callable[[Any], Iterator[Member]]
 
 
 class Place(NamedTuple):

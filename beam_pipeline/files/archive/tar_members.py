@@ -35,7 +35,7 @@ _KINDS = {
 def read_members(handle: Any) -> Iterator[Member]:
     """The members of the tar file behind `handle`, in their order, in bounded memory.
 
-    A `Container` of USTAR, GNU and PAX, with long names and large sizes. Between two
+    USTAR, GNU and PAX, with long names and large sizes. Between two
     members, the handle may be read and moved.
 
     Raises:

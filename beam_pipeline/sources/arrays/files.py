@@ -3,25 +3,24 @@
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.member import Member
+from beam_pipeline.files.archive.content import content_offset, open_member
+from beam_pipeline.files.archive.member import Place
 from beam_pipeline.media import matlab, npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
 from beam_pipeline.sources.columns.choice import check_ignored
-from beam_pipeline.sources.container import npz_members
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, left_out, stem, suffix
 from beam_pipeline.sources.splits import without_split
-from beam_pipeline.sources.unpacking import opened_array
 
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
 # What an array is called whose name is a split's or a number alone.
@@ -103,7 +102,7 @@ def _has_one_unnamed(file: InputFile) -> bool:
     if suffix(file.path) != "npz":
         return False
     try:
-        return [member.name for member in _members_of_npz(file.path)] == [_FIRST_UNNAMED]
+        return [*_members_of_npz(file.path)] == [_FIRST_UNNAMED]
     except RecordError:  # is rejected when its columns are looked at
         return False
 
@@ -157,17 +156,21 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
     found = {name: without_split(name) for name in members}
     kept = {name: pair for name, pair in found.items() if not {name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
-    by_split: dict[str, dict[str, Member | StoredArray]] = defaultdict(dict)
+    by_split: dict[str, dict[str, str]] = defaultdict(dict)
     for name, (short, split) in kept.items():
-        arrays = by_split[split if in_splits else ""]
+        names = by_split[split if in_splits else ""]
         column = (short if in_splits else name) or _UNNAMED
-        if column in arrays:
+        if column in names:
             raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
-        arrays[column] = members[name]
-    for split, arrays in by_split.items():
+        names[column] = name
+    for split, names in by_split.items():
+        arrays = {column: members[name] for column, name in names.items()}
         if matlab.is_matlab(file.path):
             arrays = {**matlab.by_records(file.path, arrays)}
-        columns = {name: _column_of_member(file.path, each) for name, each in arrays.items()}
+        columns = {
+            column: _column_of_member(file.path, names[column], each)
+            for column, each in arrays.items()
+        }
         name = f"{file.relative}/{split}" if split else file.relative
         yield _table(name, split or file.split, columns)
 
@@ -178,7 +181,7 @@ def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTab
     return ArrayTable(manifest=file, header=tuple(columns), columns=columns)
 
 
-def _members(path: str) -> dict[str, Member | StoredArray]:
+def _members(path: str) -> Mapping[str, Place | StoredArray]:
     """The arrays of a file of several by the names that columns have of them."""
     if matlab.is_matlab(path):
         return {array.name: array for array in matlab.arrays_of(path)}
@@ -187,25 +190,20 @@ def _members(path: str) -> dict[str, Member | StoredArray]:
         if not arrays:
             raise RecordError(npz.UNSUPPORTED, "an HDF5 file without arrays")
         return {array.name.replace("/", "_"): array for array in arrays}
-    return {member.name: member for member in _members_of_npz(path)}
+    return _members_of_npz(path)
 
 
-def _members_of_npz(path: str) -> list[Member]:
+def _members_of_npz(path: str) -> Mapping[str, Place]:
     with storage.opened(path) as handle:
         if not handle.read(1):
             raise RecordError(npz.EMPTY, "the file has no bytes")
-        members = list(npz_members(handle))
-    if not members:
-        raise RecordError(npz.UNSUPPORTED, "an .npz without arrays")
-    names = [member.name for member in members]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise RecordError(npz.DAMAGED, f".npz: {min(twice)} occurs twice")
-    return members
+        return npz.arrays_of(handle)
 
 
 def _column_of_npy(file: InputFile) -> Column:
     if suffix(file.path) == "npz":
-        return _column_of_member(file.path, _members_of_npz(file.path)[0])
+        [(name, place)] = _members_of_npz(file.path).items()
+        return _column_of_member(file.path, name, place)
     with naming(file.relative), storage.opened(file.path) as handle:
         size = handle.seek(0, 2)
         if not size:
@@ -215,15 +213,17 @@ def _column_of_npy(file: InputFile) -> Column:
         return _column(file.path, "", header, size, header.offset)
 
 
-def _column_of_member(path: str, member: Member | StoredArray) -> Column:
+def _column_of_member(path: str, name: str, member: Place | StoredArray) -> Column:
     if isinstance(member, StoredArray):
         with naming(member.name):
             return _checked_column(path, *member)
-    with naming(member.name):
-        with opened_array(path, member.name) as part:
+    with naming(name), storage.opened(path) as handle:
+        begin = content_offset(handle, member)
+        with open_member(handle, member, name) as part:
             header = array_header(part)
-        offset = None if member.is_compressed else member.offset + header.offset
-        return _column(path, member.name, header, member.length, offset)
+    offset = None if member.method == "deflated" else begin + header.offset
+    with naming(name):
+        return _column(path, name, header, member.length, offset)
 
 
 def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int | None) -> Column:

@@ -185,7 +185,7 @@ def plain(descr="'<f4'", shape="(2,)", order="False"):
         pytest.param(
             npz(x=np.array([{}], object)), "pickled array", "Python objects", id="npz of objects"
         ),
-        pytest.param(npz(x=ROWS)[:100], "damaged array", "npz", id="cut npz"),
+        pytest.param(npz(x=ROWS)[:100], "damaged archive", "no index", id="cut npz"),
     ],
 )
 def test_not_a_usable_array(data, reason, told):
@@ -221,14 +221,14 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked():
         archive.writestr("x.npy", bytes(1000))
     data = bytearray(buffer.getvalue())
     struct.pack_into("<I", data, data.index(b"PK\1\2") + 24, 3 << 30)  # the size that it states
-    assert refusal(bytes(data)).reason == "array too large"
+    assert refusal(bytes(data)).reason == "file too large"
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_values_that_changed_in_the_zip(save):
     data = bytearray(npz(save, x=np.arange(1000)))
     data[len(data) // 2] ^= 1
-    assert refusal(bytes(data)).reason == "damaged array"
+    assert refusal(bytes(data)).reason == "damaged archive"
 
 
 def test_nan_is_passed_over():

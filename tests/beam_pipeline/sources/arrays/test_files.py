@@ -48,7 +48,7 @@ def test_a_damaged_member_costs_its_file(read, write):
     data[data.index(X.tobytes()) + 3] ^= 1
     records, rejects = read({"b.npz": bytes(data)})
     assert len(records) == 6
-    assert (rejects["b.npz"].reason, rejects["b.npz"].bad) == ("damaged array", True)
+    assert (rejects["b.npz"].reason, rejects["b.npz"].bad) == ("damaged archive", True)
 
 
 def test_other_files(read):
