@@ -245,18 +245,6 @@ def test_a_tree_in_an_archive_becomes_the_same_shards(tmp_path, how):
     assert stated["input"] == str(archive)
 
 
-def test_tables_in_a_zip_become_the_same_shards(tmp_path):
-    rows = [{"x": number, "text": f"{number} " * 5000, "label": number % 2} for number in range(20)]
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with zipfile.ZipFile(tmp_path / "in.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.write(tmp_path / "in" / "rows.jsonl", "rows.jsonl")
-    paths = (tmp_path / "in", tmp_path / "in.zip")
-    shards = [built(path, tmp_path / f"out-{path.name}") for path in paths]
-    assert shards[0] == shards[1] != {}
-    assert [path.name for path in (tmp_path / "out-in.zip" / "x").iterdir()] == ["1.0.0"]
-
-
 def built(source: Path, output: Path) -> dict[str, bytes]:
     """The shards that a build makes, by name."""
     config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)

@@ -22,8 +22,8 @@ from cases.inputs import make
 from cases.reading import options_of_case
 from PIL import Image
 
-from fuzz import sealing
 from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed
 
 FOUND = Path(__file__).parent / "corpus"
 CASES = Path(__file__).parents[1] / "cases"
@@ -252,7 +252,7 @@ def examples() -> list[bytes]:
 
 def records() -> list[bytes]:
     """TFRecord files, plain and gzip."""
-    plain = b"".join(map(sealing.frame, examples()))
+    plain = b"".join(map(framed, examples()))
     return [plain, plain * 2, gzip.compress(plain), (GOLDEN / SHARD).read_bytes()]
 
 

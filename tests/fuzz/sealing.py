@@ -7,6 +7,8 @@ import zlib
 
 import google_crc32c
 
+from tfrecord_dataset.frames import framed
+
 _PNG_START = 8
 _CHECKSUM = b'"checksum": ""\n}\n'
 
@@ -30,12 +32,6 @@ def masked_crc(data: bytes) -> bytes:
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
-def frame(payload: bytes) -> bytes:
-    """A whole TFRecord frame."""
-    length = struct.pack("<Q", len(payload))
-    return length + masked_crc(length) + payload + masked_crc(payload)
-
-
 def frames(data: bytes) -> bytes:
     """TFRecord frames with right checksums, as far as the lengths lead."""
     out, at = bytearray(), 0
@@ -44,7 +40,7 @@ def frames(data: bytes) -> bytes:
         payload = data[at + 12 : at + 12 + length]
         if at + 16 + length > len(data):
             return bytes(out) + data[at : at + 8] + masked_crc(data[at : at + 8]) + data[at + 12 :]
-        out += frame(payload)
+        out += framed(payload)
         at += 16 + length
     return bytes(out) + data[at:]
 

@@ -30,6 +30,7 @@ from beam_pipeline.schema.names import check_names
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated
+from tfrecord_dataset.frames import framed
 
 RULES = Rules()
 # (data, an empty folder) to how many refusals by name there were.
@@ -170,7 +171,7 @@ def _tfrecord(data: bytes, folder: Path) -> int:
 
 
 def _example(data: bytes, folder: Path) -> int:
-    return _tfrecord(sealing.frame(data), folder)
+    return _tfrecord(framed(data), folder)
 
 
 def _of_dataset(name: str, *, stated: bool) -> Reads:

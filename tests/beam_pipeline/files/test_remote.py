@@ -22,22 +22,6 @@ def folder(request, bucket):
 
 
 @pytest.mark.parametrize(
-    ("base", "parts", "expected"),
-    [
-        ("gs://x", ("a", "b"), "gs://x/a/b"),
-        ("gs://x/a/", ("b.jpg",), "gs://x/a/b.jpg"),
-        ("s3://x/a", ("../b/./c",), "s3://x/b/c"),
-        ("s3://x", ("../../y",), "s3://x/y"),
-        ("s3://x/a", ("",), "s3://x/a"),
-        ("gs://x/a", ("/b",), "/b"),
-        ("gs://x/a", ("s3://y",), "s3://y"),
-    ],
-)
-def test_join(base, parts, expected):
-    assert storage.join(base, *parts) == expected
-
-
-@pytest.mark.parametrize(
     ("file", "expected", "calls"),
     [
         ({}, b"0123456789", ["get"]),
@@ -380,14 +364,6 @@ def test_the_newest_change_below_a_folder(folder):
     assert storage.newest_change(url) == 0
     store.put(f"{url}/a/x", b"1")
     assert storage.newest_change(f"{url}/a") == store.date.timestamp()
-
-
-def test_a_folder_is_deleted_with_all_it_holds(folder):
-    url, store = folder
-    for name in ("a", "a/1", "a/b/2", "ab"):
-        store.put(f"{url}/{name}", b"1")
-    storage.delete([f"{url}/a", f"{url}/nowhere"])
-    assert store.keys(url) == ["in/ab"]
 
 
 def test_local_files_need_no_store_library():

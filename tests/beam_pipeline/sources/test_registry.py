@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,34 +13,7 @@ from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layout_names, layouts
 
-OWN = ["auto", "folders", "coco", "voc", "yolo", "kitti", "labelme", "masks"]
-OWN += [
-    "dota",
-    "labelstudio",
-    "cvat",
-    "via",
-    "createml",
-    "supervisely",
-    "bdd100k",
-    "visdrone",
-    "widerface",
-    "mot",
-]
-OWN += ["captions"]
-OWN += [
-    "transcripts",
-    "cub",
-    "csv",
-    "jsonl",
-    "xlsx",
-    "parquet",
-    "arrow",
-    "sqlite",
-    "tar",
-    "arrays",
-    "idx",
-    "tfrecord",
-]
+OWN = ["auto", *(layout.name for layout in registry._OWN)]
 MODULE = """
 from beam_pipeline import Layout
 PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=print)
@@ -70,9 +44,11 @@ def register(tmp_path, monkeypatch):
 
 
 def test_the_own_layouts():
-    assert layout_names() == OWN
+    assert layout_names() == OWN == [*dict.fromkeys(OWN)]
     assert list(layouts()) == OWN[1:]
     assert layout_named("folders") is FOLDERS
+    cases = {path.name for path in (Path(__file__).parents[2] / "cases").iterdir()}
+    assert {*OWN[1:]} - cases == {"tfrecord"}
 
 
 def test_a_registered_layout_is_one_like_any_other(register, make_tree):
