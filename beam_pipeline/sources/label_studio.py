@@ -4,27 +4,23 @@ Source of the format: https://labelstud.io/guide/export. Geometry is in hundredt
 clockwise turns are about the upper left corner.
 """
 
-import csv
-import json
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, ClassLabels, Value
 from beam_pipeline.sources.image_folders import AnnotationFile
 from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import items
+from beam_pipeline.sources.nesting import csv_rows, items
 from beam_pipeline.sources.paths import has_image_suffix, suffix
 from beam_pipeline.sources.shapes import Shapes, number, stated_size, turned_corners
 
 _LABELS = re.compile(r"(\w*)labels")
 _PLACES = ("data/upload/", "data/local-files/", "upload/")
-_MAX_CSV_BYTES = 256 << 20
 
 
 class LabelStudioFiles(ItemFiles):
@@ -52,18 +48,8 @@ class LabelStudioCsv(ItemFiles):
     places = LabelStudioFiles.places
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
-        text = storage.read_text(file.path, _MAX_CSV_BYTES)
-        for place, row in enumerate(csv.DictReader(text.splitlines(keepends=True)), start=1):
-            members = {name: _cell(value) for name, value in row.items() if name}
-            yield from _told(f"row {place}", members)
-
-
-def _cell(value: Any) -> Any:
-    """What a column says: JSON where there is some."""
-    try:
-        return json.loads(value) if value and value[0] in "[{" else value
-    except (ValueError, RecursionError):
-        return value
+        for place, row in enumerate(csv_rows(file.path), start=1):
+            yield from _told(f"row {place}", row)
 
 
 def _told(where: str, task: Any) -> Iterator[Item | Fault]:

@@ -4,6 +4,8 @@ What parses it builds as much as it finds, so depth and size are bounded before.
 """
 
 import contextlib
+import csv
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +19,8 @@ from beam_pipeline.sources.malformed import malformed
 MAX_DEPTH = 64
 # In memory an item takes up to thirty times its text.
 MAX_ITEM_BYTES = 16 << 20
+
+_MAX_CSV_BYTES = 256 << 20
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 # By byte: how much deeper it leads.
@@ -144,3 +148,25 @@ class CheckedJson:
         if self._nesting.item_bytes > MAX_ITEM_BYTES:
             raise malformed(f"one of its items has over {MAX_ITEM_BYTES:,} bytes")
         return data
+
+
+def csv_rows(path: str) -> Iterator[dict[str, Any]]:
+    """The rows of a CSV by its header; a cell with JSON is what that says.
+
+    Raises:
+        RecordError: "malformed annotation", or it cannot be read.
+    """
+    csv.field_size_limit(2 * MAX_ITEM_BYTES)  # Python's own default is 131,072
+    text = storage.read_text(path, _MAX_CSV_BYTES)
+    try:
+        for row in csv.DictReader(text.splitlines(keepends=True)):
+            yield {name: _cell(value) for name, value in row.items() if name}
+    except csv.Error as error:
+        raise malformed(str(error)) from error
+
+
+def _cell(value: Any) -> Any:
+    try:
+        return json.loads(value) if value and value[0] in "[{" else value
+    except (ValueError, RecursionError):
+        return value

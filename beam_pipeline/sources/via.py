@@ -1,4 +1,4 @@
-"""The layout `via`: JSON of the VGG Image Annotator, as exported or saved as a project.
+"""The layout `via`: JSON of the VGG Image Annotator, exported or saved as a project, and its CSV.
 
 Source of the format: what VIA 1 and 2 of https://www.robots.ox.ac.uk/~vgg/software/via write.
 """
@@ -13,7 +13,7 @@ from beam_pipeline.sources.image_folders import AnnotationFile
 from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import members
+from beam_pipeline.sources.nesting import csv_rows, members
 from beam_pipeline.sources.shapes import Shapes, number
 
 # What people call the class of a region, where regions have several attributes.
@@ -33,10 +33,35 @@ class ViaFiles(ItemFiles):
         if first and first[0][0].startswith("_via"):
             first, pairs = [], members(file.path, "_via_img_metadata")
         for name, image in itertools.chain(first, pairs):
-            try:
-                yield _item(f"image {name[:80]}", image)
-            except RecordError as error:
-                yield Fault(f"image {name[:80]}", error)
+            yield from _told(name, image)
+
+
+class ViaCsv(ItemFiles):
+    """CSV: a row a region, those of an image one after the other."""
+
+    suffix = "csv"
+    sign = re.compile(rb"\A[^\n]*\bregion_shape_attributes\b")
+
+    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+        for name, rows in itertools.groupby(csv_rows(file.path), _file_name):
+            regions = [
+                {**row, "shape_attributes": row["region_shape_attributes"]}
+                for row in rows
+                if row["region_shape_attributes"] != {}
+            ]
+            yield from _told(str(name), {"filename": name, "regions": regions})
+
+
+def _file_name(row: Mapping[str, Any]) -> Any:
+    return row.get("filename", row.get("#filename"))  # VIA 1
+
+
+def _told(name: str, image: Any) -> Iterator[Item | Fault]:
+    where = f"image {name[:80]}"
+    try:
+        yield _item(where, image)
+    except RecordError as error:
+        yield Fault(where, error)
 
 
 def _item(where: str, image: Any) -> Item:
@@ -84,4 +109,4 @@ def _label(said: Mapping[str, Any]) -> str | None:
     return value
 
 
-LAYOUT = layout_of("via", "VIA's .json next to the images", ViaFiles())
+LAYOUT = layout_of("via", "VIA's .json or .csv next to the images", ViaFiles(), ViaCsv())

@@ -127,6 +127,34 @@ def test_tfds_reads_them(info):
             assert list(each[f"image/object/{key}"]) == list(example[f"image/object/{key}"])
 
 
+def test_the_keys_of_model_gardens_decoder_hold_them(info, records):
+    """Those of TfExampleDecoder(include_mask=True), parsed and decoded as it does."""
+    number, text = tf.io.FixedLenFeature((), tf.int64), tf.io.FixedLenFeature((), tf.string)
+    sides = [f"image/object/bbox/{side}" for side in ("ymin", "xmin", "ymax", "xmax")]
+    features = {
+        **dict.fromkeys(("image/encoded", "image/source_id"), text),
+        **dict.fromkeys(("image/height", "image/width"), number),
+        **dict.fromkeys((*sides, "image/object/area"), tf.io.VarLenFeature(tf.float32)),
+        "image/object/class/label": tf.io.VarLenFeature(tf.int64),
+        "image/object/is_crowd": tf.io.VarLenFeature(tf.int64),
+        "image/object/mask": tf.io.VarLenFeature(tf.string),
+    }
+    files = [f"{info.path}/{shard.file}" for shard in info.splits["train"]]
+    seen = [tf.io.parse_single_example(each, features) for each in tf.data.TFRecordDataset(files)]
+    assert len(seen) == 4
+    for each in seen:
+        record = records[int(each["image/source_id"])]
+        masks = [
+            tf.io.decode_png(mask, channels=1)[..., 0].numpy()
+            for mask in each["image/object/mask"].values
+        ]
+        np.testing.assert_array_equal(np.reshape(masks, record["masks"].shape), record["masks"])
+        boxes = np.stack([each[side].values for side in sides], axis=-1)
+        np.testing.assert_array_equal(boxes[:, [1, 0, 3, 2]], record["boxes"])
+        labels = each["image/object/class/label"].values.numpy()
+        assert (labels - 1 == record["box_labels"]).all()
+
+
 def test_masks_can_be_left_out(coco, tmp_path):
     config = beam_pipeline.BuildConfig(
         input=str(coco), output=str(tmp_path), name="people", no_masks=True

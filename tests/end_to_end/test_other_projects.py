@@ -1,6 +1,7 @@
 """Other projects' readers, each with its own code: the examples of docs/reading.md, and values."""
 
 import ast
+import json
 import pickle
 import re
 import subprocess
@@ -24,7 +25,7 @@ NOT_HERE = {"fiftyone", "pyspark.sql"}
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory, class_folders, voc_input):
+def demo(tmp_path_factory, class_folders, voc_input, write_image):
     """A folder with the datasets that the examples name."""
     folder = tmp_path_factory.mktemp("readers")
     cells = class_folders(folder / "cells", each=12)
@@ -32,11 +33,33 @@ def demo(tmp_path_factory, class_folders, voc_input):
         "cells": {"input": str(cells), "split": {"train": 0.7, "test": 0.3}},
         "packed": {"input": str(cells), "compression": "gzip", "num_shards": 2},
         "blood": {"input": str(voc_input), "max_bad_fraction": 0.5},
+        "people": {"input": str(_people(folder / "people", write_image))},
     }
     for name, options in inputs.items():
         beam_pipeline.build(
             beam_pipeline.BuildConfig(output=str(folder / "demo/data"), name=name, **options)
         )
+    return folder
+
+
+def _people(folder, write_image):
+    """Images with masks, keypoints and captions, and one with captions alone."""
+    images = [{"id": n, "file_name": f"{n}.jpg", "width": 16, "height": 12} for n in range(5)]
+    for image in images:
+        write_image(folder / "val" / image["file_name"], seed=image["id"], size=(16, 12))
+    ring = [2, 2, 9, 2, 9, 8.5, 2, 8]
+    people = [
+        {"id": 9 * n + m, "image_id": n, "category_id": 1, "bbox": [2, 2, 7, 6.5], "iscrowd": 0}
+        | {"segmentation": [ring], "keypoints": [3, 3, 2, 8, 8, m], "num_keypoints": 2}
+        for n in range(4)
+        for m in range(n % 3)
+    ]
+    captions = [{"id": n, "image_id": n // 2, "caption": f"caption {n}"} for n in range(10)]
+    category = {"id": 1, "name": "person", "keypoints": ["left_eye", "right_eye"]}
+    (folder / "annotations").mkdir()
+    for kind, annotations in (("person_keypoints", people), ("captions", captions)):
+        content = {"images": images, "annotations": annotations, "categories": [category]}
+        (folder / f"annotations/{kind}_val.json").write_text(json.dumps(content))
     return folder
 
 
@@ -100,10 +123,10 @@ LOADERS = {
 }
 
 
-@pytest.mark.parametrize("name", ["cells", "blood", "packed"])
+@pytest.mark.parametrize("name", ["cells", "blood", "packed", "people"])
 @pytest.mark.parametrize("loader", LOADERS)
 def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name):
-    directory = opened(name).path
+    directory, split = opened(name).path, "val" if name == "people" else "train"
     script = tmp_path / "load.py"  # which worker processes import
     script.write_text(
         f"import pickle, sys, {loader.partition(',')[0]}, numpy, tfrecord_dataset\n"
@@ -111,12 +134,12 @@ def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name)
         "    return {name: numpy.array(value) if isinstance(value, numpy.ndarray) else value\n"
         "            for name, value in record.items()}\n"
         "if __name__ == '__main__':\n"
-        f"    train = tfrecord_dataset.open({directory!r})['train']\n"
+        f"    train = tfrecord_dataset.open({directory!r})[{split!r}]\n"
         f"    read = [copied(record) for batch in {LOADERS[loader]} for record in batch]\n"
         "    sys.stdout.buffer.write(pickle.dumps(read))\n"
     )
     done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, check=True)
-    expected = tfrecord_dataset.open(directory)["train"][:]
+    expected = tfrecord_dataset.open(directory)[split][:]
 
     def in_order(records):
         return sorted(records, key=lambda record: record["image"].tobytes())
@@ -176,16 +199,18 @@ def test_pytorchs_tfrecord_seeks_by_the_offsets(opened):
     assert read == [example["image/filename"][0] for example in read_examples(info, "train")]
 
 
-@pytest.mark.parametrize("name", ["blood", "packed"])
-def test_ray_reads_every_value_by_the_schema(opened, ray, name):
+@pytest.mark.parametrize(
+    ("name", "split"), [("blood", "train"), ("packed", "train"), ("people", "val")]
+)
+def test_ray_reads_every_value_by_the_schema(opened, ray, name, split):
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
     info = opened(name)
     schema = text_format.Parse(Path(info.path, "schema.pbtxt").read_text(), schema_pb2.Schema())
-    files = [f"{info.path}/{shard.file}" for shard in info.splits["train"]]
+    files = [f"{info.path}/{shard.file}" for shard in info.splits[split]]
     read = ray.data.read_tfrecords(files, tf_schema=schema, file_extensions=None).take_all()
-    examples = {each["image/filename"][0]: each for each in read_examples(info, "train")}
+    examples = {each["image/filename"][0]: each for each in read_examples(info, split)}
     assert len(read) == len(examples)
     for record in read:
         example = examples[record["image/filename"][0]]

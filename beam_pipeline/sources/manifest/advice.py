@@ -18,8 +18,7 @@ def check_not_via(table: str, names: Iterable[str]) -> None:
     """Raises ConfigError for VIA's own table, whose boxes and polygons would be texts."""
     if "region_shape_attributes" in names:
         raise ConfigError(
-            f"{table} is VIA's own table, whose shapes are JSON in a column; export the project "
-            "from VIA as COCO"
+            f"{table} is VIA's own table, whose shapes are JSON in a column; pass --layout via"
         )
 
 
