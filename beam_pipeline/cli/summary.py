@@ -141,7 +141,7 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
     lines = []
     if counts:
         shown = ", ".join(
-            f"{count:,} of {num_records.get(split, 0):,} in {split}"
+            f"{count:,}{f' of {num_records[split]:,}' if split in num_records else ''} in {split}"
             for split, count in sorted(counts.items())
         )
         lines.append(f"without boxes: {shown}")

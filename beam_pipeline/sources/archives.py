@@ -17,7 +17,7 @@ from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.paths import folder, stem, suffix, uncompressed
+from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import discard, is_packed_tar, tar_place, with_ranges
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
@@ -141,9 +141,10 @@ def refuse_archives(root: str, files: Sequence[str]) -> None:
     """Raises ConfigError where archives lie among files of which no layout takes any."""
     if found := [path for path in files if suffix(path) == "zip" or is_packed_tar(path)]:
         named = ", ".join(found[:3]) + (", …" if found[3:] else "")
+        one = min(found, key=lambda path: (is_submission(path), "train" not in path.lower()))
         raise ConfigError(
             f"{root} holds archives ({named}), which are read one at a time: give "
-            f"{shlex.quote(storage.join(root, found[0]))}, or unpack them"
+            f"{shlex.quote(storage.join(root, one))}, or unpack them"
         )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from beam_pipeline.media.volumes import refusal
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.paths import left_out, media_kind, stem, suffix
+from beam_pipeline.sources.paths import is_submission, left_out, media_kind, stem, suffix
 from beam_pipeline.sources.tree import counted
 from tfrecord_dataset.split_names import split_in_name
 
@@ -34,7 +34,6 @@ _HARMLESS = re.compile(
     r"|credits|acknowledg|requirements|checksum|md5|sha(1|256|512)|terms|url",
     re.IGNORECASE,
 )
-_SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
 _NUM_NAMED = 8
 _NUM_IGNORED = 3
 
@@ -122,11 +121,6 @@ def passed_over(relative: str, kind: str) -> Rejected:
         return not_read(relative)
     kind = "a text" if kind == "text" else f"an {kind}"
     return left_out(relative, f"not {kind} file", f"its suffix is not {kind}'s")
-
-
-def is_submission(name: str) -> bool:
-    """Whether a table is called as one that a competition wants: it has no data."""
-    return _SUBMISSION.search(name.rpartition("/")[2]) is not None
 
 
 def not_read(relative: str) -> Rejected:

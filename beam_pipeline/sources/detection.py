@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -20,9 +19,9 @@ from beam_pipeline.sources.paths import joined, stem, uncompressed
 from beam_pipeline.sources.proposing import (
     Reading,
     leaves_out_train,
-    or_else,
-    own_list,
+    others_as_good,
     readings,
+    with_tables,
 )
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
@@ -105,6 +104,10 @@ def _chosen(
     """
     kinds = {each.layout.kind for each in inputs}
     in_doubt = kinds == {"folders"} and bool(inputs[0].doubt or inputs[0].one_class)
+    alone = inputs[0].tables if len(inputs) == 1 and not inputs[0].has_usual_name else ()
+    if alone and (several := others_as_good(alone, tree)):
+        ways = "; or ".join(map(str, several))
+        raise ConfigError(f"{path} has {len(several)} tables that name its files: {ways}")
     if in_doubt or (len(inputs) > 1 and kinds == {"manifest"}):
         # CelebA's list of persons says less than its attributes.
         found = [each for each in readings(tree) if not (each.is_list and own_list(tree))]
@@ -114,7 +117,7 @@ def _chosen(
         if sure and (layout is None or sure.layout == layout.name):
             return _of_tables(sure, tree)
         if in_doubt and len(inputs) == 1:
-            return _only([_with_tables(inputs[0], tree, found)], path)
+            return _only([with_tables(inputs[0], tree, found)], path)
     return _only(inputs, path, tree)
 
 
@@ -124,19 +127,6 @@ def _of_tables(reading: Reading, tree: Tree) -> Input:
     summary = shown(tables, "table") if tables[4:] else ", ".join(tables)
     place = Place("", summary, files=tables, tables=tables)
     return _at(layout_named(reading.layout), place, tree)
-
-
-def _with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
-    """Folders in doubt with the tables that tell, or with whose the files beside them are."""
-    beside = [*filter(may_hold_data, tree.outside), *_data(tree)]
-    told = or_else(tables)
-    if not told and (whose := own_list(tree) or described(tree.root, beside)):
-        told = f"; {whose}"
-    return dataclasses.replace(
-        found,
-        doubt=found.doubt and found.doubt + told,
-        one_class=found.one_class and found.one_class + told,
-    )
 
 
 def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:
@@ -231,9 +221,16 @@ def _only(inputs: list[Input], path: str, tree: Tree | None = None) -> Input | N
             + "; ".join(each.summary for each in inputs)
             + f"; {_choice(inputs, tree)}"
         )
-    if inputs and inputs[0].doubt and not inputs[0].one_class:
-        raise ConfigError(f"{inputs[0].path} cannot be read as it lies: {inputs[0].doubt}")
-    return inputs[0] if inputs else None
+    if not inputs:
+        return None
+    [found] = inputs
+    if found.path != storage.absolute(path).rstrip("/"):  # patterns are of paths below it
+        given = f"give {shlex.quote(found.path)} with --path-pattern"
+        doubt = found.doubt.replace("pass --path-pattern", given)
+        found = dataclasses.replace(found, doubt=doubt)
+    if found.doubt and not found.one_class:
+        raise ConfigError(f"{found.path} cannot be read as it lies: {found.doubt}")
+    return found
 
 
 def _choice(inputs: Sequence[Input], tree: Tree | None) -> str:

@@ -1,6 +1,7 @@
 """What the names of files and folders mean, in any layout."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -29,6 +30,8 @@ _KIND_OF_SUFFIX = (
 # Some hundreds of paths an element: crossing a shuffle costs per element (docs/design.md).
 PATHS_PER_BATCH = 256
 
+_SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
+
 _T = TypeVar("_T")
 
 
@@ -48,6 +51,11 @@ def stem(path: str) -> str:
     """The file's name without folders and suffix."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
+
+
+def is_submission(path: str) -> bool:
+    """Whether a table is called as one that a competition wants: it has no data."""
+    return _SUBMISSION.search(path.rpartition("/")[2]) is not None
 
 
 def folder(path: str) -> str:

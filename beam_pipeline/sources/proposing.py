@@ -1,6 +1,7 @@
 """Which tables of a tree tell of its files: each reading is tried before it is chosen, or named."""
 
 import contextlib
+import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +9,9 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.beside import is_submission
+from beam_pipeline.sources.annotation_formats import described
+from beam_pipeline.sources.beside import may_hold_data
+from beam_pipeline.sources.layout import Input
 from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import splits_of
@@ -17,7 +20,7 @@ from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.whereabouts import TwoPlacesError
-from beam_pipeline.sources.paths import folder, media_kind, stem, suffix
+from beam_pipeline.sources.paths import folder, is_submission, media_kind, stem, suffix
 from beam_pipeline.sources.references import is_inside, name_of, parent
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import split_in_name
@@ -81,6 +84,19 @@ def readings(tree: Tree) -> list[Reading]:
     return [each for each in found if _rank(each) == best]
 
 
+def others_as_good(tables: Sequence[str], tree: Tree) -> list[Reading]:
+    """The readings of a tree, where others than that of these tables, all that state paths, do."""
+    if not {*filter(is_table, tree.files())} - {*tables}:
+        return []
+    several = [each for each in readings(tree) if each.ways and each.is_sure]
+    return several if several[1:] else []
+
+
+def is_table(name: str) -> bool:
+    """Whether a file may be a table by its suffix; what a competition wants is none."""
+    return suffix(name) in _SOURCES and suffix(name) != "txt" and not is_submission(name)
+
+
 def _rank(reading: Reading) -> tuple[bool, bool]:
     return reading.has_labels, len(reading.tables) > 1
 
@@ -105,7 +121,11 @@ def _together(several: Sequence[Reading]) -> Reading:
         tuple(each.tables[0] for each in several),
         any(each.has_labels for each in several),
         tuple(way for each in several for way in each.ways),
-        next((each.problem for each in several if each.problem), ""),
+        max(
+            (each for each in several if each.problem),
+            key=lambda each: not _is_held_back(each.tables),
+            default=several[0],
+        ).problem,
         all(each.is_list for each in several),
     )
 
@@ -130,6 +150,8 @@ def _reading(tree: Tree, name: str) -> Reading | None:
     is_list = isinstance(table, CsvTable) and not table.has_header
     if is_list and not any(_files_of(table, columns.key)):
         return None
+    if len(table.header) == 1 and suffix(name) == "txt":  # a list says nothing of its files
+        return None
     path, files = storage.join(tree.root, name), table.manifest.folder
     options = {"--layout": "csv"} if suffix(name) == "txt" else {}
     if not is_inside(files, [parent(path)]):
@@ -153,11 +175,26 @@ def _files_of(table: Table, column: str) -> Iterator[bool]:
             yield storage.exists(table.manifest.path_of(str(row.values[column])))
 
 
-def or_else(found: Iterable[Reading]) -> str:
+def _or_else(found: Iterable[Reading]) -> str:
     """What a refusal says of readings: "; or give a.csv; or, to read what it says, give b.csv"."""
     return "".join(
         f"; or {each}" if each.has_labels else f"; or, to read what it says, {each}"
         for each in [each for each in found if each.ways][:_MAX_NAMED]
+    )
+
+
+def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
+    """Folders in doubt with the tables that tell, or with whose the files beside them are."""
+    beside = [*filter(may_hold_data, tree.outside), *filter(may_hold_data, tree.files())]
+    told = _or_else(tables)
+    if not told and (
+        whose := _own_list(tree) or described(tree.root, beside) or _table_alone(tree)
+    ):
+        told = f"; {whose}"
+    return dataclasses.replace(
+        found,
+        doubt=found.doubt and found.doubt + told,
+        one_class=found.one_class and found.one_class + told,
     )
 
 
@@ -171,7 +208,15 @@ def leaves_out_train(tables: Sequence[str], tree: Tree) -> bool:
     )
 
 
-def own_list(tree: Tree) -> str:
+def _table_alone(tree: Tree) -> str:
+    """ "or give train.csv to read that table alone", of a table whose rows name no files."""
+    tables = sorted(filter(is_table, tree.files()))
+    of_train = [name for name in tables if (split_in_name(stem(name)) or "").startswith("train")]
+    path = shlex.quote(tree.path([*of_train, *tables][0])) if tables else ""
+    return f"or give {path} to read that table alone" if path else ""
+
+
+def _own_list(tree: Tree) -> str:
     """How CelebA's own list of attributes becomes a table; "" where there is none."""
     own = next((name for name in tree.files() if name_of(name) == "list_attr_celeba.txt"), "")
     return own_list_as_csv(tree.path(own)) if own else ""

@@ -20,7 +20,7 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.store.urls import unsigned
 
-BOXES, CAPTIONS, PANOPTIC = "boxes", "captions", "panoptic"
+BOXES, CLASSES, CAPTIONS, PANOPTIC = "boxes", "classes", "captions", "panoptic"
 _OTHER = ""
 _UNANNOTATED = "image_info"  # of COCO's test
 # How files begin, and what they show; the first kind that is there is read, as the others describe
@@ -50,7 +50,7 @@ class CocoFile(AnnotationFile):
     """One of COCO's files.
 
     Attributes:
-        shows: BOXES, CAPTIONS or PANOPTIC; "" where its annotations tell.
+        shows: BOXES, CLASSES of whole images, CAPTIONS or PANOPTIC; "" where its annotations tell.
         captions: The file of the captions of its images, which is read with it; "" for none.
         captions_of: Of a file of captions that is read with another, the other.
     """

@@ -17,7 +17,8 @@ from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of
 from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected, Value
 from beam_pipeline.sources.coco.captions import CaptionedImage, CocoCaption, captions_of
-from beam_pipeline.sources.coco.files import BOXES, CAPTIONS, PANOPTIC, find_coco_files
+from beam_pipeline.sources.coco.classes import class_of
+from beam_pipeline.sources.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC, find_coco_files
 from beam_pipeline.sources.coco.panoptic import CocoMap, map_of
 from beam_pipeline.sources.coco.segmentation import is_number, outline
 from beam_pipeline.sources.coco.stream import (
@@ -149,6 +150,10 @@ def record_of(image: CocoImage, values: Sequence[Stated], box_format: str = "xyw
         annotations = [value for value in values if isinstance(value, CocoAnnotation)]
         features[FEATURES[BOXES]], of_boxes = _objects(image, annotations, box_format)
         notes = of_boxes + notes
+    if FEATURES[CLASSES] in image.features:
+        annotations = [value for value in values if isinstance(value, CocoAnnotation)]
+        features[FEATURES[CLASSES]] = class_of(image, annotations)
+        notes += not_kept(name for annotation in annotations for name in annotation.others)
     if FEATURES[PANOPTIC] in image.features:
         maps = [each for each in values if isinstance(each, CocoMap)]
         features[FEATURES[PANOPTIC]] = map_of(maps)

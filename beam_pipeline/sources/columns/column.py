@@ -43,6 +43,7 @@ CORNERS = (
     (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), "xywh"),
     (("bbox_x", "bbox_y", "bbox_width", "bbox_height"), "xywh"),
     (("x", "y", "width", "height"), "xywh"),
+    (("left", "top", "width", "height"), "xywh"),
     (("x_center", "y_center", "width", "height"), "center_xywh"),
     (("x_center", "y_center", "w", "h"), "center_xywh"),
     (("cx", "cy", "w", "h"), "center_xywh"),

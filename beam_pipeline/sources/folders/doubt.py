@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from beam_pipeline.media import png
 from beam_pipeline.sources.beside import Named
@@ -23,14 +23,26 @@ _OTHERS = frozenset(
 _NO_CLASSES = _OF_IMAGES | _OTHERS | IMAGE_SUFFIXES | AUDIO_SUFFIXES
 _MAX_NAMED = 5
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
-# Words of longer names: HAM10000_images_part_1, img_align_celeba.
-_WORDS = frozenset({"images", "imgs", "img", "masks", "annotations"})
+# Words of longer names: HAM10000_images_part_1, img_align_celeba, 5_Labels_all.
+_WORDS = frozenset({"images", "imgs", "img", "masks", "labels", "annotations"})
+_OF_MASKS = frozenset({"labels", "label", "masks", "mask"})
+# What is numbered so is a share of the files: video_0, Actor_01.
+_SHARES = frozenset(
+    {"part", "fold", "batch", "chunk", "shard", "video", "clip", "seq", "sequence", "scene"}
+    | {"actor", "patient"}
+)
 
 
 def is_no_class(name: str) -> bool:
     """Whether a folder is called like those of images, audio or masks, whatever they show."""
-    name = _NUMBER.sub("", name.lower())  # image_2
-    return name in _NO_CLASSES or not _WORDS.isdisjoint(re.split(r"[_\-. ]", name))
+    lowered = name.lower()
+    name = _NUMBER.sub("", lowered)  # image_2
+    is_share = name in _SHARES and name != lowered
+    return is_share or name in _NO_CLASSES or not _WORDS.isdisjoint(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[_\-. ]", name.lower())
 
 
 _NOUNS = {"image": "images", "audio": "audio files", "array": "arrays", "text": "texts"}
@@ -109,15 +121,17 @@ def _of_folders(profile: Profile, root: str) -> str:
     return _of_classes(by_split if splits else {"": set(tops)}, profile, root)
 
 
-def _some_are_splits(profile: Profile, splits: Collection[str], root: str) -> str:
+def _some_are_splits(profile: Profile, splits: Sequence[str], root: str) -> str:
     others = sorted(profile.tops - set(splits))
     inner = [
         other
         for other in others
         if any(place[0] == other and is_split(place[1]) for place in profile.folders if place[1:])
     ]
+    with_folders = {place[0] for place in profile.folders if place[1:]}
+    stray = splits if with_folders and not inner and with_folders.isdisjoint(splits) else others
     ways = [
-        _without(others, root) or "move the others elsewhere",
+        _without(stray, root) or "move the others elsewhere",
         *(f"give {root}/{name} alone" for name in inner[:1]),
     ]
     return (
@@ -132,9 +146,20 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
     if other := sorted(filter(is_no_class, classes), key=_likely):
         inner = next(path for path in _paths(profile, depth) if path[-1] == other[0])
         told = f"{places(['/'.join(inner)])} is no class by its name; give {root}/"
+        if not _OF_MASKS.isdisjoint(_words(other[0])):
+            told = (
+                told.removesuffix(f"give {root}/")
+                + f"leave it out by --ignore {shlex.quote(other[0])}"
+            )
+            return told + _ways(
+                profile, ("where the folders are classes", _pattern(profile, depth))
+            )
         for split, names in by_split.items():
             if names and not any(map(is_no_class, names)):
                 return f"{told}{split} alone, which has class folders"
+        holders = {path[:-1] for path in _paths(profile, depth + 1)}
+        if depth and len(holders) == 1 and len(set(_paths(profile, depth))) > 1:
+            return f"{told}{'/'.join(holders.pop())} alone, which has class folders"
         way = _ways(profile, ("where the folders are classes", _pattern(profile, depth)))
         return f"{told}{'/'.join(inner)} alone{way}"
     if strays := sorted(
@@ -210,7 +235,8 @@ def _by_names(profile: Profile) -> str:
         text = f"{{split}}/{{label}}{mark}{{_}}"
         pattern = parse_pattern(text)
         labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
-        if len(set(labels)) < len(labels) and not all(map(str.isdigit, labels)):
+        fewest = 2 if all(map(str.isdigit, labels)) else 1  # files of a class, on average
+        if len(set(labels)) > 1 and len(set(labels)) * fewest < len(labels):
             return _ways(profile, ("where names begin with their class", text))
     return ""
 
@@ -223,8 +249,9 @@ def _without(folders: Sequence[str], root: str) -> str:
     return f"leave out {places(folders)} by {ignoring}" if len(folders) <= _MAX_NAMED else ""
 
 
-def _likely(name: str) -> tuple[bool, str]:
-    return (_NUMBER.sub("", name.lower()) not in _OF_IMAGES, name)
+def _likely(name: str) -> tuple[bool, bool, str]:
+    of_masks = not _OF_MASKS.isdisjoint(_words(name))
+    return (of_masks, _NUMBER.sub("", name.lower()) not in _OF_IMAGES, name)
 
 
 def _paths(profile: Profile, depth: int) -> list[tuple[str, ...]]:

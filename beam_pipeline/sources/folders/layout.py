@@ -1,6 +1,7 @@
 """The layout `folders`: a class a folder, perhaps in folders of splits; or one folder of files."""
 
 import dataclasses
+import re
 from collections.abc import Container, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
@@ -25,6 +26,8 @@ from tfrecord_dataset.split_names import split_in_name
 
 _PLACES_OF_LISTS = ("", "meta")
 _LINES_LOOKED_AT = 10
+_TEXTS_LOOKED_INTO = 16
+_NUMBERS = re.compile(rb"\s*[\d.eE+-]+([\s,;]+[\d.eE+-]+)+\s*")
 
 
 def find_folders(tree: Tree) -> list[Place]:
@@ -59,6 +62,12 @@ def find_folders(tree: Tree) -> list[Place]:
         return [Place(place, what, doubt(flat, tree.root, kind))]
     if kind in ("array", "text") and profile.only_in_splits and not profile.in_splits:
         return []  # too
+    if kind == "text" and (path := _table_of_numbers(tree)):
+        problem = (
+            f"files such as {path} hold numbers alone, no texts; write their rows as CSV, "
+            "or as arrays (docs/manifests.md)"
+        )
+        return [Place("", shown([path], "file"), problem)]
     # Where not all folders were looked at, the whole listing will tell (folders/read.py).
     problem = one_class = ""
     if tree.has_all_folders:
@@ -90,6 +99,13 @@ def find_folders(tree: Tree) -> list[Place]:
         what += f", the others by {name_of(table)}" if table else ""
     what += _unread(profile, tree, {table})
     return [Place("", what, problem, states_classes=True, one_class=one_class, class_list=table)]
+
+
+def _table_of_numbers(tree: Tree) -> str:
+    """The first text that holds several numbers alone, as most of some do; "" where few do."""
+    texts = [path for path in tree.files() if file_kind(path) == "text"][:_TEXTS_LOOKED_INTO]
+    tables = [path for path in texts if _NUMBERS.fullmatch(tree.head(path))]
+    return tables[0] if len(tables) * 2 > len(texts) else ""
 
 
 def _home(tree: Tree) -> str:

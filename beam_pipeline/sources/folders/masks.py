@@ -14,12 +14,12 @@ from beam_pipeline.sources.paths import folder, stem
 # What a name ends with, behind that of the image.
 _MARK = re.compile(
     r"(?<=[^ _\-.])[ _\-.]+(masks?|segm?|segmentation|labels?|label_?ids|trimaps?|mattes?"
-    r"|gt|ground_?truth|annot?|annotations?|l|p)([ _\-.]?\d+)?$",
+    r"|gt|ground_?truth|annot?|annotations?|1stho|2ndho|manual|l|p)([ _\-.]?\d+)?$",
     re.IGNORECASE,
 )
 # One of these is in every name that the pattern finds: to look for them takes a tenth of the time.
 _PARTS = (
-    *("mask", "seg", "label", "trimap", "matte", "gt", "truth", "annot"),
+    *("mask", "seg", "label", "trimap", "matte", "gt", "truth", "anno", "stho", "ndho", "manual"),
     *(f"{sign}{letter}" for sign in " _-." for letter in "lp"),
 )
 # Of the names of all images so many are compared, those with the lowest hashes.

@@ -5,6 +5,7 @@ Each choice is told in a sentence, with the option that chooses otherwise.
 
 import contextlib
 import dataclasses
+import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ NO_SEPARATOR = "none"
 # Columns that are called so hold several words a row more likely than one class of several words.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
 _SEPARATORS = ",; "  # blanks may be beside the others
+# What a column of classes may be called.
+_OF_CLASSES = re.compile("label|class|categor|species|type|code$")
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _MOST_SPLITS = 5
@@ -81,7 +84,8 @@ def choose(seen: Seen, options: TableOptions, columns: Columns, with_found_files
         return Choice()
     made_of = {column for table in seen.tables for _, column in table.cells.template}
     free = [name for name in seen.names if name not in columns.taken | made_of]
-    if found := class_columns(free, seen.rows):
+    marks = [name for name in free if not _is_id(name)]
+    if found := class_columns(marks, seen.rows):
         label = Cells(classes=found).label
         told = (
             f"columns {label} are classes, which a row has (1) or has not; to read them as "
@@ -135,7 +139,8 @@ def completed(
         columns = dataclasses.replace(columns, ignored=columns.ignored | ids)
     columns = dataclasses.replace(columns, optional=choice.optional)
     if any(table.header for table in seen.tables):
-        labels = [] if columns.separator else [name for _, name in columns.labels]
+        lists = seen.facts.lists if not columns.separator else seen.names
+        labels = [name for _, name in columns.labels if name not in lists]
         texts = texts_of(seen.rows)
         told += advice(texts, labels)
         told += _may_be(texts, len(seen.rows), columns)
@@ -157,8 +162,8 @@ def _may_be(texts: Mapping[str, Sequence[str]], num_rows: int, columns: Columns)
             )
     has_target = columns.label_columns or columns.corners or columns.boxes or columns.optional
     if free and columns.key and not has_target:
-        likely = sorted(free, key=lambda name: not lowered(name).endswith("label"))
-        name = next((name for name in likely if lowered(name) not in _NO_CLASSES), likely[0])
+        likely = [name for name in free if lowered(name) not in _NO_CLASSES and not _is_id(name)]
+        name = max(likely or free, key=lambda name: _OF_CLASSES.search(lowered(name)) is not None)
         yield (
             "no column is the label by its name; if one is, say so, as in --label-column "
             f"{shlex.quote(name)}"
@@ -210,8 +215,13 @@ def only_column(names: Collection[str], texts: Mapping[str, Sequence[str]]) -> s
     [name] = names
     values = texts.get(name, ())
     has_sentences = sum(value.count(" ") for value in values) > _MAX_SPACES * len(values)
-    is_other = has_sentences or lowered(name) in _NO_CLASSES or lowered(name).endswith("id")
+    is_other = has_sentences or lowered(name) in _NO_CLASSES or _is_id(name)
+    is_other = is_other or any("://" in value for value in values)
     return name if values and not is_other and not _are_many(values) else ""
+
+
+def _is_id(name: str) -> bool:
+    return lowered(name).endswith("id")
 
 
 def separator_of(name: str, values: Sequence[str]) -> str:

@@ -24,6 +24,8 @@ _HEADERLESS = (
     "if there is no header line, name the columns with --column-names, or pass --no-header"
 )
 _ROWS = 100
+_FEWEST_ROWS = 2
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 
 
 class Dialect(NamedTuple):
@@ -78,7 +80,7 @@ def dialect_of(
 
     The delimiter is the one of comma, semicolon, tab and bar that the first line has most of, or,
     blanks among them, that gives as many fields as there are `column_names`; a tab in a .tsv file.
-    Columns without a name, such as pandas's index, are left out.
+    Columns without a name, such as pandas's index, are left out, but for one of files.
 
     Args:
         path: The file.
@@ -95,10 +97,12 @@ def dialect_of(
     header = list(column_names)
     if not header:
         header, rows = _first_row(path, first, lines, delimiter)
+        _check_blanks(path, header, rows)
         if no_header:
             header = [f"column_{number}" for number in range(1, len(header) + 1)]
         else:
             _check_header(path, header, rows)
+            header = _with_files(header, rows)
     check_number(header, path)
     names = [name for name in header if name]
     if twice := {name for name, count in Counter(names).items() if count > 1}:
@@ -144,6 +148,33 @@ def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
             f"{path} begins with {shown}, of which {cell!r} is no name of a column, since {why}: "
             f"{headerless}"
         )
+
+
+def _check_blanks(path: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Raises ConfigError where nothing but blanks is between columns, of which two hold numbers."""
+    lines = [header, *rows]
+    if len(rows) < _FEWEST_ROWS or any(len(row) != 1 for row in lines):
+        return
+    fields = [row[0].split() for row in lines]
+    numbers = [sum(_NUMBER.fullmatch(field) is not None for field in row) for row in fields[1:]]
+    if len(fields[0]) > 2 and min(numbers) > 1:
+        table = shlex.quote(f"{path.removesuffix(f'.{suffix(path)}')}-with-commas.csv")
+        raise ConfigError(
+            f"{path} has blanks between its columns, such as {header[0]!r}: where they are single "
+            "ones and no line is a header, name the columns by --column-names; else write it as CSV, "
+            f"such as by sed -E 's/^ +//; s/\\r?$//; s/ +$//; s/ +/,/g' {shlex.quote(path)} > {table}"
+        )
+
+
+def _with_files(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The header with the kind of file as the name of a column that has none, and names files."""
+    names = list(header)
+    for at, name in enumerate(header):
+        values = [] if name else [row[at] for row in rows if len(row) == len(header)]
+        kinds = set(map(media_kind, values))
+        if len(kinds) == 1 and (kind := kinds.pop()) and kind not in names:
+            names[at] = kind
+    return names
 
 
 def _is_of_retinanet(first: Sequence[str]) -> bool:

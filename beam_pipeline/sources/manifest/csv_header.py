@@ -7,7 +7,9 @@ from itertools import pairwise
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.kinds import kind_of_text
-from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.paths import media_kind, stem
+from beam_pipeline.sources.references import name_of
+from tfrecord_dataset.split_names import split_in_name
 
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
 _WHOLE = re.compile("[0-9]{1,18}")
@@ -16,6 +18,7 @@ _RUN = re.compile("[0-9]+|[^0-9]+")
 # Dates and numbered names have as many digits, letters and signs in every row.
 _FEWEST_DIGITS, _FEWEST_ROWS = 2, 3
 _WORDS = 5  # of a sentence
+_COLUMNS_NAMED, _MAX_TABLES = 5, 3
 
 
 def cell_of_data(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, str] | None:
@@ -53,7 +56,8 @@ def _like(name: str, values: Sequence[str], names: Sequence[str]) -> str:
     if _WHOLE.fullmatch(name):
         numbers = [int(each) for each in names if _WHOLE.fullmatch(each)]
         may_name = len(numbers) > 2 or all(number in _YEARS for number in numbers)
-        return "" if may_name or str in map(kind_of_text, values) else "numbers are below it"
+        if may_name or str not in map(kind_of_text, values):
+            return "" if may_name else "numbers are below it"
     if name in values and len(set(values)) < len(values):
         return "it occurs again below"
     if name.endswith((".", "!")) and _is_sentence(name):
@@ -74,17 +78,40 @@ def _shape(text: str) -> tuple[tuple[bool, int | str], ...]:
     return tuple((run.isdigit(), len(run) if run.isdigit() else run) for run in _RUN.findall(text))
 
 
-def check_headers(headers: Mapping[str, Sequence[str]], may_lack: Collection[str]) -> None:
-    """Raises ConfigError where a table lacks a column that another one has, but these."""
+def check_headers(
+    headers: Mapping[str, Sequence[str]], may_lack: Collection[str], label: str = ""
+) -> None:
+    """Raises ConfigError where a table lacks columns that another one has, but these.
+
+    Args:
+        headers: By table.
+        may_lack: Columns that a table may lack, in lower case or as they are.
+        label: The column that is the label, if that is known.
+    """
     headers = {table: header for table, header in headers.items() if header}
-    names = dict.fromkeys(name for header in headers.values() for name in header if name)
-    for name in names:
-        having = [table for table, header in headers.items() if name in header]
-        without = [table for table, header in headers.items() if name not in header]
-        if without and name.strip().lower() not in may_lack and name not in may_lack:
-            raise ConfigError(
-                f"the column {name!r} is in {', '.join(having[:3])}, but not in "
-                f"{', '.join(without[:3])}: if it is the label, pass --label-column "
-                f"{shlex.quote(name)}; else leave it out by --ignore-columns {shlex.quote(name)}, "
-                "or read one table alone"
-            )
+    having: dict[tuple[str, ...], list[str]] = {}
+    for name in dict.fromkeys(name for header in headers.values() for name in header if name):
+        if name.strip().lower() not in may_lack and name not in may_lack:
+            tables = tuple(table for table, header in headers.items() if name in header)
+            having.setdefault(tables, []).append(name)
+    having.pop((*headers,), None)
+    if not having:
+        return
+    tables, names = max(having.items(), key=lambda each: any(map(_is_train, each[0])))
+    without = [table for table in headers if table not in tables]
+    shown = ", ".join([*map(repr, names[:_COLUMNS_NAMED]), *["…"][: len(names) > _COLUMNS_NAMED]])
+    each, of_all, are = ("one", "them", "s {} are") if names[1:] else ("it", "it", " {} is")
+    if_label = f"if {each} is the label, pass --label-column {shlex.quote(names[0])}; else "
+    left_out = " ".join(
+        f"--ignore {shlex.quote(name_of(table))}" for table in without[:_MAX_TABLES]
+    )
+    alone = "read one table alone" if any(map(_is_train, without)) else f"pass {left_out}"
+    raise ConfigError(
+        f"the column{are.format(shown)} in {', '.join(tables[:_MAX_TABLES])}, but not in "
+        f"{', '.join(without[:_MAX_TABLES])}: {'' if label else if_label}leave {of_all} out by "
+        f"--ignore-columns {shlex.quote(','.join(names))}, or {alone}"
+    )
+
+
+def _is_train(table: str) -> bool:
+    return (split_in_name(stem(table)) or "").startswith("train")

@@ -1,6 +1,7 @@
 """Which manifests a path means, and which split each is."""
 
 import dataclasses
+import shlex
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from beam_pipeline.sources.paths import folder, joined, media_kind, suffix, unco
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import is_split, split_of_folders
+from tfrecord_dataset.split_names import is_split, split_of_folders, split_of_name
 
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
@@ -99,9 +100,12 @@ def find_manifests(
         return [manifest_of(path, file, split, media_root) for file, split in splits.items()]
     if len(top) == 1:
         return [manifest_of(path, top[0], None, media_root)]
+    of_splits = [name for name in top if split_of_name(name)]
+    others = " ".join(f"--ignore {shlex.quote(each)}" for each in top if each not in of_splits)
+    without = f"pass {others}, or " if splits_of_tables(of_splits) else ""
     raise ConfigError(
-        f"{path} has {', '.join(top[:5]) or 'no manifest'}: give one file itself, or a folder "
-        f"with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
+        f"{path} has {', '.join(top[:5]) or 'no manifest'}: {without}give one file itself, or a "
+        f"folder with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
     )
 
 

@@ -7,7 +7,7 @@ import re
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import is_compressed
-from beam_pipeline.sources.beside import is_submission
+from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
@@ -17,6 +17,7 @@ from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
+    is_submission,
     joined,
     media_kind,
     suffix,
@@ -73,7 +74,8 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
         for name in listing.files
         if suffix(uncompressed(name)) in suffixes and _has_rows(tree.path(name))
     ]
-    tables = [name for name in tables if not is_submission(name)] or tables
+    if any(map(_holds_data, tree.files())):
+        tables = [name for name in tables if not is_submission(name)]
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
     if not names and all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files()):
         names = tables
@@ -82,6 +84,11 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     if len(names) == 1:
         return [Place("", names[0], files=tuple(names), tables=tuple(names))]
     return [Place(name, name, files=(name,)) for name in names]
+
+
+def _holds_data(name: str) -> bool:
+    """Whether a file beside what a competition wants is what it gives."""
+    return not is_submission(name) and (may_hold_data(name) or bool(media_kind(name)))
 
 
 def _has_rows(path: str) -> bool:

@@ -46,7 +46,7 @@ from beam_pipeline.sources.manifest.json_columns import (
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.tables import ReadTables
-from beam_pipeline.sources.manifest.unnamed import Folder, with_images
+from beam_pipeline.sources.manifest.unnamed import Folder, check_beside, with_images
 from beam_pipeline.sources.manifest.whereabouts import find_files, placed, told
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.shown_text import one_line
@@ -150,7 +150,9 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             self._tell(each)
         headers = {table.manifest.relative: table.header for table in tables}
         may_lack = {*self.ignore_columns, *reader.labels, *LABELS.of_tables, *choice.classes}
-        check_headers(headers, {*may_lack, columns.optional})
+        check_headers(headers, {*may_lack, columns.optional, columns.split}, columns.label)
+        if not columns.media and not self.schema and storage.is_directory(self.path):
+            check_beside(tables[0].manifest, self.tree or Tree(self.path, self.ignored))
         columns = with_lists(columns, seen.facts, rows)
         check_first_rows(tables[0], rows, columns)
         questions = self.questions(columns, rows, states_splits=not folders)

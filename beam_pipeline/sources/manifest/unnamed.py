@@ -1,9 +1,11 @@
 """The files of folders that tables were found to name: which of them no row names."""
 
 import dataclasses
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import crosses
@@ -11,8 +13,11 @@ from beam_pipeline.sources.columns.class_values import is_stated
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import Seen
 from beam_pipeline.sources.paths import below, joined, left_out, media_kind
+from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.tree import Tree
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,3 +91,17 @@ def with_images(listed: Folder, seen: Seen, columns: Columns) -> Folder:
             splits.setdefault(place, []).append(manifest.split)
     without = {place: split for place, [split, *others] in splits.items() if not others}
     return dataclasses.replace(listed, without_boxes=without)
+
+
+def check_beside(table: Manifest, tree: Tree) -> None:
+    """Raises ConfigError where a table that names no files lies in a tree of images or audio."""
+    if beside := next((path for path in tree.files() if _is_media(path)), ""):
+        raise ConfigError(
+            f"{table.relative} names no file in a column of its own, but lies among files such "
+            f"as {beside}: give {shlex.quote(table.path)} to read the table alone, or leave it "
+            f"out by --ignore {shlex.quote(name_of(table.relative))}"
+        )
+
+
+def _is_media(path: str) -> bool:
+    return media_kind(path) in ("image", "audio")

@@ -105,18 +105,24 @@ def whereabouts(
     most = [each for each in most if each.column == column]
     most = [each for each in most if len(each.there) == max(len(one.there) for one in most)]
     alike = [each for each in most if split and split_in_name(name_of(each.folders[0])) == split]
-    return [_with_numbered(each, places) for each in alike or most]
+    return [part for each in alike or most for part in _with_numbered(each, places)]
 
 
-def _with_numbered(found: Whereabouts, places: Mapping[str, Listing]) -> Whereabouts:
-    """`found`, with folders of other numbers, in which the files of later rows may be."""
+def _with_numbered(found: Whereabouts, places: Mapping[str, Listing]) -> list[Whereabouts]:
+    """`found`, with folders of other numbers, in which the files of later rows may be.
+
+    Where these have files of the same names, as the frames of several videos, it is one of two.
+    """
     forms = {_NUMBER.sub("0", folder) for folder in found.folders}
     others = [
         folder
-        for folder in places
+        for folder in sorted(places)
         if folder not in found.folders and _NUMBER.sub("0", folder) in forms
     ]
-    return dataclasses.replace(found, folders=(*found.folders, *sorted(others)))
+    names = {name for folder in found.folders if folder in places for name in places[folder].files}
+    if same := [each for each in others if not names.isdisjoint(places[each].files)]:
+        return [found, dataclasses.replace(found, folders=(same[0],))]
+    return [dataclasses.replace(found, folders=(*found.folders, *others))]
 
 
 def _in_folder(
@@ -193,6 +199,7 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
     """
     no_files = {*options.ignore_columns, *options.labels, options.split_column}
     found: list[Whereabouts | None] = []
+    several: dict[int, str] = {}  # by the number of rows, of which more tell more
     for table in seen.tables:
         rows = [row for row in seen.rows if row.manifest == table.manifest]
         texts = {
@@ -202,8 +209,11 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
         }
         split = table.manifest.split or stem(table.manifest.relative)
         places = whereabouts(tree, texts, split_in_name(split) or "")
-        _check_only(table.manifest, places)
+        if places[1:]:
+            several[len(rows)] = _two_places(table.manifest, places, texts, tree)
         found.append(places[0] if places else None)
+    if several:
+        raise TwoPlacesError(several[max(several)])
     named = [each for each in found if each]
     if not named:
         return []
@@ -217,22 +227,49 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
     return named
 
 
-def _check_only(table: Manifest, found: Sequence[Whereabouts]) -> None:
-    """Raises TwoPlacesError where a table names files of several folders, or of two suffixes."""
-    if len(found) < 2:
-        return
+def _two_places(
+    table: Manifest, found: Sequence[Whereabouts], texts: Mapping[str, Sequence[str]], tree: Tree
+) -> str:
+    """That a table names files of several folders, or of two suffixes, and what says which."""
     folders = {each.folders for each in found}
     root = f"{table.root.rstrip('/')}/"
-    patterns = [
-        f"*.{each.suffix}" if len(folders) == 1 else each.folders[0].removeprefix(root)
-        for each in found[:2]
-    ]
-    ways = " or ".join(f"--ignore {shlex.quote(each)}" for each in patterns)
-    raise TwoPlacesError(
+    if template := _template(found, texts, tree):
+        of_root = "" if table.folder == tree.root else f"--image-root {shlex.quote(tree.root)} "
+        ways = (
+            f"give {shlex.quote(table.path)} with {of_root}--image-template {shlex.quote(template)}"
+        )
+    else:
+        patterns = [
+            f"*.{each.suffix}" if len(folders) == 1 else each.folders[0].removeprefix(root)
+            for each in found[:2]
+        ]
+        ignoring = " or ".join(f"--ignore {shlex.quote(each)}" for each in patterns)
+        ways = f"pass {ignoring} to read the others"
+    return (
         f"{table.path}: column {found[0].column!r} names {found[0].pattern} and "
-        f"{found[1].pattern}; pass {ways} to read the others, or read the table without them by "
+        f"{found[1].pattern}; {ways}, or read the table without them by "
         f"--ignore-columns {shlex.quote(found[0].column)}"
     )
+
+
+def _template(found: Sequence[Whereabouts], texts: Mapping[str, Sequence[str]], tree: Tree) -> str:
+    """The paths, where another column says which of several folders is meant; else ""."""
+    home, other = (each.folders[0] for each in found[:2])
+    place, name = parent(home), name_of(home)
+    if place != parent(other) or name == name_of(other):
+        return ""
+    inner = below(place, "").removeprefix(below(tree.root, ""))
+    there = tree.look(inner.rstrip("/")).folders
+    ending = f".{found[0].suffix}" if found[0].suffix else ""
+    for column, values in texts.items():
+        before = name.removesuffix(next(filter(name.endswith, values), ""))
+        if (
+            column != found[0].column
+            and before != name
+            and {before + each for each in values} <= {*there}
+        ):
+            return f"{inner}{before}{{{column}}}/{{{found[0].column}}}{ending}"
+    return ""
 
 
 def placed(table: Table, found: Whereabouts, names: Collection[str]) -> Table:

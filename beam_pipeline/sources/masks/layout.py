@@ -87,7 +87,7 @@ def _unread(counts: Counter[str], files: MaskFiles) -> str:
         map(files.split_of_folder, homes)
     ):
         return ""
-    return f", and the folders are not read as {'splits' if files.by_folder else 'classes'}"
+    return f", and the folders are not read as {'splits or ' if files.by_folder else ''}classes"
 
 
 def _called(tree: Tree, files: MaskFiles) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from beam_pipeline.sources.folders.masks import unmarked
 from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.paths import folder
+from tfrecord_dataset.split_names import split_of_folders
 
 IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
 
@@ -19,7 +20,7 @@ _HOMES = {
             *("masks", "mask", "annotations", "annotation", "annots", "annot", "labels", "label"),
             *("gt", "gts", "groundtruth", "ground_truth", "segmentation", "segmentations"),
             *("trimaps", "segmentationclass", "segmentationclassraw", "segmentationclasspng"),
-            *("gtfine", "gtcoarse", "stuffthingmaps"),
+            *("gtfine", "gtcoarse", "stuffthingmaps", "manual", "1st_manual", "2nd_manual"),
         ),
         CLASSES,
     ),
@@ -30,7 +31,7 @@ _HOMES = {
 # "train_masks", "trainannot", "val_images": what is before is the place that both have.
 _ENDS = re.compile(
     r"(?<=[a-z0-9])(?:[ _-]?(?P<classes>masks?|annot|annotations?|labels?)"
-    r"|[ _-](?P<gt>gt|ground_?truth)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
+    r"|[ _-](?P<gt>gt|ground_?truth|lab)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
 _OF_STUFF = re.compile(r"^stuff_(.+)_pixelmaps$")  # of COCO: maps of images in what is between
@@ -82,15 +83,26 @@ def _bare(name: str) -> str:
     return _OF_KITTI.sub("", _OF_IMAGE.sub("", name))
 
 
+def _name(path: str) -> str:
+    return _without_split(name_of(path), path)
+
+
+def _without_split(name: str, path: str) -> str:
+    """ "21" of "21_training" in the folder training/, as DRIVE's images are called."""
+    split = split_of_folders(path) or ""
+    return name.removesuffix(f"_{split}") if split else name
+
+
 def image_key(image: str) -> str:
     """What the maps of an image find it by."""
-    return f"{place_of(folder(image)).shared}/{_bare(name_of(image))}"
+    return f"{place_of(folder(image)).shared}/{_bare(_name(image))}"
 
 
 def image_keys(path: str) -> list[str]:
     """By what the map at a path finds its image: one of its own name comes first."""
-    shared, name = place_of(folder(path)).shared, name_of(path)
-    likely = (_bare(name), _bare(unmarked(_OF_LABELS.sub("", name))), common_name(name))
+    shared, name = place_of(folder(path)).shared, _name(path)
+    bare = _without_split(unmarked(_OF_LABELS.sub("", name)), path)
+    likely = (_bare(name), _bare(bare), common_name(name))
     return [f"{shared}/{each}" for each in dict.fromkeys(likely)]
 
 
