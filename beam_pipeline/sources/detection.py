@@ -20,6 +20,7 @@ from beam_pipeline.sources.proposing import (
     Reading,
     leaves_out_train,
     others_as_good,
+    own_list,
     readings,
     with_tables,
 )

@@ -187,9 +187,7 @@ def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
     """Folders in doubt with the tables that tell, or with whose the files beside them are."""
     beside = [*filter(may_hold_data, tree.outside), *filter(may_hold_data, tree.files())]
     told = _or_else(tables)
-    if not told and (
-        whose := _own_list(tree) or described(tree.root, beside) or _table_alone(tree)
-    ):
+    if not told and (whose := own_list(tree) or described(tree.root, beside) or _table_alone(tree)):
         told = f"; {whose}"
     return dataclasses.replace(
         found,
@@ -216,7 +214,7 @@ def _table_alone(tree: Tree) -> str:
     return f"or give {path} to read that table alone" if path else ""
 
 
-def _own_list(tree: Tree) -> str:
+def own_list(tree: Tree) -> str:
     """How CelebA's own list of attributes becomes a table; "" where there is none."""
     own = next((name for name in tree.files() if name_of(name) == "list_attr_celeba.txt"), "")
     return own_list_as_csv(tree.path(own)) if own else ""

@@ -160,9 +160,10 @@ def _check_blanks(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
     if len(fields[0]) > 2 and min(numbers) > 1:
         table = shlex.quote(f"{path.removesuffix(f'.{suffix(path)}')}-with-commas.csv")
         raise ConfigError(
-            f"{path} has blanks between its columns, such as {header[0]!r}: where they are single "
-            "ones and no line is a header, name the columns by --column-names; else write it as CSV, "
-            f"such as by sed -E 's/^ +//; s/\\r?$//; s/ +$//; s/ +/,/g' {shlex.quote(path)} > {table}"
+            f"{path} has blanks between its columns, such as {header[0]!r}: name them by "
+            "--column-names, where there is no header and one blank between two; else write it as "
+            "CSV, such as by sed -E 's/^ +//; s/\\r?$//; s/ +$//; s/ +/,/g' "
+            f"{shlex.quote(path)} > {table}"
         )
 
 
