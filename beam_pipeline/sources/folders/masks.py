@@ -122,7 +122,7 @@ def masks(images: SameNames, has_one_channel: Callable[[str], bool]) -> str:
 def _problem(what: str, marked: Sequence[str], plain: Collection[str]) -> str:
     return (
         f"{what}, and a mask is no image of a class; pass {_ignoring(marked, plain)} to leave "
-        "masks out, or name images and masks side by side in a table (docs/manifests.md)"
+        "masks out, or, to read them, call the folders images/ and masks/ (docs/layouts.md#masks)"
     )
 
 
