@@ -1,7 +1,7 @@
 """What a dataset says of itself, without its values."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,8 @@ class Contents:
         return f"<{type(self).__name__} {one_line(said)}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: a table of splits, and one of features."""
-        forms = [(name, _form(feature)) for name, feature in self.features.items()]
-        tables = {("split", "records"): self._counts(), ("feature", "form"): forms}
-        facts = {"path": self.path, "tables": tables}
-        return rendered(Path(__file__).parent / "page", "contents.html.j2", facts)
+        """What notebooks show."""
+        return as_html(self.path, self._counts(), self.features.values())
 
     def _counts(self) -> list[tuple[str, str]]:
         """Splits, and their numbers of records as texts, where they are known."""
@@ -113,6 +110,14 @@ class Contents:
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
         """What statistics.json states of a split, by feature (docs/format.md); else nothing."""
         return self.read_statistics().get(self.split(split).name, {})
+
+
+def as_html(path: str, counts: list[tuple[str, str]], features: Iterable[Feature]) -> str:
+    """A dataset as a table of splits and one of features."""
+    forms = [(feature.name, _form(feature)) for feature in features]
+    tables = {("split", "records"): counts, ("feature", "form"): forms}
+    facts = {"path": path, "tables": tables}
+    return rendered(Path(__file__).parent / "page", "contents.html.j2", facts)
 
 
 def count_gzip_records(shards: ShardFiles) -> int:

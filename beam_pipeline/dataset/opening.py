@@ -59,6 +59,13 @@ class Dataset:
         counts = ", ".join(f"{self.num_records(split):,} in {split}" for split in self.splits)
         return f"<Dataset {self.path}: {counts or 'no records'}>"
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from tfrecord_dataset.contents import as_html  # no build needs it
+
+        counts = [(split, f"{self.num_records(split):,}") for split in self.splits]
+        return as_html(self.path, counts, self.features)
+
     @property
     def format_version(self) -> int:
         """Of its files (docs/format.md)."""

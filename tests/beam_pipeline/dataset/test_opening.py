@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from testdata.make_golden import GOLDEN
 
+import tfrecord_dataset
 from beam_pipeline.dataset.opening import find_dataset, open_dataset
 from beam_pipeline.errors import ConfigError
 
@@ -37,3 +38,6 @@ def test_none_is_said(tmp_path):
 def test_what_a_notebook_shows():
     shown = repr(open_dataset(str(GOLDEN)))
     assert shown == f"<Dataset {GOLDEN}: 3 in test, 7 in train>"
+    table = open_dataset(str(GOLDEN))._repr_html_()
+    assert "<td>train</td>" in table
+    assert table == tfrecord_dataset.open(GOLDEN)._repr_html_()
