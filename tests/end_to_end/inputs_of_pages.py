@@ -108,7 +108,7 @@ def _label_me(root: Path) -> None:
         (root / "smears" / f"{image.stem}.json").write_text(json.dumps(said))
 
 
-def _table(path: Path, rows: list[tuple[object, ...]]) -> None:
+def write_table(path: Path, rows: list[tuple[object, ...]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(rows)
@@ -119,7 +119,7 @@ def _kaggle_table(root: Path) -> None:
     for number, (name, image) in enumerate(_cells()):
         _copy(image, root / f"dogs/train/{number:04x}.jpg")
         rows.append((f"{number:04x}", name))
-    _table(root / "dogs/train.csv", rows)
+    write_table(root / "dogs/train.csv", rows)
 
 
 def _colours(root: Path) -> None:
@@ -127,7 +127,7 @@ def _colours(root: Path) -> None:
     for name, image in _cells():
         with Image.open(image) as opened:
             rows.append((*np.asarray(opened).mean((0, 1)).round(2), name))
-    _table(root / "colours.csv", rows)
+    write_table(root / "colours.csv", rows)
 
 
 def _parquet(root: Path) -> None:
