@@ -3,9 +3,8 @@
 import gzip
 
 import pytest
-from fuzz.sealing import frame
 
-from tfrecord_dataset.frames import FRAME_BYTES
+from tfrecord_dataset.frames import FRAME_BYTES, framed
 from tfrecord_dataset.record_files import open_shards
 from tfrecord_dataset.records import streams
 
@@ -16,7 +15,7 @@ def stream(tmp_path, monkeypatch):
     payloads = [bytes([number]) * 100 for number in range(6)]
     paths = [tmp_path / name for name in ("a", "b")]
     for path, half in zip(paths, (payloads[:3], payloads[3:]), strict=True):
-        path.write_bytes(gzip.compress(b"".join(map(frame, half))))
+        path.write_bytes(gzip.compress(b"".join(map(framed, half))))
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 100 + FRAME_BYTES)
     begun = []
     windows = streams.windows
