@@ -39,3 +39,12 @@ def test_a_window_that_nothing_led_to_is_found_from_the_beginning(stream):
     # Both go on side by side.
     assert (found.window(5), found.window(2)) == ((5, [payloads[5]]), (2, [payloads[2]]))
     assert begun == [0, 1, 0]
+
+
+def test_a_record_may_span_blocks(tmp_path, monkeypatch):
+    payloads = [b"a" * 500, b"", b"b" * 1_000]
+    (tmp_path / "a").write_bytes(gzip.compress(b"".join(map(framed, payloads))))
+    monkeypatch.setattr(streams, "_BLOCK_BYTES", 100)
+    shards = open_shards([str(tmp_path / "a")])
+    found = streams.windows(shards.files, 0, shards.compression)
+    assert [record for window in found for record in window] == payloads
