@@ -2,12 +2,12 @@
 
 import io
 import struct
-import zipfile
 import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from file_bytes import array_bytes, zip_bytes
 from PIL import Image
 
 from beam_pipeline.media import wav
@@ -111,19 +111,9 @@ def zipped(content: bytes, stated: int, more: int = 0, members: int = 1) -> byte
     return local + index * members + end
 
 
-def npy(values: np.ndarray) -> bytes:
-    """An array's file."""
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
 def npz(values: np.ndarray) -> bytes:
     """A compressed array's file."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.npy", npy(values))
-    return buffer.getvalue()
+    return zip_bytes({"x.npy": array_bytes(values)})
 
 
 def audio(rate: int, num_samples: int) -> bytes:
@@ -131,7 +121,7 @@ def audio(rate: int, num_samples: int) -> bytes:
     return wav.header("PCM_16", rate, num_samples, 1) + bytes(2 * num_samples)
 
 
-_NPY = npy(np.zeros(250, np.uint8))
+_NPY = array_bytes(np.zeros(250, np.uint8))
 _TO_16_KHZ = AudioOptions(sample_rate=16_000)
 
 FILES = {
@@ -225,6 +215,8 @@ FILES = {
         "damaged array",
     ),
     "npy that states more than it has": Hostile(
-        "x.npy", lambda: npy(np.zeros(0)).replace(b"(0,)", b"(99999999,)"), "truncated array"
+        "x.npy",
+        lambda: array_bytes(np.zeros(0)).replace(b"(0,)", b"(99999999,)"),
+        "truncated array",
     ),
 }

@@ -31,7 +31,6 @@ import json
 import lzma
 import re
 import sqlite3
-import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +40,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from file_bytes import array_bytes, image_bytes, tar_bytes, zip_bytes
 from PIL import Image
 from pyarrow import feather
 
@@ -137,11 +137,8 @@ def database(script: bytes) -> bytes:
 
 def _xlsx(lines: bytes) -> bytes:
     sheets = [json.loads(line) for line in lines.splitlines()]
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, text in workbook_parts(sheets).items():
-            archive.writestr(zipfile.ZipInfo(name), text)
-    return buffer.getvalue()
+    parts = {name: text.encode() for name, text in workbook_parts(sheets).items()}
+    return zip_bytes(parts, zipfile.ZIP_STORED)
 
 
 def workbook_parts(sheets: list[tuple[str, list[list[Any]]]]) -> dict[str, str]:
@@ -210,9 +207,7 @@ def _pixels(content: str, path: str) -> bytes:
     if mode == "1":
         image = image.point(lambda value: 255 * value).convert("1")
     ending = path.rpartition(".")[2]
-    buffer = io.BytesIO()
-    image.save(buffer, {"jpg": "JPEG", "tif": "TIFF"}.get(ending, ending))
-    return buffer.getvalue()
+    return image_bytes(image, {"jpg": "JPEG", "tif": "TIFF"}.get(ending, ending))
 
 
 _FORMS = {
@@ -230,24 +225,6 @@ _FORMS = {
 }
 
 
-def _tar(members: list[tuple[str, bytes]]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in members:
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def _zip(members: list[tuple[str, bytes]]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members:
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return buffer.getvalue()
-
-
 def _npz(members: list[tuple[str, bytes]]) -> bytes:
     buffer = io.BytesIO()
     arrays = {name.removesuffix(".npy"): np.load(io.BytesIO(data)) for name, data in members}
@@ -255,11 +232,13 @@ def _npz(members: list[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
-_PACKED = {"tar": _tar, "zip": _zip, "npz": _npz}
+_PACKED = {
+    "tar": tar_bytes,
+    "zip": lambda members: zip_bytes(members, zipfile.ZIP_STORED),
+    "npz": _npz,
+}
 
 
 def _array(text: str) -> bytes:
     dtype, _, values = text.partition(":")
-    buffer = io.BytesIO()
-    np.save(buffer, np.array(json.loads(values), dtype))
-    return buffer.getvalue()
+    return array_bytes(np.array(json.loads(values), dtype))

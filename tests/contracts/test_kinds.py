@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import soundfile
+from file_bytes import array_bytes, image_bytes, sound_bytes
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
@@ -57,22 +58,8 @@ def read(ref, max_bytes=None):
     return FILES[ref.path][ref.offset :][: ref.length]
 
 
-def png(pixels):
-    buffer = io.BytesIO()
-    Pixels.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def wav(samples):
-    buffer = io.BytesIO()
-    soundfile.write(buffer, samples, 8000, format="WAV", subtype="PCM_16")
-    return buffer.getvalue()
-
-
-def npy(array):
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
+    return sound_bytes(samples, "WAV", subtype="PCM_16")
 
 
 def inline(array):
@@ -136,15 +123,17 @@ CLASSES = st_numpy.arrays(
 DEPTHS = st_numpy.arrays(np.uint16, st.tuples(st.integers(1, 5), st.integers(1, 5)))
 # Lists of values of each kind, as a source gives them.
 VALUES = {
-    "image": some(PIXELS.map(lambda each: Image(file=file(png(each))))),
-    "map": some(CLASSES.map(lambda each: Map(file=file(png(each))))),
+    "image": some(PIXELS.map(lambda each: Image(file=file(image_bytes(each))))),
+    "map": some(CLASSES.map(lambda each: Map(file=file(image_bytes(each))))),
     "colored map": some(
-        CLASSES.map(lambda each: Map(file=file(png(COLORS[each % 3])), colors=COLORS.tobytes()))
+        CLASSES.map(
+            lambda each: Map(file=file(image_bytes(COLORS[each % 3])), colors=COLORS.tobytes())
+        )
     ),
-    "depth map": some(DEPTHS.map(lambda each: Map(file=file(png(each)), shows="depth"))),
+    "depth map": some(DEPTHS.map(lambda each: Map(file=file(image_bytes(each)), shows="depth"))),
     "audio": some(SAMPLES.map(lambda each: Audio(file=file(wav(each))))),
     "array": arrays(inline),
-    "array in a file": arrays(lambda each: Array(file=file(npy(each)))),
+    "array in a file": arrays(lambda each: Array(file=file(array_bytes(each)))),
     "strings": some(st.lists(TEXT, max_size=3).map(tuple)),
     "label": some(st.builds(ClassLabel, NAME)),
     "labels": some(st.builds(ClassLabels, st.lists(NAME, max_size=3).map(tuple))),
@@ -156,7 +145,7 @@ VALUES = {
     "float": some(st.floats(width=32, allow_nan=False, allow_infinity=False)),
 }
 # What stands beside: objects lie in an image.
-BESIDE = {"objects": {"image": Image(file=file(png(np.zeros((8, 6, 3), np.uint8))))}}
+BESIDE = {"objects": {"image": Image(file=file(image_bytes(np.zeros((8, 6, 3), np.uint8))))}}
 
 contract = pytest.mark.parametrize("kind", VALUES)
 quickly = hypothesis.settings(max_examples=10)

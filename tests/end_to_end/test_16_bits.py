@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from file_bytes import png_chunk
 from PIL import Image
 
 import beam_pipeline
@@ -27,10 +28,6 @@ def pixels(number, channels):
     return (values * 331 + number * 16_001).astype(np.uint16)
 
 
-def chunk(kind, body):
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
 def png(values):
     """Pillow writes no colours of 16 bits. Rows are as they are, or differences to those above."""
     height, width, channels = values.shape
@@ -41,8 +38,8 @@ def png(values):
         b"\2" + (row - before).tobytes() if number % 2 else b"\0" + row.tobytes()
         for number, (row, before) in enumerate(zip(rows, above, strict=True))
     ]
-    data = chunk(b"IDAT", zlib.compress(b"".join(lines)))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data + chunk(b"IEND", b"")
+    data = png_chunk(b"IDAT", zlib.compress(b"".join(lines)))
+    return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + data + png_chunk(b"IEND", b"")
 
 
 @pytest.fixture(scope="module", params=[1, 3, 4], ids=["grey", "RGB", "RGBA"])

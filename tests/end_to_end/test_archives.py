@@ -1,6 +1,5 @@
 """Tars go in, and come out of the trainer as they were written; bad members cost their record."""
 
-import io
 import json
 import shutil
 import tarfile
@@ -9,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
-from PIL import Image
+from file_bytes import array_bytes, image_bytes, sound_bytes, tar_bytes
 from tiers import first_quick
 
 from beam_pipeline import BuildConfig, build
@@ -26,24 +24,6 @@ def image_of(number: int) -> np.ndarray:
     return np.random.default_rng(number).integers(0, 256, (9, 12, 3), dtype=np.uint8)
 
 
-def npy(array: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=array.dtype.hasobject)
-    return buffer.getvalue()
-
-
-def png(pixels: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, format="PNG")
-    return buffer.getvalue()
-
-
-def encoded(sound: np.ndarray, suffix: str) -> bytes:
-    buffer = io.BytesIO()
-    soundfile.write(buffer, sound, 8000, format=suffix)
-    return buffer.getvalue()
-
-
 def sample_of(number: int) -> dict[str, bytes]:
     """An image, its mask, class, texts and numbers."""
     image = image_of(number)
@@ -55,11 +35,11 @@ def sample_of(number: int) -> dict[str, bytes]:
         "license": None if number % 2 else "free",
     }
     return {
-        "png": png(image),
-        "seg.png": png(image[:, :, 0] // 2),
+        "png": image_bytes(image),
+        "seg.png": image_bytes(image[:, :, 0] // 2),
         "cls": b"%d\n" % (number % 3),
         "txt": f"Bild „{number}“".encode(),
-        "emb.npy": npy(image[:2, :3, 0] / 7),
+        "emb.npy": array_bytes(image[:2, :3, 0] / 7),
         "bin": bytes(range(number)),
         "json": json.dumps(facts).encode(),
     }
@@ -68,12 +48,12 @@ def sample_of(number: int) -> dict[str, bytes]:
 def write_tar(path: Path, samples: dict[str, dict[str, bytes]], form=tarfile.PAX_FORMAT) -> Path:
     """Samples are contents by extension, by name."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w", format=form) as archive:
-        for name, members in samples.items():
-            for extension, content in members.items():
-                info = tarfile.TarInfo(f"{name}.{extension}")
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
+    members = {
+        f"{name}.{extension}": content
+        for name, sample in samples.items()
+        for extension, content in sample.items()
+    }
+    path.write_bytes(tar_bytes(members, form))
     return path
 
 
@@ -151,7 +131,7 @@ def test_a_tar_of_sounds(tmp_path, build_verified, read_by_id, suffix):
     }
     samples = {
         f"speaker {number % 2}/{number}": {
-            suffix: encoded(sound.astype(np.int16), suffix),
+            suffix: sound_bytes(sound.astype(np.int16), suffix),
             "json": json.dumps({"id": number, "digit": number % 3}).encode(),
         }
         for number, sound in sounds.items()
@@ -174,7 +154,7 @@ def test_bad_members_cost_their_record_and_are_counted(
     (root / "train-000001.tar").write_bytes(data[: len(data) // 2])
     extra = {
         "a": sample_of(30) | {"png": b"\x89PNG\r\n\x1a\nbroken"},
-        "b": sample_of(31) | {"emb.npy": npy(np.array([{}]))},
+        "b": sample_of(31) | {"emb.npy": array_bytes(np.array([{}]))},
         "c": sample_of(32) | {"pyd": b""},
         "../d": sample_of(33),
         "e": sample_of(34),
@@ -226,7 +206,7 @@ def test_a_tree_in_an_archive_becomes_the_same_shards(tmp_path, how):
     for number in range(12):
         path = tmp_path / "in" / "dogs" / COLORS[number % 2] / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(png(image_of(number)))
+        path.write_bytes(image_bytes(image_of(number)))
     (tmp_path / "in" / "README.md").write_text("Dogs.")
     archive = tmp_path / how
     files = [path for path in (tmp_path / "in").rglob("*") if path.is_file()]
@@ -258,7 +238,7 @@ def test_an_archive_in_a_store_becomes_the_same_shards(tmp_path, bucket, name):
     for number in range(12):
         path = tmp_path / "in" / COLORS[number % 2] / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(png(image_of(number)))
+        path.write_bytes(image_bytes(image_of(number)))
     kind = "zip" if name.endswith("zip") else "gztar"
     packed = Path(shutil.make_archive(str(tmp_path / "in"), kind, tmp_path / "in"))
     store.put(f"{url}/{name}", packed.read_bytes())

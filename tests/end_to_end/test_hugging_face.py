@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 
 import tfrecord_dataset
@@ -51,9 +52,7 @@ def written(tmp_path, monkeypatch, save):
 
 def png(seed):
     pixels = np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return {"bytes": buffer.getvalue(), "path": f"{seed}.png"}
+    return {"bytes": image_bytes(pixels), "path": f"{seed}.png"}
 
 
 def pixels_of(file):

@@ -1,11 +1,10 @@
 """How often a build asks a store: few requests a record, many at once, by one client."""
 
 import gzip
-import io
-import tarfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from file_bytes import tar_bytes
 
 import beam_pipeline
 from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
@@ -29,14 +28,12 @@ def class_folders(images):
 
 
 def tar(images):
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        for number, data in enumerate(images):
-            for suffix, part in (("jpg", data), ("cls", str(number % 2).encode())):
-                member = tarfile.TarInfo(f"{number:04d}.{suffix}")
-                member.size = len(part)
-                archive.addfile(member, io.BytesIO(part))
-    return {"a.tar": content.getvalue()}
+    members = [
+        (f"{number:04d}.{suffix}", part)
+        for number, data in enumerate(images)
+        for suffix, part in (("jpg", data), ("cls", str(number % 2).encode()))
+    ]
+    return {"a.tar": tar_bytes(members)}
 
 
 def records(images):

@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
+from file_bytes import image_bytes
 
 from beam_pipeline import BuildConfig
 from beam_pipeline.cli import commands
@@ -44,11 +44,9 @@ def web(bucket, monkeypatch):
     rows = []
     for number in range(13):
         rows.append({"image": f"{web}/images/{number}.png?{QUERY}", "label": "ab"[number % 2]})
-        file = io.BytesIO()
         pixels = noise.integers(0, 256, (80, 90, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(file, "PNG", compress_level=0)
         if number < 12:
-            store.put(f"{url}/images/{number}.png", file.getvalue())
+            store.put(f"{url}/images/{number}.png", image_bytes(pixels, compress_level=0))
     store.put(f"{url}/pets.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows).encode())
     return web
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 import tensorflow as tf
+from file_bytes import array_bytes
 
 import beam_pipeline
 import trainer
@@ -75,9 +76,7 @@ def features(folder, write_image, number):
         return FileRef(path=str(path))
 
     def npy(name, values):
-        buffer = io.BytesIO()
-        np.save(buffer, values)
-        return Array(file=file(name, buffer.getvalue()))
+        return Array(file=file(name, array_bytes(values)))
 
     image = write_image(folder / f"{number}.png", seed=number)
     return {

@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 import wave
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.io
-import soundfile
 from cases.inputs import make
 from cases.reading import options_of_case
+from file_bytes import array_bytes, image_bytes, sound_bytes, tar_bytes, zip_bytes
 from PIL import Image
 
 from tfrecord_dataset.example import encode
@@ -38,15 +38,11 @@ def images(file_format: str, *modes: str, **options: object) -> list[bytes]:
     """Images of blocks in these modes."""
     blocks = np.random.default_rng(0).integers(0, 256, (6, 8, 4), np.uint8)
     return [
-        _saved(Image.fromarray(blocks, "RGBA").resize((16, 12)).convert(mode), file_format, options)
+        image_bytes(
+            Image.fromarray(blocks, "RGBA").resize((16, 12)).convert(mode), file_format, **options
+        )
         for mode in modes
     ]
-
-
-def _saved(image: Image.Image, file_format: str, options: dict[str, object]) -> bytes:
-    out = io.BytesIO()
-    image.save(out, file_format, **options)
-    return out.getvalue()
 
 
 def jpegs() -> list[bytes]:
@@ -77,13 +73,8 @@ def other_images() -> list[bytes]:
 
 def sounds(file_format: str, *subtypes: str) -> list[bytes]:
     """Two channels of a ramp, in these encodings."""
-    made = []
-    for subtype in subtypes:
-        out = io.BytesIO()
-        ramp = np.linspace(-0.5, 0.5, 600).reshape(300, 2)
-        soundfile.write(out, ramp, 8000, format=file_format, subtype=subtype)
-        made.append(out.getvalue())
-    return made
+    ramp = np.linspace(-0.5, 0.5, 600).reshape(300, 2)
+    return [sound_bytes(ramp, file_format, subtype=subtype) for subtype in subtypes]
 
 
 def waves() -> list[bytes]:
@@ -104,13 +95,7 @@ def npys() -> list[bytes]:
         np.array(3, np.uint8),
         np.zeros((0, 4)),
     )
-    return [_npy(array) for array in arrays]
-
-
-def _npy(array: np.ndarray) -> bytes:
-    out = io.BytesIO()
-    np.save(out, array)
-    return out.getvalue()
+    return [array_bytes(array) for array in arrays]
 
 
 def parquets() -> list[bytes]:
@@ -219,26 +204,19 @@ def mats() -> list[bytes]:
 
 def tars() -> list[bytes]:
     """Members of two records in the three formats of tar."""
-    made = []
-    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
-        out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w", format=form) as archive:
-            for name, data in (
-                (f"{key}.{suffix}", data)
-                for key in ("a", f"{'long/' * 19}b")
-                for suffix, data in (
-                    ("jpg", jpegs()[0]),
-                    ("cls", b"3"),
-                    ("json", b'{"x": 1, "y": [1, 2]}'),
-                    ("txt", "é".encode()),
-                    ("npy", npys()[0]),
-                )
-            ):
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                archive.addfile(info, io.BytesIO(data))
-        made.append(out.getvalue())
-    return made
+    members = [
+        (f"{key}.{suffix}", data)
+        for key in ("a", f"{'long/' * 19}b")
+        for suffix, data in (
+            ("jpg", jpegs()[0]),
+            ("cls", b"3"),
+            ("json", b'{"x": 1, "y": [1, 2]}'),
+            ("txt", "é".encode()),
+            ("npy", npys()[0]),
+        )
+    ]
+    forms = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
+    return [tar_bytes(members, form) for form in forms]
 
 
 def examples() -> list[bytes]:
@@ -281,28 +259,19 @@ def trees(layout: str) -> list[bytes]:
             files = {str(path.relative_to(folder)): path for path in sorted(root.rglob("*"))}
             parts = {name: path.read_bytes() for name, path in files.items() if path.is_file()}
         if any(parts.values()):
-            made.append(zipped({**parts, OPTIONS: options_of_case(case).encode()}))
+            made.append(zip_bytes({**parts, OPTIONS: options_of_case(case).encode()}))
     return made
 
 
 def maps() -> list[bytes]:
     """Numbers of classes in greys and palettes."""
     levels = Image.fromarray(np.arange(60, dtype=np.uint8).reshape(6, 10))
-    return [_saved(levels.convert(mode), "PNG", {}) for mode in ("L", "P", "1", "RGB")]
+    return [image_bytes(levels.convert(mode)) for mode in ("L", "P", "1", "RGB")]
 
 
 def packed(pack: Callable[[bytes], bytes]) -> list[bytes]:
     """A table that is compressed."""
     return [pack(b"image,label,x\na.jpg,cat,1.5\nb.jpg,dog,2\n")]
-
-
-def zipped(parts: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip of these members."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", compression) as archive:
-        for name, data in parts.items():
-            archive.writestr(zipfile.ZipInfo(name), data, compression)
-    return out.getvalue()
 
 
 def golden(*names: str) -> list[bytes]:

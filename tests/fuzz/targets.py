@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 from cases.reading import source_at
 from eager_runner import yielded
+from file_bytes import zip_bytes
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
@@ -330,7 +331,7 @@ def _in_zip(draw: random.Random, data: bytes) -> bytes:
         parts[name] = change(draw, parts[name]) if change else _changed(draw, name, parts)
     except ValueError:  # no JSON, as some cases have it
         parts[name] = _changed(draw, name, parts)
-    return corpus.zipped(parts)
+    return zip_bytes(parts)
 
 
 def _changed(draw: random.Random, name: str, parts: Mapping[str, bytes]) -> bytes:

@@ -1,10 +1,10 @@
 """What keys of Examples hold, and what bytes are by their look."""
 
-import io
 import struct
 
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 from tensorflow_examples import NO_BYTES, example
 
@@ -14,9 +14,7 @@ from tfrecord_dataset.value_forms import form_of
 
 def saved(form):
     """A small image."""
-    file = io.BytesIO()
-    Image.new("RGB", (2, 2)).save(file, form)
-    return file.getvalue()
+    return image_bytes(Image.new("RGB", (2, 2)), form)
 
 
 def test_lists_are_summed_up_by_key():

@@ -9,6 +9,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import tokenizers
+from file_bytes import array_bytes, image_bytes
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect import record as checking
@@ -48,12 +49,6 @@ def refusal(rules=None, **features):
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
-
-
-def npy(array):
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -108,7 +103,7 @@ GRID = np.arange(6, dtype="<f4").reshape(2, 3)
 
 
 def test_an_array_is_a_range_of_its_file(write):
-    file = write(npy(GRID))
+    file = write(array_bytes(GRID))
     found = feature(x=Array(file=file))
     assert (found.dtype, found.shape, found.minimum, found.maximum) == ("float32", (2, 3), 0, 5)
     assert found.conversions == ()
@@ -118,7 +113,7 @@ def test_an_array_is_a_range_of_its_file(write):
 
 
 def test_an_array_within_another_file(write):
-    data = npy(GRID)
+    data = array_bytes(GRID)
     file = write(b"before" + data + b"behind", offset=6, length=len(data))
     found = feature(x=Array(file=file)).file
     assert Path(file.path).read_bytes()[found.offset :][: found.length] == GRID.tobytes()
@@ -137,7 +132,7 @@ def test_an_array_that_is_compressed_keeps_its_file(write):
 
 
 def test_a_row_of_a_file(write):
-    file = write(npy(GRID), offset=128 + 12, length=12)
+    file = write(array_bytes(GRID), offset=128 + 12, length=12)
     found = feature(x=Array(dtype="float32", shape=(3,), file=file))
     assert (found.minimum, found.maximum, found.file.sha256) == (3, 5, sha256(GRID[1].tobytes()))
 
@@ -167,7 +162,7 @@ def test_inline_arrays_have_a_range(array, expected):
     ],
 )
 def test_an_array_without_axes_is_a_number(write, value, expected):
-    found = feature(x=Array(file=write(npy(value))))
+    found = feature(x=Array(file=write(array_bytes(value))))
     assert found == expected
     assert type(found) is type(expected)
 
@@ -183,7 +178,7 @@ def test_several_values_of_a_kind(write):
     record = inspected(
         one=Audio(file=write(wav(range(5)))),
         other=Audio(file=write(wav(range(9)))),
-        x=Array(file=write(npy(GRID))),
+        x=Array(file=write(array_bytes(GRID))),
         words=("a", "b"),
         labels=ClassLabels(("x", "y")),
         n=1,
@@ -243,8 +238,8 @@ def test_what_no_example_holds(features, reason, told):
     [
         (Audio, b"no sound", "not audio"),
         (Array, b"no array", "not an array"),
-        (Array, npy(np.array(2**63, np.uint64)), "value out of range"),
-        (Array, npy(np.array([{}], object)), "pickled array"),
+        (Array, array_bytes(np.array(2**63, np.uint64)), "value out of range"),
+        (Array, array_bytes(np.array([{}], object)), "pickled array"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, reason):
@@ -351,9 +346,7 @@ def test_attributes_of_boxes_fit_into_an_example():
 
 
 def png_file(write, mode="L"):
-    buffer = io.BytesIO()
-    PIL.Image.new(mode, (8, 6)).save(buffer, "PNG")
-    return write(buffer.getvalue())
+    return write(image_bytes(PIL.Image.new(mode, (8, 6))))
 
 
 @pytest.mark.parametrize(

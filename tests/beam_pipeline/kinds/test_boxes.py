@@ -8,6 +8,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from file_bytes import exif_of, image_bytes
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
@@ -242,11 +243,7 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
     size, box = image
     image = Image.new("L", (size.width, size.height))
     image.paste(255, box)
-    exif = Image.Exif()
-    exif[0x0112] = orientation
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", exif=exif)
-    data = buffer.getvalue()
+    data = image_bytes(image, exif=exif_of(orientation))
     facts = inspect_image(data, ImageOptions())
     stored = encode_image(data, facts, ImageOptions())
     shown = np.asarray(Image.open(io.BytesIO(stored)))

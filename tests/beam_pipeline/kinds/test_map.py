@@ -1,10 +1,8 @@
 """Maps beside their image: turned and scaled with it, and what classes they have."""
 
-import io
-
 import numpy as np
-import PIL.Image
 import pytest
+from file_bytes import exif_of, image_bytes
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError, RecordError
@@ -21,11 +19,7 @@ IN_FILE = np.arange(HEIGHT * WIDTH, dtype=np.uint8).reshape(HEIGHT, WIDTH)
 
 
 def encoded(pixels, file_format, orientation=1):
-    exif = PIL.Image.Exif()
-    exif[0x0112] = orientation
-    buffer = io.BytesIO()
-    PIL.Image.fromarray(pixels).save(buffer, file_format, exif=exif)
-    return buffer.getvalue()
+    return image_bytes(pixels, file_format, exif=exif_of(orientation))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from file_bytes import exif_of, image_bytes
 from PIL import Image as Pixels
 from PIL import ImageOps
 from pycocotools import mask as coco_masks
@@ -54,10 +55,7 @@ OUTLINES = st.lists(RING, min_size=1, max_size=3)  # of one object, in pixels
 
 def exif(image, orientation):
     """An image as Pillow turns it upright."""
-    file = io.BytesIO()
-    tags = Pixels.Exif()
-    tags[0x0112] = orientation
-    Pixels.fromarray(image).save(file, "PNG", exif=tags)
+    file = io.BytesIO(image_bytes(image, exif=exif_of(orientation)))
     return np.asarray(ImageOps.exif_transpose(Pixels.open(file)))
 
 

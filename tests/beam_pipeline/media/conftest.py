@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from file_bytes import exif_of, image_bytes, png_chunk, sound_bytes
 from PIL import Image
 
 from beam_pipeline.media.image_options import ImageOptions
@@ -53,15 +54,11 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
     ) -> bytes:
         image = make_image(mode, size)
         if orientation is not None:
-            exif = Image.Exif()
-            exif[0x0112] = orientation
-            options["exif"] = exif
+            options["exif"] = exif_of(orientation)
         if animated:
             options["append_images"] = [image.transpose(Image.Transpose.ROTATE_180)]
             options["save_all"] = True
-        buffer = io.BytesIO()
-        image.save(buffer, file_format, **options)
-        return buffer.getvalue()
+        return image_bytes(image, file_format, **options)
 
     return save
 
@@ -102,16 +99,6 @@ def rgb_of() -> Callable[[Image.Image], np.ndarray]:
     return array
 
 
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
-@pytest.fixture(scope="session")
-def chunk() -> Callable[[bytes, bytes], bytes]:
-    """chunk(kind, body) -> a chunk of a PNG, with its length and checksum."""
-    return _chunk
-
-
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _ADAM7 = (
     (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
@@ -132,7 +119,7 @@ def make_png() -> Callable[..., bytes]:
         before: bytes = b"",
         row_filter: int = 0,
         end: bool = True,
-        pixel_chunks: Callable[[bytes], bytes] = lambda data: _chunk(b"IDAT", data),
+        pixel_chunks: Callable[[bytes], bytes] = lambda data: png_chunk(b"IDAT", data),
     ) -> bytes:
         random = np.random.default_rng(3)
         rows = []
@@ -145,13 +132,13 @@ def make_png() -> Callable[..., bytes]:
         width, height = stated_size or size
         ihdr = struct.pack(">IIBBBBB", width, height, bits, color_type, 0, 0, interlaced)
         if color_type == 3:
-            before += _chunk(b"PLTE", random.bytes(3 * 2**bits))
+            before += png_chunk(b"PLTE", random.bytes(3 * 2**bits))
         return (
             b"\x89PNG\r\n\x1a\n"
-            + _chunk(b"IHDR", ihdr)
+            + png_chunk(b"IHDR", ihdr)
             + before
             + pixel_chunks(zlib.compress(b"".join(rows)))
-            + (_chunk(b"IEND", b"") if end else b"")
+            + (png_chunk(b"IEND", b"") if end else b"")
         )
 
     return make
@@ -178,11 +165,8 @@ def audio_file() -> Callable[..., bytes]:
     def save(
         container: str, encoding: str, channels: int = 1, num_samples: int = 2000, seed: int = 0
     ) -> bytes:
-        import soundfile
 
-        buffer = io.BytesIO()
         samples = _samples(num_samples, channels, seed)
-        soundfile.write(buffer, samples, 8000, format=container, subtype=encoding)
-        return buffer.getvalue()
+        return sound_bytes(samples, container, subtype=encoding)
 
     return save

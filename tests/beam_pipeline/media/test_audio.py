@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import soxr
 import tensorflow as tf
+from file_bytes import sound_bytes
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
@@ -98,18 +99,15 @@ def test_nothing_is_converted_that_fits(audio_file: Encode, channels, options):
 
 def test_equal_channels_keep_every_bit(audio_samples):
     samples = np.repeat(audio_samples(2000, 1), 2, axis=1)
-    buffer = io.BytesIO()
-    soundfile.write(buffer, samples, 8000, format="WAV", subtype="PCM_16")
-    _, stored = store(buffer.getvalue(), AudioOptions(mono=True))
-    assert (read(stored)[0] == read(buffer.getvalue())[0][:, :1]).all()
+    data = sound_bytes(samples, "WAV", subtype="PCM_16")
+    _, stored = store(data, AudioOptions(mono=True))
+    assert (read(stored)[0] == read(data)[0][:, :1]).all()
 
 
 def square_wave(encoding):
     """Full scale: resampling overshoots it."""
-    buffer = io.BytesIO()
     samples = np.where(np.arange(2000) // 20 % 2, 0.999, -0.999)
-    soundfile.write(buffer, samples, 8000, format="WAV", subtype=encoding)
-    return buffer.getvalue()
+    return sound_bytes(samples, "WAV", subtype=encoding)
 
 
 def test_what_resampling_lifts_beyond_full_scale():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 import tensorflow as tf
+from file_bytes import sound_bytes
 from fuzz import sealing
 from fuzz.mutation import mutated
 
@@ -150,10 +151,8 @@ def test_headers(data, expected):
 def test_samples_that_are_no_numbers(audio_samples, encoding, value):
     samples = audio_samples(70_000, 2)
     samples[66_000, 1] = value
-    buffer = io.BytesIO()
-    soundfile.write(buffer, samples, 8000, format="WAV", subtype=encoding)
 
-    refused = refusal(buffer.getvalue())
+    refused = refusal(sound_bytes(samples, "WAV", subtype=encoding))
     assert refused.reason == "damaged audio"
     assert "sample 66,000 is not finite" in refused.detail
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from file_bytes import png_chunk
 from PIL import Image
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -194,8 +195,8 @@ def test_sides_that_no_decoder_takes_are_refused(make_png, store):
         inspect_image(make_png(8, 0, size=(70_000, 1)), ImageOptions(format="jpeg"))
 
 
-def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed(make_png, chunk, store):
-    data = make_png(before=chunk(b"tRNS", b"x"))
+def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed(make_png, store):
+    data = make_png(before=png_chunk(b"tRNS", b"x"))
 
     facts, stored = store(data)
     assert stored is data

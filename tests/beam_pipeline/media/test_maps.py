@@ -1,11 +1,11 @@
 """Maps: numbers from any file that has them, refused where pixels are something else."""
 
-import io
 import struct
 import zlib
 
 import numpy as np
 import pytest
+from file_bytes import image_bytes, png_chunk
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
@@ -21,19 +21,14 @@ DEPTHS = np.array([[0, 1, 700], [65_535, 2, 0]], np.uint16)
 
 def saved(pixels, file_format="PNG", mode=None, **options):
     image = Image.fromarray(pixels)
-    buffer = io.BytesIO()
-    (image.convert(mode, palette=Image.Palette.ADAPTIVE) if mode else image).save(
-        buffer, file_format, **options
-    )
-    return buffer.getvalue()
+    image = image.convert(mode, palette=Image.Palette.ADAPTIVE) if mode else image
+    return image_bytes(image, file_format, **options)
 
 
 def with_palette(numbers, file_format="PNG"):
     image = Image.fromarray(numbers)
     image.putpalette([each * 37 % 256 for each in range(768)])
-    buffer = io.BytesIO()
-    image.save(buffer, file_format, optimize=False)
-    return buffer.getvalue()
+    return image_bytes(image, file_format, optimize=False)
 
 
 def a_map(**stated):
@@ -110,14 +105,9 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
 
 @pytest.mark.parametrize("bits", [2, 4])
 def test_greys_of_few_bits_are_their_numbers(bits):
-    def chunk(kind, body):
-        return (
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        )
-
     row = bytes([0b00011011]) if bits == 2 else bytes([0x01, 0x23])  # 0, 1, 2, 3
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 1, bits, 0, 0, 0, 0))
-    png += chunk(b"IDAT", zlib.compress(b"\0" + row)) + chunk(b"IEND", b"")
+    png = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 1, bits, 0, 0, 0, 0))
+    png += png_chunk(b"IDAT", zlib.compress(b"\0" + row)) + png_chunk(b"IEND", b"")
     found, _ = stored(png, a_map())
     np.testing.assert_array_equal(found, [[0, 1, 2, 3]])
 

@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 import soundfile
+from file_bytes import sound_bytes
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media import mp3
@@ -16,9 +17,7 @@ ID3 = b"ID3\4\0\0\0\0\1\0" + bytes(128)
 def encoded(rate=16_000, channels=1, seconds=3, **options):
     noise = np.random.default_rng(0).normal(size=(rate * seconds, channels))
     samples = 0.1 * noise * np.linspace(0, 1, rate * seconds)[:, None]  # needs more bits by and by
-    buffer = io.BytesIO()
-    soundfile.write(buffer, samples, rate, format="MP3", **options)
-    return buffer.getvalue()
+    return sound_bytes(samples, "MP3", rate, **options)
 
 
 CONSTANT = {"bitrate_mode": "CONSTANT", "compression_level": 0.5}

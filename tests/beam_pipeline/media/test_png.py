@@ -1,6 +1,7 @@
 import zlib
 
 import pytest
+from file_bytes import png_chunk
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media import png
@@ -32,30 +33,30 @@ def test_every_kind(make_png, bits, color_type, size, interlaced):
 
 @pytest.mark.parametrize("interlaced", [False, True])
 @pytest.mark.parametrize("short_by", [1, 10, 60])
-def test_pixel_data_may_not_be_short(make_png, chunk, short_by, interlaced):
+def test_pixel_data_may_not_be_short(make_png, short_by, interlaced):
     def short(data: bytes) -> bytes:
-        return chunk(b"IDAT", zlib.compress(zlib.decompress(data)[:-short_by]))
+        return png_chunk(b"IDAT", zlib.compress(zlib.decompress(data)[:-short_by]))
 
     assert reason(make_png(interlaced=interlaced, pixel_chunks=short)) == "damaged image"
 
 
-def test_rows_beyond_the_last_are_ignored(make_png, chunk):
+def test_rows_beyond_the_last_are_ignored(make_png):
     def long(data: bytes) -> bytes:
-        return chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(50)))
+        return png_chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(50)))
 
     assert png.inspect(make_png(pixel_chunks=long), ANY_SIZE).width == 11
 
 
-def test_a_bomb_of_rows_beyond_the_last(make_png, chunk):
+def test_a_bomb_of_rows_beyond_the_last(make_png):
     def bomb(data: bytes) -> bytes:
-        return chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(20 << 20)))
+        return png_chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(20 << 20)))
 
     assert reason(make_png(pixel_chunks=bomb)) == "damaged image"
 
 
-def test_pixel_data_in_many_chunks(make_png, chunk):
+def test_pixel_data_in_many_chunks(make_png):
     def split(data: bytes) -> bytes:
-        return b"".join(chunk(b"IDAT", data[i : i + 7]) for i in range(0, len(data), 7))
+        return b"".join(png_chunk(b"IDAT", data[i : i + 7]) for i in range(0, len(data), 7))
 
     assert png.inspect(make_png(pixel_chunks=split), ANY_SIZE).width == 11
 
@@ -72,8 +73,8 @@ def test_an_unknown_filter(make_png, interlaced):
 
 
 @pytest.mark.parametrize("kind", [b"IHDR", b"IDAT", b"IEND", b"tEXt"])
-def test_a_wrong_checksum(make_png, chunk, kind):
-    data = bytearray(make_png(before=chunk(b"tEXt", b"name\0text")))
+def test_a_wrong_checksum(make_png, kind):
+    data = bytearray(make_png(before=png_chunk(b"tEXt", b"name\0text")))
     start = data.index(kind) - 4
     end = start + 12 + int.from_bytes(data[start : start + 4], "big")
     data[end - 1] ^= 1
@@ -91,64 +92,64 @@ def test_a_flipped_bit_anywhere(make_png):
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        pytest.param(lambda make, chunk: make(end=False), "truncated image", id="no end chunk"),
-        pytest.param(lambda make, chunk: make(stated_size=(11, 0)), "damaged image", id="no rows"),
+        pytest.param(lambda make: make(end=False), "truncated image", id="no end chunk"),
+        pytest.param(lambda make: make(stated_size=(11, 0)), "damaged image", id="no rows"),
         pytest.param(
-            lambda make, chunk: make(before=chunk(b"ABCD", b"")),
+            lambda make: make(before=png_chunk(b"ABCD", b"")),
             "unsupported image",
             id="an unknown critical chunk",
         ),
         pytest.param(
-            lambda make, chunk: make().replace(b"IHDR", b"CgBI", 1),
+            lambda make: make().replace(b"IHDR", b"CgBI", 1),
             "damaged image",
             id="a checksum that is not of the chunk's kind",
         ),
         pytest.param(
-            lambda make, chunk: make()[:8] + chunk(b"CgBI", b"\0\0\0\0") + make()[8:],
+            lambda make: make()[:8] + png_chunk(b"CgBI", b"\0\0\0\0") + make()[8:],
             "unsupported image",
             id="Apple's own PNG",
         ),
+        pytest.param(lambda make: make(before=make()[8:33]), "damaged image", id="two headers"),
         pytest.param(
-            lambda make, chunk: make(before=make()[8:33]), "damaged image", id="two headers"
-        ),
-        pytest.param(
-            lambda make, chunk: make(
+            lambda make: make(
                 pixel_chunks=lambda data: (
-                    chunk(b"IDAT", data[:20]) + chunk(b"tEXt", b"a\0b") + chunk(b"IDAT", data[20:])
+                    png_chunk(b"IDAT", data[:20])
+                    + png_chunk(b"tEXt", b"a\0b")
+                    + png_chunk(b"IDAT", data[20:])
                 )
             ),
             "damaged image",
             id="interrupted pixel data",
         ),
         pytest.param(
-            lambda make, chunk: make(pixel_chunks=lambda data: b""),
+            lambda make: make(pixel_chunks=lambda data: b""),
             "damaged image",
             id="no pixel data",
         ),
         pytest.param(
-            lambda make, chunk: make(pixel_chunks=lambda data: chunk(b"IDAT", data[:-4])),
+            lambda make: make(pixel_chunks=lambda data: png_chunk(b"IDAT", data[:-4])),
             "damaged image",
             id="pixel data without its checksum",
         ),
         pytest.param(
-            lambda make, chunk: make(8, 3).replace(b"PLTE", b"pLTE"),
+            lambda make: make(8, 3).replace(b"PLTE", b"pLTE"),
             "damaged image",
             id="no palette",
         ),
     ],
 )
-def test_structure(make_png, chunk, make, expected):
-    assert reason(make(make_png, chunk)) == expected
+def test_structure(make_png, make, expected):
+    assert reason(make(make_png)) == expected
 
 
-def test_a_palette_must_be_there_and_fit(make_png, chunk):
+def test_a_palette_must_be_there_and_fit(make_png):
     data = make_png(8, 3)
     start = data.index(b"PLTE") - 4
     without = data[:start] + data[start + 12 + 768 :]
     assert reason(without) == "damaged image"
-    assert reason(without[:33] + chunk(b"PLTE", bytes(771)) + without[33:]) == "damaged image"
+    assert reason(without[:33] + png_chunk(b"PLTE", bytes(771)) + without[33:]) == "damaged image"
 
 
-def test_metadata_bombs_are_not_opened(make_png, chunk):
-    text = chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(50_000_000)))
+def test_metadata_bombs_are_not_opened(make_png):
+    text = png_chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(50_000_000)))
     assert png.inspect(make_png(before=text), ANY_SIZE).width == 11

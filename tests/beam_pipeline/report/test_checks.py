@@ -1,9 +1,8 @@
 """What the checks of a page say of classes and of images."""
 
-import io
-
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image, ImageFilter
 
 from beam_pipeline.report.checks import checks
@@ -22,9 +21,7 @@ def scene(width=320, height=240, side=40):
 
 
 def encoded(image, form="JPEG"):
-    buffer = io.BytesIO()
-    image.save(buffer, form)
-    return buffer.getvalue()
+    return image_bytes(image, form)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
 """What is drawn can be seen where it belongs, whatever the image's size."""
 
-import io
-
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
@@ -19,9 +18,7 @@ GREY = 128
 
 
 def encoded(size: tuple[int, int], mode: str = "RGB") -> bytes:
-    buffer = io.BytesIO()
-    Image.new(mode, size, GREY if mode == "L" else (GREY,) * 3).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(Image.new(mode, size, GREY if mode == "L" else (GREY,) * 3))
 
 
 def relative(*rows: tuple[float, float, float, float], labels: tuple[str, ...] = ()) -> Objects:
@@ -140,16 +137,10 @@ def test_normalised_boxes_fit():
     assert where(drawn(encoded((640, 480)), boxes), color_of("")) == (0, 0, 639, 479)
 
 
-def png(numbers):
-    buffer = io.BytesIO()
-    Image.fromarray(numbers).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def test_a_map_is_laid_over_its_image_in_the_colours_of_its_classes():
     numbers = np.zeros((48, 64), np.uint8)
     numbers[:24, :32], numbers[24:, 32:], numbers[24:, :32] = 1, 2, 255
-    shading = Shading(png(numbers), ("background", "sky", "road"), COLORS)
+    shading = Shading(image_bytes(numbers), ("background", "sky", "road"), COLORS)
 
     pixels = drawn(encoded((640, 480)), shading=shading)
 
@@ -164,7 +155,9 @@ def test_depths_are_a_scale_of_colours():
     numbers = np.linspace(1000, 9000, 64).astype(np.uint16)[None].repeat(48, 0)
     numbers[0] = 0
 
-    pixels = drawn(encoded((640, 480)), shading=Shading(png(numbers), (), COLORS)).astype(int)
+    pixels = drawn(encoded((640, 480)), shading=Shading(image_bytes(numbers), (), COLORS)).astype(
+        int
+    )
 
     assert (pixels[2] == GREY).all()
     reds = pixels[200, :, 0]

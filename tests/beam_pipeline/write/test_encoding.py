@@ -6,6 +6,7 @@ import io
 import numpy as np
 import pytest
 import soundfile
+from file_bytes import array_bytes, sound_bytes
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.record import inspect_record
@@ -246,12 +247,6 @@ def write(tmp_path):
     return file
 
 
-def npy(values):
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
 def encoded(rules=None, **features):
     """The Example of a record, from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
@@ -260,15 +255,14 @@ def encoded(rules=None, **features):
 
 
 def test_arrays_of_few_values_are_lists(write):
-    assert encoded(x=Array(file=write(npy(np.arange(3, dtype="u1")))))["x"] == [0, 1, 2]
-    assert encoded(x=Array(file=write(npy(np.eye(2, dtype="f4")))))["x"] == [1, 0, 0, 1]
+    assert encoded(x=Array(file=write(array_bytes(np.arange(3, dtype="u1")))))["x"] == [0, 1, 2]
+    assert encoded(x=Array(file=write(array_bytes(np.eye(2, dtype="f4")))))["x"] == [1, 0, 0, 1]
 
 
 def test_sounds_are_converted_as_they_were_inspected(write):
-    buffer = io.BytesIO()
-    soundfile.write(buffer, np.zeros((100, 2)), 8000, format="FLAC")
-    file = write(buffer.getvalue())
-    assert encoded(audio=Audio(file=file))["audio/encoded"] == [buffer.getvalue()]
+    sound = sound_bytes(np.zeros((100, 2)), "FLAC")
+    file = write(sound)
+    assert encoded(audio=Audio(file=file))["audio/encoded"] == [sound]
 
     values = encoded(Rules(audio=AudioOptions(mono=True, sample_rate=4000)), audio=Audio(file=file))
     info = soundfile.info(io.BytesIO(values["audio/encoded"][0]))
@@ -279,8 +273,8 @@ def test_sounds_are_converted_as_they_were_inspected(write):
 @pytest.mark.parametrize(
     ("kind", "data", "other"),
     [
-        (Array, npy(np.arange(3)), npy(np.arange(1, 4))),
-        (Array, npy(np.arange(3)), npy(np.arange(2))),
+        (Array, array_bytes(np.arange(3)), array_bytes(np.arange(1, 4))),
+        (Array, array_bytes(np.arange(3)), array_bytes(np.arange(2))),
         (RawFile, b"123", b"124"),
     ],
 )

@@ -10,6 +10,7 @@ import tarfile
 import zipfile
 
 import pytest
+from file_bytes import tar_bytes, zip_bytes
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -24,30 +25,12 @@ CONTENTS = {
 }
 
 
-def zip_of(contents, method=zipfile.ZIP_DEFLATED):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, data in contents.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
-
-
-def tar_of(contents):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, data in contents.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return buffer.getvalue()
-
-
 PACKED = {
-    "stored.zip": lambda: zip_of(CONTENTS, zipfile.ZIP_STORED),
-    "deflated.zip": lambda: zip_of(CONTENTS),
-    "plain.tar": lambda: tar_of(CONTENTS),
-    "after a program.zip": lambda: b"#!/bin/sh\n" * 50 + zip_of(CONTENTS),
-    "with a comment.ZIP": lambda: commented(zip_of(CONTENTS)),
+    "stored.zip": lambda: zip_bytes(CONTENTS, zipfile.ZIP_STORED),
+    "deflated.zip": lambda: zip_bytes(CONTENTS),
+    "plain.tar": lambda: tar_bytes(CONTENTS),
+    "after a program.zip": lambda: b"#!/bin/sh\n" * 50 + zip_bytes(CONTENTS),
+    "with a comment.ZIP": lambda: commented(zip_bytes(CONTENTS)),
     "large.zip": lambda: large(),
     "streamed.zip": lambda: streamed(),
 }
@@ -139,8 +122,8 @@ def test_files_in_an_archive_are_files(folder, name):
 
 
 def test_an_archive_in_another(tmp_path):
-    inner = zip_of(CONTENTS)
-    for pack, name in ((zip_of, "x.zip"), (tar_of, "x.tar")):
+    inner = zip_bytes(CONTENTS)
+    for pack, name in ((zip_bytes, "x.zip"), (tar_bytes, "x.tar")):
         (tmp_path / name).write_bytes(pack({"deep/y.zip": inner, "z": b"1"}))
         path = f"{tmp_path}/{name}:/deep/y.zip:/cat/1.jpg"
         resolved = storage.resolved(path)
@@ -152,7 +135,7 @@ def test_an_archive_in_another(tmp_path):
 
 
 def test_nothing_is_written_into_an_archive(tmp_path):
-    (tmp_path / "x.zip").write_bytes(zip_of(CONTENTS))
+    (tmp_path / "x.zip").write_bytes(zip_bytes(CONTENTS))
     for call in (
         lambda: storage.write_bytes(f"{tmp_path}/x.zip:/b", b"1"),
         lambda: storage.delete([f"{tmp_path}/x.zip:/a.jpg"]),
@@ -164,7 +147,7 @@ def test_nothing_is_written_into_an_archive(tmp_path):
 
 def test_litter_is_left_out(tmp_path):
     names = ("__MACOSX/cat/._1.jpg", "cat/.DS_Store", "cat/1.jpg", ".git/x", "Thumbs.db")
-    for pack, name in ((zip_of, "x.zip"), (tar_of, "x.tar")):
+    for pack, name in ((zip_bytes, "x.zip"), (tar_bytes, "x.tar")):
         (tmp_path / name).write_bytes(pack(dict.fromkeys(names, b"1")))
         found = [each.relative for each in storage.list_files(f"{tmp_path}/{name}:")]
         assert found == ["cat/1.jpg"]
@@ -172,9 +155,9 @@ def test_litter_is_left_out(tmp_path):
 
 def test_an_archive_that_changes_is_read_anew(folder):
     path = f"{folder}/x.zip"
-    storage.write_bytes(path, zip_of({"a": b"1"}))
+    storage.write_bytes(path, zip_bytes({"a": b"1"}))
     assert [each.relative for each in storage.list_files(f"{path}:")] == ["a"]
-    storage.write_bytes(path, zip_of({"b": b"two"}))
+    storage.write_bytes(path, zip_bytes({"b": b"two"}))
     assert [each.relative for each in storage.list_files(f"{path}:")] == ["b"]
     assert storage.read_bytes(FileRef(path=f"{path}:/b")) == b"two"
 
@@ -187,16 +170,12 @@ def info(name, **fields):
 
 
 def zip_with(*members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for member, data in members:
-            archive.writestr(member, data)
-    return buffer.getvalue()
+    return zip_bytes(members, zipfile.ZIP_STORED)
 
 
 def encrypted():
     """What zipfile cannot write: the flag of a member that is encrypted, in both headers."""
-    data = bytearray(zip_of({"a": b"12"}))
+    data = bytearray(zip_bytes({"a": b"12"}))
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
     return bytes(data)
@@ -204,12 +183,12 @@ def encrypted():
 
 def renamed(name):
     """A zip with a name that zipfile would mend."""
-    return zip_of({"x" * len(name): b"1"}).replace(b"x" * len(name), name.encode())
+    return zip_bytes({"x" * len(name): b"1"}).replace(b"x" * len(name), name.encode())
 
 
 def overlapping():
     """Two members in the same place: of each byte, the archive may unpack any number."""
-    data = bytearray(zip_of({"aa": b"1" * 99, "bb": b"1" * 99}))
+    data = bytearray(zip_bytes({"aa": b"1" * 99, "bb": b"1" * 99}))
     first, second = (match.start() for match in re.finditer(b"PK\x01\x02", bytes(data)))
     data[second + 42 : second + 46] = data[first + 42 : first + 46]
     return bytes(data)
@@ -221,12 +200,9 @@ def member_twice():
 
 
 def tar_with_link():
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        link = tarfile.TarInfo("cat/1.jpg")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        archive.addfile(link)
-    return buffer.getvalue()
+    link = tarfile.TarInfo("cat/1.jpg")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    return tar_bytes([(link, b"")])
 
 
 REFUSED = {
@@ -237,42 +213,42 @@ REFUSED = {
     r"unsafe path: 'cat\\1.jpg'": lambda: renamed("cat\\1.jpg"),
     "unsafe path: 'a//b'": lambda: renamed("a//b"),
     "damaged archive: 'a' is there twice": member_twice,
-    "damaged archive: 'a' is a file and a folder": lambda: zip_of({"a": b"1", "a/b": b"2"}),
+    "damaged archive: 'a' is a file and a folder": lambda: zip_bytes({"a": b"1", "a/b": b"2"}),
     "damaged archive: members share bytes": overlapping,
-    "unsupported member: 'a' is compressed by bzip2": lambda: zip_of(
+    "unsupported member: 'a' is compressed by bzip2": lambda: zip_bytes(
         {"a": b"1" * 99}, zipfile.ZIP_BZIP2
     ),
     "unsupported member: 'a' is a symbolic link": lambda: zip_with(
         (info("a", create_system=3, external_attr=(stat.S_IFLNK | 0o777) << 16), b"/etc/passwd")
     ),
     "file too large: 'a' unpacks to over 256 MiB": lambda: stating(1 << 31),
-    "damaged archive: it has no index at its end": lambda: zip_of(CONTENTS)[:-30],
-    "damaged archive: its index would begin before": lambda: zip_of({"a": b"1"})[20:],
+    "damaged archive: it has no index at its end": lambda: zip_bytes(CONTENTS)[:-30],
+    "damaged archive: its index would begin before": lambda: zip_bytes({"a": b"1"})[20:],
     "damaged archive: its index is not one to its end": lambda: stating_members(3),
     "damaged archive: its index has not the 0 members": lambda: stating_members(0),
     "unsupported member: it is one part of several": lambda: stating_disk(2),
     "unsupported member: 'cat/1.jpg' is a symbolic link": tar_with_link,
-    "unsafe path: '../a' leads outside": lambda: tar_of({"../a": b"1"}),
-    "damaged archive: 'b/a' is there twice": lambda: tar_of({"b/a": b"1", "./b/a": b"2"}),
-    "truncated file": lambda: tar_of(CONTENTS)[:5000],
+    "unsafe path: '../a' leads outside": lambda: tar_bytes({"../a": b"1"}),
+    "damaged archive: 'b/a' is there twice": lambda: tar_bytes({"b/a": b"1", "./b/a": b"2"}),
+    "truncated file": lambda: tar_bytes(CONTENTS)[:5000],
 }
 
 
 def stating(length):
     """A member that states a size that it has not."""
-    data = bytearray(zip_of({"a": b"1" * 99}))
+    data = bytearray(zip_bytes({"a": b"1" * 99}))
     struct.pack_into("<L", data, data.index(b"PK\x01\x02") + 24, length)
     return bytes(data)
 
 
 def stating_members(number):
-    data = bytearray(zip_of({"a": b"1" * 99}))
+    data = bytearray(zip_bytes({"a": b"1" * 99}))
     struct.pack_into("<HH", data, data.index(b"PK\x05\x06") + 8, number, number)
     return bytes(data)
 
 
 def stating_disk(number):
-    data = bytearray(zip_of({"a": b"1" * 99}))
+    data = bytearray(zip_bytes({"a": b"1" * 99}))
     struct.pack_into("<H", data, data.index(b"PK\x05\x06") + 4, number)
     return bytes(data)
 
@@ -289,7 +265,7 @@ def test_what_is_refused(tmp_path, expected):
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_a_checksum_is_held_against_what_is_read(tmp_path, method):
     content = random.Random(2).randbytes(1 << 19)
-    data = bytearray(zip_of({"a": content}, method))
+    data = bytearray(zip_bytes({"a": content}, method))
     data[2000] ^= 1
     (tmp_path / "x.zip").write_bytes(data)
     path = f"{tmp_path}/x.zip:/a"
@@ -317,7 +293,7 @@ def test_a_member_that_is_larger_than_it_states_is_damaged(tmp_path):
 def test_files_that_lie_together_are_fetched_together(bucket):
     url, store = bucket
     contents = {f"cat/{number}.jpg": bytes([number]) * 5000 for number in range(40)}
-    storage.write_bytes(f"{url}/x.zip", zip_of(contents, zipfile.ZIP_STORED))
+    storage.write_bytes(f"{url}/x.zip", zip_bytes(contents, zipfile.ZIP_STORED))
     files = [FileRef(path=storage.resolved(f"{url}/x.zip:/{name}")) for name in contents]
     store.calls.clear()
     reader = storage.Reader(files, notes_versions=True)
@@ -328,7 +304,7 @@ def test_files_that_lie_together_are_fetched_together(bucket):
 
 def test_the_index_of_a_large_zip_is_all_that_a_listing_fetches(bucket):
     url, store = bucket
-    storage.write_bytes(f"{url}/x.zip", zip_of({"a": bytes(30 << 20)}, zipfile.ZIP_STORED))
+    storage.write_bytes(f"{url}/x.zip", zip_bytes({"a": bytes(30 << 20)}, zipfile.ZIP_STORED))
     assert [each.relative for each in storage.list_files(f"{url}/x.zip:")] == ["a"]
     assert store.fetched_bytes < 2 << 20
 
@@ -347,6 +323,6 @@ def test_paths_of_places():
 
 
 def test_what_is_not_there_keeps_its_path(tmp_path):
-    (tmp_path / "x.zip").write_bytes(zip_of(CONTENTS))
+    (tmp_path / "x.zip").write_bytes(zip_bytes(CONTENTS))
     for path in (f"{tmp_path}/x.zip:/none.jpg", f"{tmp_path}/none.zip:/a.jpg", f"{tmp_path}/a"):
         assert storage.resolved(path) == path

@@ -6,6 +6,7 @@ import lzma
 import tarfile
 
 import pytest
+from file_bytes import tar_bytes
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.tar_members import read_members
@@ -22,13 +23,7 @@ def info_of(name, **facts):
 
 def tar_of(*members, form=tarfile.GNU_FORMAT):
     """The bytes of a tar; a member is (TarInfo or name, content)."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
-        for member, content in members:
-            info = info_of(member) if isinstance(member, str) else member
-            info.size = info.size or len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return buffer.getvalue()
+    return tar_bytes(members, form)
 
 
 def content_of(name):

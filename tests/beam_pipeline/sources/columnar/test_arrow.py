@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 from pyarrow import feather
 from tiers import first_quick
@@ -29,10 +30,7 @@ TOLD = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": [
 
 
 def png(seed):
-    pixels = np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8))
 
 
 def photographs(count):

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 from tiers import first_quick
 
@@ -37,10 +38,7 @@ HUGGING_FACE = {
 
 
 def png(seed):
-    pixels = np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
+    return image_bytes(np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8))
 
 
 @pytest.fixture

@@ -1,0 +1,76 @@
+"""The bytes of files as libraries write them: images, arrays, sounds, zips and tars."""
+
+import io
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import soundfile
+from PIL import Image
+
+
+def image_bytes(image: Image.Image | np.ndarray, file_format: str = "PNG", **options: Any) -> bytes:
+    """A file of an image, or of pixels; options as Pillow's `save`."""
+    file = io.BytesIO()
+    image = Image.fromarray(image) if isinstance(image, np.ndarray) else image
+    image.save(file, file_format, **options)
+    return file.getvalue()
+
+
+def exif_of(orientation: int) -> Image.Exif:
+    """What an image is saved with to be shown turned."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return exif
+
+
+def png_chunk(kind: bytes, body: bytes) -> bytes:
+    """A chunk of a PNG, with its length and checksum."""
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def array_bytes(array: np.ndarray) -> bytes:
+    """A .npy file."""
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def sound_bytes(samples: np.ndarray, file_format: str, rate: int = 8000, **options: Any) -> bytes:
+    """A file of a sound; options as soundfile's `write`."""
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format=file_format, **options)
+    return file.getvalue()
+
+
+Members = Mapping[Any, bytes] | Iterable[tuple[Any, bytes]]
+"""Contents by name, or by what the library takes with more than a name."""
+
+
+def _pairs(members: Members) -> Iterable[tuple[Any, bytes]]:
+    return members.items() if isinstance(members, Mapping) else members
+
+
+def zip_bytes(members: Members, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip; names with no time beside them have a fixed one, that equal members be equal bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for member, content in _pairs(members):
+            named = zipfile.ZipInfo(member) if isinstance(member, str) else member
+            archive.writestr(named, content, method if isinstance(member, str) else None)
+    return file.getvalue()
+
+
+def tar_bytes(members: Members, form: int = tarfile.DEFAULT_FORMAT) -> bytes:
+    """A tar; a `TarInfo` that states a size keeps it."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=form) as archive:
+        for member, content in _pairs(members):
+            info = tarfile.TarInfo(member) if isinstance(member, str) else member
+            info.size = info.size or len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return file.getvalue()
