@@ -177,9 +177,7 @@ def _create_report(
 
 def _class_number(goal: Target, value: Any, source: str) -> int:
     """The number of a record's true class."""
-    number = int(value) if not isinstance(value, bytes) else -1
-    if isinstance(value, bytes) and value.decode() in goal.classes:
-        number = goal.classes.index(value.decode())
+    number = goal.number_of(value)
     if not 0 <= number < len(goal.classes):
         raise DatasetDamagedError(
             f"{goal.name} of {source} is {value!r}, which is not one of the {len(goal.classes)} "

@@ -13,6 +13,7 @@ from trainer.tasks.input_choice import inputs_by_schema, named_inputs
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
 from trainer.tasks.inputs.image import check_images
+from trainer.tasks.inputs.input import STRINGS
 from trainer.tasks.target_choice import choose_target, describe, shorten
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
@@ -119,24 +120,19 @@ def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> N
 
 def _why_no_weight(feature: Feature) -> str | None:
     """Why a feature cannot be a weight, and what to do about it; None if it can."""
-    if feature.dtype in ("string", "bytes"):
+    if feature.dtype in STRINGS:
         return "it holds strings; leave it out"
-    match feature.kind:
-        case "scalar":
-            return None
-        case "sequence":
-            scalar = {"kind": "scalar", "dtype": feature.dtype, "default": 1}
-            declaration = json.dumps({feature.name: scalar}, ensure_ascii=False)
-            declare = f", or declare the features by --schema, this one as {declaration}"
-            return (
-                "it is a sequence, missing in some records, or of other lengths; write one number "
-                f"per record{declare if feature.bare else ''}"
-            )
-        case "tensor":
-            return f"it has shape {list(feature.shape)}; write one number per record"
-        case "class_label":
-            return "its numbers are classes; declare it a scalar"
-    return "it is not a number; leave it out"
+    scalar = {feature.name: {"kind": "scalar", "dtype": feature.dtype, "default": 1}}
+    declaration = json.dumps(scalar, ensure_ascii=False)
+    declare = f", or declare the features by --schema, this one as {declaration}"
+    reasons = {
+        "scalar": None,
+        "sequence": "it is a sequence, missing in some records, or of other lengths; write one "
+        f"number per record{declare if feature.bare else ''}",
+        "tensor": f"it has shape {list(feature.shape)}; write one number per record",
+        "class_label": "its numbers are classes; declare it a scalar",
+    }
+    return reasons.get(feature.kind, "it is not a number; leave it out")
 
 
 def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:

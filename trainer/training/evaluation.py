@@ -14,6 +14,7 @@ from trainer.tasks.figures import Accumulator
 from trainer.tasks.task import Task
 from trainer.training.batch_normalization import equaliser
 from trainer.training.loop import example_sums, metric_names
+from trainer.training.strategy import distributed, has_other_workers
 
 
 def evaluator(
@@ -43,19 +44,13 @@ def evaluator(
         raises DatasetDamagedError if there are not `num_records` of them. With a number of
         batches, it takes only so many; with accumulators, it fills these in place of new ones.
     """
-    is_shared = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    is_shared = has_other_workers(strategy)
 
-    def part(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        worker, num_workers = context.input_pipeline_id, context.num_input_pipelines
+    def masked(worker: int = 0, num_workers: int = 1) -> tf.data.Dataset:
         own = batches(worker=worker, num_workers=num_workers)
-        by_worker = with_mask(own, batch_size // num_workers)
-        return by_worker.rebatch(batch_size // context.num_replicas_in_sync)
+        return with_mask(own, batch_size // num_workers)
 
-    if is_shared:
-        distributed = strategy.distribute_datasets_from_function(part)
-    else:
-        whole = with_mask(batches(worker=0, num_workers=1), batch_size)
-        distributed = strategy.experimental_distribute_dataset(whole)
+    whole = distributed(strategy, masked, batch_size)
     names = metric_names(task)
     accumulates = bool(task.goal.accumulators())
 
@@ -87,7 +82,7 @@ def evaluator(
         of_batches = []
         accumulators = task.goal.accumulators() if accumulators is None else accumulators
         equalise()
-        iterator = iter(distributed)
+        iterator = iter(whole)
         for _ in itertools.count() if num_batches is None else range(num_batches):
             try:
                 sums, records = evaluate_step(iterator)

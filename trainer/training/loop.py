@@ -14,6 +14,7 @@ from trainer.training.fine_tuning import frozen
 from trainer.training.follower import Done, Follower
 from trainer.training.optimizers import inner_optimizer
 from trainer.training.random_numbers import drawing_for
+from trainer.training.strategy import distributed, has_other_workers
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,22 +63,12 @@ class Plan:
     @property
     def has_other_workers(self) -> bool:
         """Whether other processes train along."""
-        return isinstance(self.strategy, tf.distribute.MultiWorkerMirroredStrategy)
+        return has_other_workers(self.strategy)
 
     def distributed_batches(self, step: int) -> Any:
         """The batches after `step` steps, each in equal parts for all replicas."""
-        if not self.has_other_workers:
-            return self.strategy.experimental_distribute_dataset(self.batches_from(step))
-
-        def part(context: tf.distribute.InputContext) -> tf.data.Dataset:
-            batches = self.batches(
-                first_record=step * self.batch_size,
-                worker=context.input_pipeline_id,
-                num_workers=context.num_input_pipelines,
-            )
-            return batches.rebatch(self.batch_size // context.num_replicas_in_sync)
-
-        return self.strategy.distribute_datasets_from_function(part)
+        after = functools.partial(self.batches, first_record=step * self.batch_size)
+        return distributed(self.strategy, after, self.batch_size)
 
 
 def run(plan: Plan, follower: Follower) -> None:

@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import re
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
 
@@ -146,6 +148,33 @@ def _make_logical_cpus(count: int) -> None:
             f"TensorFlow has started with {len(configured)} CPU device(s), but cpu:{count} needs "
             f"{count}; create the strategy before any other use of TensorFlow in this process"
         ) from error
+
+
+def has_other_workers(strategy: tf.distribute.Strategy) -> bool:
+    """Whether other processes train along."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def distributed(
+    strategy: tf.distribute.Strategy, batches: Callable[..., tf.data.Dataset], batch_size: int
+) -> Any:
+    """Global batches, each in equal parts for all replicas.
+
+    Args:
+        strategy: The replicas.
+        batches: Returns them; where several workers share them, it takes `worker` and
+            `num_workers`, and returns that worker's parts.
+        batch_size: Of a global batch.
+    """
+    if not has_other_workers(strategy):
+        return strategy.experimental_distribute_dataset(batches())
+
+    def part(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        worker, num_workers = context.input_pipeline_id, context.num_input_pipelines
+        own = batches(worker=worker, num_workers=num_workers)
+        return own.rebatch(batch_size // context.num_replicas_in_sync)
+
+    return strategy.distribute_datasets_from_function(part)
 
 
 def check_global_batch(batch_size: int, num_replicas: int, parts: int = 1) -> None:

@@ -47,9 +47,3 @@ def test_nothing_is_trained_beside_a_run_that_is_not_there(colors, tmp_path, cap
     assert code == 2
     assert "does not hold a run" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_what_is_no_run_has_no_page(tmp_path, capsys):
-    assert main(["report", str(tmp_path)]) == 2
-    assert "does not hold a run" in capsys.readouterr().err
-    assert not [*tmp_path.iterdir()]

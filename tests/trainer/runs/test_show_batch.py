@@ -69,8 +69,3 @@ def test_every_option_of_the_input_is_seen(colors, tmp_path, monkeypatch, capsys
     assert main([*command, *options, *own]) == 0, capsys.readouterr().err
     cells = np.asarray(Image.open(file))
     assert (cells[:320, :320] == 0).all()
-
-
-def test_other_files_and_other_data_are_refused(tmp_path, capsys):
-    assert main(["show-batch", "--data", "x", "--output", "batch.jpg"]) == 2
-    assert "end its name in .png" in capsys.readouterr().err

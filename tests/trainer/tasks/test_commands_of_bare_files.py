@@ -103,20 +103,6 @@ def test_evaluation_needs_no_weight(command, trained, tmp_path, write_records):
 
 
 @pytest.mark.slow
-def test_a_run_whose_task_lacks_its_features_is_damaged(command, trained, tmp_path):
-    file = tmp_path / "run" / "task.json"
-    task = json.loads(file.read_text())
-    for name in ("features", "format_version", "checksum"):
-        del task[name]
-    file.write_text(json.dumps(task))
-
-    code, _, err = command("evaluate", "train.tfrecord")
-
-    assert code == 3
-    assert "task.json" in err
-
-
-@pytest.mark.slow
 def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
     command, tmp_path, directory_of
 ):
@@ -205,18 +191,3 @@ def test_a_weight_with_a_default(command, tmp_path, write_records):
     (tmp_path / "schema.json").write_text(json.dumps({**DECLARED, "weight": WEIGHT}))
     declared = ["--schema", str(tmp_path / "schema.json")]
     assert command("train", "a.tfrecord", "--sample-weight", "weight", *declared)[0] == 0
-
-
-def raw_squares(sizes):
-    return [{"image": bytes(4 * size * size), "label": 0} for size in sizes]
-
-
-@pytest.mark.slow
-def test_what_was_guessed_is_declared_by_a_schema(command, tmp_path, write_records, caplog):
-    write_records(tmp_path / "a.tfrecord", raw_squares([8] * 8))
-
-    code, _, err = command("train", "a.tfrecord")
-
-    assert code == 0, err
-    (note,) = caplog.messages
-    assert '(of a command: --schema FILE) {"image": {"kind": "tensor"' in note

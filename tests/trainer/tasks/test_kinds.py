@@ -213,27 +213,26 @@ def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replica
 
 
 @pytest.mark.parametrize(
-    ("kind", "declared", "message"),
+    ("kind", "name", "change", "message"),
     [
-        pytest.param("audio", {"audio": None}, "feature, which the model needs", id="missing"),
-        pytest.param(
-            "audio",
-            {"audio": {"sample_rate": 16000}},
-            "trained on audio with 8000",
-            id="sample rate",
+        ("audio", "audio", None, "feature, which the model needs"),
+        ("audio", "audio", {"sample_rate": 16000}, "trained on audio with 8000"),
+        ("audio", "audio", {"kind": "bytes"}, "audio .bytes."),
+        ("table", "vector", {"shape": [4]}, r"shape \[4\]"),
+        ("array", "x", {"shape": [8, 8]}, r"shape \[8, 8\]"),
+        ("audio", "label", {"classes": ["a"]}, "the same classes"),
+        ("audio", "label", {"shape": [None]}, "the target label"),
+        ("text", "caption", {"kind": "bytes", "dtype": "bytes"}, "trained on a text;"),
+        (
+            *("names", "target", {"kind": "scalar", "dtype": "int64"}),
+            "one class per record, by number, but .* trained on one class per record, by name;",
         ),
-        pytest.param("audio", {"audio": {"kind": "bytes"}}, "audio .bytes.", id="kind"),
-        pytest.param("table", {"vector": {"shape": [4]}}, r"shape \[4\]", id="size"),
-        pytest.param("array", {"x": {"shape": [8, 8]}}, r"shape \[8, 8\]", id="sizes"),
-        pytest.param("audio", {"label": {"classes": ["a"]}}, "the same classes", id="classes"),
-        pytest.param("audio", {"label": {"shape": [None]}}, "the target label", id="target"),
     ],
 )
-def test_other_records_are_refused(kind, declared, message, task_of, directory_of):
+def test_other_records_are_refused(kind, name, change, message, task_of, directory_of):
     metadata = json.loads((directory_of(kind) / "metadata.json").read_text())
     features = {each["name"]: each for each in metadata["features"]}
-    for name, change in declared.items():
-        features[name] = change and features[name] | change
+    features[name] = change and features[name] | change
     changed = features_from_json([each for each in features.values() if each])
 
     with pytest.raises(ConfigError, match=message):
@@ -244,27 +243,3 @@ def test_what_nobody_said_of_other_records_may_be_so(task_of):
     declared = {"audio": {"kind": "audio"}, "label": {"kind": "class_label"}}
 
     check_same_records(task_of("audio"), features_from_json(declared), SETTINGS)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "instead", "message"),
-    [
-        pytest.param("text", "caption", {"kind": "bytes"}, "trained on a text", id="vocabulary"),
-        pytest.param(
-            "names",
-            "target",
-            {"kind": "scalar", "dtype": "int64"},
-            "one class per record, by number, but .* trained on one class per record, by name",
-            id="classes",
-        ),
-    ],
-)
-def test_a_dataset_of_other_kinds_than_those_learned_is_refused(
-    kind, name, instead, message, task_of, dataset_of
-):
-    features = {**dataset_of(kind).features, **features_from_json({name: instead})}
-
-    with pytest.raises(ConfigError, match=message) as raised:
-        check_same_records(task_of(kind), features, SETTINGS)
-
-    assert "(" not in str(raised.value).partition(" trained on ")[2]

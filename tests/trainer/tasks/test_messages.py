@@ -70,6 +70,16 @@ TABLE = [
     (f"{TRAIN} TEXT --sample-weight weigth", 2, "did you mean 'weight'"),
     (f"{TRAIN} TEXT --model-fn no_such:f", 2, "No module named"),
     (f"{TRAIN} TABLE --target code", 2, "must be less than"),
+    (f"{TRAIN} SEGMENTATION --mixup 0.2", 2, "--mixup needs classes"),
+    (f"{TRAIN} SEGMENTATION --label-smoothing 0.1", 2, "--label-smoothing needs"),
+    (f"{TRAIN} SEGMENTATION --sampling balanced", 2, "--sampling balanced needs one class"),
+    (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
+    (f"{TRAIN} SEGMENTATION --image-size 40", 2, "--image-size 40x40 is not a multiple"),
+    ("show-batch --data x --output batch.jpg", 2, "end its name in .png"),
+    ("tune x --seconds 0", 2, "--seconds 0.0"),
+    ("tune x --batch-size 0", 2, "--batch-size 0"),
+    ("tune x --output tuning.txt", 2, "end its name in .json"),
+    ("report nowhere", 2, "does not hold a run"),
     # Schemas of bare files
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/no.json", 2, "cannot be read as JSON"),
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/yaml.json", 2, "read as JSON: Expecting"),
@@ -109,7 +119,7 @@ def run(files, colors, directory_of, tmp_path, monkeypatch, capsys):
 
     def run_command(command):
         monkeypatch.chdir(tmp_path)
-        for name in ("TEXT", "TABLE", "SEQUENCE"):
+        for name in ("TEXT", "TABLE", "SEQUENCE", "SEGMENTATION"):
             if name in command:
                 command = command.replace(name, str(directory_of(name.lower())))
         command = command.replace("COLORS", str(colors)).replace("FILES", str(files))

@@ -42,18 +42,6 @@ def trained(make_plan, on_replicas):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clip_norm", [None, 0.2])
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_two_replicas_learn_what_one_learns(trained, loop, clip_norm):
-    one, history_of_one = trained(loop, 1, clip_norm)
-    two, history_of_two = trained(loop, 2, clip_norm)
-
-    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
-    for (_, row), (_, other) in zip(history_of_one, history_of_two, strict=True):
-        assert other == pytest.approx(row, abs=1e-5)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("loop", "ema"), [("custom", 0.9), ("fit", None)])
 def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(
     make_plan, on_replicas, loop, ema

@@ -4,7 +4,6 @@ import pytest
 from damages import DAMAGES
 
 from trainer.errors import ConfigError, TrainerError
-from trainer.options.commands import TuneConfig
 from trainer.tuning import Tuning
 
 
@@ -48,9 +47,3 @@ def test_a_damaged_file(tmp_path, damage):
 
     with pytest.raises(ConfigError, match=r"--tuning .*tuning.json cannot be used: .*; `python|no"):
         Tuning.read(str(file))
-
-
-@pytest.mark.parametrize("wrong", [{"seconds": 0}, {"batch_size": 0}, {"output": "tuning.txt"}])
-def test_options_of_tune(wrong):
-    with pytest.raises(ConfigError):
-        TuneConfig(data="x", **wrong)

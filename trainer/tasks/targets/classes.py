@@ -132,7 +132,10 @@ class OneClass(_Classes):
         return self._numbers("predict a number by --as number")
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        number = self._number()
+        if self.is_text:
+            numbers = tf.range(len(self.classes), dtype=tf.int64)
+            pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(self.classes), numbers)
+            table = tf.lookup.StaticHashTable(pairs, default_value=-1)
         message = (
             f"{self.name} of a record is not one of the {len(self.classes)} classes (-1: it has "
             "none); leave such records out of the dataset."
@@ -140,20 +143,16 @@ class OneClass(_Classes):
 
         def check(columns: Tensors) -> Any:  # a GPU would silently turn wrong ones into NaN
             values = columns[self.name]
-            target = number(values)
+            target = table.lookup(values) if self.is_text else values
             wrong = tf.boolean_mask(values, (target < 0) | (target >= len(self.classes)))
             with tf.control_dependencies([none_of(wrong, message)]):
                 return tf.identity(target)
 
         return check
 
-    def _number(self) -> Callable[[Any], Any]:
-        if not self.is_text:
-            return lambda values: values
-        numbers = tf.range(len(self.classes), dtype=tf.int64)
-        pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(self.classes), numbers)
-        table = tf.lookup.StaticHashTable(pairs, default_value=-1)
-        return lambda values: table.lookup(values)
+    def number_of(self, stored: Any) -> int:
+        numbers = {name.encode(): number for number, name in enumerate(self.classes)}
+        return numbers.get(stored, -1) if self.is_text else int(stored)
 
     def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
         return target, weights * tf.gather(class_weights, target)

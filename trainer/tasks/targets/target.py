@@ -135,6 +135,10 @@ class Target(abc.ABC):
         It fails on unsuitable values.
         """
 
+    def number_of(self, stored: Any) -> int:
+        """The number of a record's class, as it is stored, if it `has_one_class`; -1 of none."""
+        raise NotImplementedError
+
     def with_totals(self, target: Any) -> Any:
         """The target with what `loss` needs of the whole global batch.
 

@@ -7,18 +7,15 @@ from trainer.tasks.detection.drawing import label_corner
 
 
 @pytest.mark.parametrize(
-    ("box", "expected"),
+    ("box", "text", "expected"),
     [
-        pytest.param((30, 40, 60, 70), (30, 40), id="at the box"),
-        pytest.param((90, 40, 99, 70), (80, 40), id="right side"),
-        pytest.param((30, 76, 60, 79), (30, 70), id="bottom"),
-        pytest.param((-3, -5, 60, 70), (0, 0), id="box beyond the image"),
-        pytest.param((5, 5, 6, 6), (5, 5), id="small box"),
+        ((30, 40, 60, 70), (20, 10), (30, 40)),
+        ((90, 40, 99, 70), (20, 10), (80, 40)),
+        ((30, 76, 60, 79), (20, 10), (30, 70)),
+        ((-3, -5, 60, 70), (20, 10), (0, 0)),
+        ((5, 5, 6, 6), (20, 10), (5, 5)),
+        ((50, 0, 60, 10), (200, 10), (0, 0)),  # wider than the image
     ],
 )
-def test_a_label_stays_in_the_image(box, expected):
-    assert label_corner(box, (20, 10), ImageSize(height=80, width=100)) == expected
-
-
-def test_a_label_wider_than_the_image_begins_at_its_side():
-    assert label_corner((50, 0, 60, 10), (200, 10), ImageSize(height=80, width=100)) == (0, 0)
+def test_a_label_stays_in_the_image(box, text, expected):
+    assert label_corner(box, text, ImageSize(height=80, width=100)) == expected

@@ -200,21 +200,3 @@ def test_changes_in_training_act_on_the_map_as_on_its_image(data):
     is_grey = (image == 114).all(axis=-1)
     assert is_grey.mean() > 0.02
     assert (target[is_grey] == 255).mean() > 0.95
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        pytest.param(["--mixup", "0.2"], "--mixup needs classes", id="mixup"),
-        pytest.param(["--label-smoothing", "0.1"], "--label-smoothing needs", id="smoothing"),
-        pytest.param(["--sampling", "balanced"], "--sampling balanced needs one class", id="order"),
-        pytest.param(
-            ["--class-weights", "green=2"], "for --class-weights, 'green'", id="no such class"
-        ),
-        pytest.param(["--image-size", "40"], "--image-size 40x40 is not a multiple", id="size"),
-    ],
-)
-def test_what_does_not_suit_maps_is_refused(options, message, run, data, tmp_path):
-    code, _, err = run(*("train", "--data", data, "--output", tmp_path / "run", *OPTIONS, *options))
-
-    assert (code, message in err) == (2, True), err
