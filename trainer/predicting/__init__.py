@@ -2,10 +2,9 @@
 
 import contextlib
 import dataclasses
-import functools
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,9 +207,11 @@ def _records(
         for inputs, windows, columns in batches:
             predictions = {name: value.numpy() for name, value in step(inputs, windows).items()}
             by_name = {name: value.numpy() for name, value in columns.items()}
+            files = by_name.get(_FILENAME)
             for place in range(len(next(iter(predictions.values())))):
+                file = "" if files is None else files[place].decode()
                 yield _Record(
-                    source=sources(number, by_name, place),
+                    source=sources[number] if sources else file or f"{split}:{number}",
                     image=bytes(by_name[_ENCODED][place]) if _ENCODED in by_name else None,
                     true=by_name[task.target][place] if config.report else None,
                     predictions={name: value[place] for name, value in predictions.items()},
@@ -218,35 +219,21 @@ def _records(
                 number += 1
 
 
-_Sources = Callable[[int, Mapping[str, Any], int], str]
-
-
 def _datasets(
     config: PredictConfig,
     task: Task,
     features: Mapping[str, Feature],
     opened: tuple[Dataset, str] | None,
-) -> Iterator[tuple[Dataset, str, _Sources]]:
-    """The datasets to predict for, with a split, and the function that names a record."""
+) -> Iterator[tuple[Dataset, str, Sequence[str]]]:
+    """The datasets to predict for, with a split, and what records of files are called."""
     if opened is not None:
-        dataset, split = opened
-
-        def name(number: int, columns: Mapping[str, Any], place: int) -> str:
-            file = columns[_FILENAME][place].decode() if _FILENAME in columns else ""
-            return file or f"{split}:{number}"
-
-        yield dataset, split, name
+        yield *opened, ()
         return
     with tempfile.TemporaryDirectory() as folder:
         items = read_items(config.inputs, task, features)
         for file, sources in write_chunks(items, Path(folder), _CHUNK):
             dataset = open_data(file, None, features)
-            split = next(iter(dataset.splits))
-            yield dataset, split, functools.partial(_of_file, sources)
-
-
-def _of_file(sources: list[str], number: int, columns: Mapping[str, Any], place: int) -> str:
-    return sources[number]
+            yield dataset, next(iter(dataset.splits)), sources
 
 
 def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset, list[str]]:
