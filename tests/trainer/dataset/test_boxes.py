@@ -10,7 +10,6 @@ import tensorflow as tf
 
 import trainer
 from trainer.errors import DatasetDamagedError
-from trainer.views import Views
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +49,6 @@ def test_padded_boxes(boxed):
     assert batch["box_labels"].numpy().tolist() == [[0, 1], [-1, -1], [1, -1]]
     assert batch["box_difficult"].numpy().tolist() == [[0, 0], [-1, -1], [0, -1]]
     assert batch["box_area"].numpy().tolist() == [[5, 5], [-1, -1], [5, -1]]
-
-
-@pytest.mark.slow
-def test_boxes_padded_to_a_given_number(boxed):
-    batch = next(iter(boxed.batches(batch_size=3, image_size=8, max_boxes=5)))
-
-    assert batch["boxes"].shape == (3, 5, 4)
-    assert batch["box_labels"].shape == (3, 5)
-    assert boxed.batches(batch_size=3, image_size=8, max_boxes=5).element_spec[
-        "boxes"
-    ].shape.as_list() == [None, 5, 4]
 
 
 def test_ragged_boxes(boxed):
@@ -108,19 +96,3 @@ def test_classes_that_are_not_one_for_each_box_are_an_error(
 
     with pytest.raises(DatasetDamagedError, match=f"one class per box, but: {len(labels)}"):
         list(trainer.open(directory).numpy())
-
-
-@pytest.mark.slow
-def test_views_move_boxes_in_each_pass_as_the_seed_says(boxed):
-    def first_boxes(seed):
-        """The first box of the first record, in ten passes."""
-        batches = boxed.batches(
-            batch_size=3, image_size=8, views=Views(mirror=True), seed=seed, repeat=10
-        )
-        boxes = [batch["boxes"].numpy()[0, 0].astype(float) for batch in batches]
-        return np.stack(boxes).round(4).tolist()
-
-    places = first_boxes(1)
-
-    assert sorted(set(map(tuple, places))) == [(0.1, 0.2, 0.3, 0.4), (0.7, 0.2, 0.9, 0.4)]
-    assert first_boxes(1) == places != first_boxes(2)

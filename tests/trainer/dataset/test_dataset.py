@@ -47,32 +47,6 @@ def test_images_of_a_declared_size_batch_without_image_size(tmp_path, write_reco
     assert int(batch["image"][0, 0, 0, 0]) == 9
 
 
-@pytest.mark.parametrize("batch_size", [None, 2])
-def test_columns_of_every_plain_type(tmp_path, write_records, batch_size):
-    records = [{"age": 7, "mass": 0.5, "raw": b"\x00", "caption": "häß".encode(), "label": 1}] * 2
-    write_records(tmp_path / "a.tfrecord", records)
-    dataset = trainer.open(
-        tmp_path / "a.tfrecord",
-        features={
-            "age": {"kind": "scalar", "dtype": "int64"},
-            "mass": {"kind": "scalar", "dtype": "float32"},
-            "raw": {"kind": "scalar", "dtype": "bytes"},
-            "caption": {"kind": "text"},
-            "label": {"kind": "class_label", "classes": ["a", "b"]},
-        },
-    )
-
-    element = next(dataset.batches(batch_size=batch_size).as_numpy_iterator())
-
-    expected = {"age": 7, "mass": 0.5, "raw": b"\x00", "caption": "häß".encode(), "label": 1}
-    if batch_size is None:
-        assert element == expected
-    else:
-        assert {name: list(value) for name, value in element.items()} == {
-            name: [value] * 2 for name, value in expected.items()
-        }
-
-
 @pytest.mark.parametrize(
     ("arguments", "inputs", "target"),
     [
@@ -111,6 +85,7 @@ def test_inputs_and_target(dataset, arguments, inputs, target):
         ({**NUMBERS, "num_workers": 3}, "3 workers cannot share batches of 32 evenly"),
         ({**NUMBERS, "num_workers": 0}, "num_workers=0"),
         ({**NUMBERS, "balance": "label"}, "needs shuffle=True"),
+        ({**NUMBERS, "batch_size": 8, "buckets": [(None, 4)]}, "leave out batch_size=8"),
         ({**NUMBERS, "balance": "labels", "shuffle": True}, "there is no feature .*'label'"),
     ],
 )

@@ -97,27 +97,6 @@ def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(colors, tmp_pa
     assert set(next(dataset.numpy("test", features=["image", "label"]))) == {"image", "label"}
 
 
-def test_no_file_matches(tmp_path):
-    with pytest.raises(trainer.NotADatasetError, match="no file or directory"):
-        trainer.open(f"{tmp_path}/*.tfrecord", features=BARE)
-
-
-def test_gzip_shards_are_read(tmp_path, write_dataset, schema):
-    directory = write_dataset(
-        tmp_path / "tiny" / "1.0.0",
-        [schema["number"]],
-        {"train": [{"number": number} for number in range(10)]},
-        compression="GZIP",
-    )
-    dataset = trainer.open(directory)
-
-    assert dataset.splits["train"].compression == "GZIP"
-    assert sorted(int(record["number"]) for record in dataset.numpy()) == list(range(10))
-    assert sorted(
-        int(number) for batch in dataset.batches(shuffle=True) for number in batch["number"]
-    ) == list(range(10))
-
-
 def test_compression_is_seen_past_empty_files(tmp_path, write_records):
     (tmp_path / "a.tfrecord").touch()
     write_records(tmp_path / "b.tfrecord", [{"n": 7}], "GZIP")

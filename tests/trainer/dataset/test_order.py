@@ -178,23 +178,6 @@ def test_workers_have_equally_many_full_batches(tmp_path, write_records, feature
     assert [int(part.cardinality()) for part in parts] == [count, count]
 
 
-def test_bare_files_sorted_by_class_mix(tmp_path, write_records):
-    for shard in range(4):
-        records = [{"number": 1000 * shard + each, "label": shard} for each in range(1000)]
-        write_records(tmp_path / f"{shard}.tfrecord", records)
-    dataset = trainer.open(str(tmp_path / "*.tfrecord"))
-    passes = [
-        np.concatenate([batch["number"] for batch in dataset.numpy(batch_size=50, **arguments)])
-        for seed in (0, 1)
-        for arguments in [{"shuffle": True, "seed": seed}]
-    ]
-
-    labels = (passes[0] // 1000).reshape(-1, 200)
-    assert sorted(passes[0]) == list(range(4000))
-    assert all((labels == each).mean(axis=1).min() > 0.1 for each in range(4))
-    assert abs(np.corrcoef(np.argsort(passes), np.arange(4000))[np.triu_indices(3, 1)]).max() < 0.07
-
-
 def test_cardinality_is_known(dataset):
     assert int(dataset.batches("train", batch_size=8, image_size=8).cardinality()) == 7
     endless = dataset.batches("train", image_size=8, repeat=True, shuffle=True)

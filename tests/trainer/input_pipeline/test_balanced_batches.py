@@ -47,25 +47,6 @@ def test_strings_are_classes_too(rare):
         assert sorted(batch["name"].numpy()) == [b"n0", b"n0", b"n1", b"n1", b"n2", b"n2"]
 
 
-@pytest.mark.slow
-def test_a_position_is_a_number_of_records(rare):
-    whole = np.concatenate([numbers for numbers, _ in drawn(rare, repeat=3)])
-
-    for first in (8, 40, 72):
-        rest = drawn(rare, repeat=3, first_record=first)
-        np.testing.assert_array_equal(np.concatenate([each for each, _ in rest]), whole[first:])
-
-
-@pytest.mark.slow
-def test_workers_share_every_batch(rare):
-    whole = [numbers for numbers, _ in drawn(rare)]
-
-    parts = [drawn(rare, worker=worker, num_workers=2) for worker in range(2)]
-
-    for batch, one, other in zip(whole, *parts, strict=True):
-        np.testing.assert_array_equal(np.concatenate([one[0], other[0]]), batch)
-
-
 def test_records_without_a_class_are_refused(tmp_path, write_dataset, schema):
     records = [{"number": 1, "image/class/label": each} for each in (0, -1, 1)]
     path = write_dataset(tmp_path / "1.0.0", [schema["label"]], {"train": records}, num_shards=1)

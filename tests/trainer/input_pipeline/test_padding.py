@@ -174,11 +174,6 @@ def test_full_buckets_alone(dataset):
     assert sorted(len(batch["number"]) for batch in batches) == [2, 2, 3]
 
 
-def test_buckets_take_no_batch_size(dataset):
-    with pytest.raises(trainer.ConfigError, match="leave out batch_size=8"):
-        dataset.batches(batch_size=8, buckets=[(None, 4)], bucket_by="tokens")
-
-
 def test_replicas_have_parts_of_equal_shape(dataset, two_replicas):
     batches = dataset.batches(batch_size=4, features=["tokens", "number"], drop_remainder=True)
 

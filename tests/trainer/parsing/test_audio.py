@@ -64,8 +64,8 @@ ODD = {
 }
 
 
-def _opened(path, encoded, key="audio", **declared):
-    write_examples(path, ({key: each} for each in encoded))
+def _opened(path, encoded, **declared):
+    write_examples(path, ({"audio": each} for each in encoded))
     return trainer.open(path, features={"audio": {"kind": "audio", **declared}})
 
 
@@ -158,13 +158,6 @@ def test_sounds_all_of_one_length_batch_as_they_are(tmp_path):
     assert batches.element_spec["audio"].shape.as_list() == [None, 101, 2]
     (longer,) = dataset.batches(batch_size=2, pad={"audio": 110})
     np.testing.assert_array_equal(longer["audio"][1, :101], SAMPLES / np.float32(32768))
-
-
-def test_the_key_of_the_usual_writers_is_found(tmp_path):
-    dataset = _opened(tmp_path / "a", [_encoded("WAV", "PCM_16")], key="audio/encoded")
-
-    assert dataset.features["audio"].key == "audio/encoded"
-    assert next(dataset.numpy())["audio"].shape == (101, 2)
 
 
 @pytest.mark.parametrize("data", [b"", b"RIFF", b"RIFF....WAVE", _wav(FORMAT)[:30], b"no sound"])

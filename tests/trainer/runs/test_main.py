@@ -112,17 +112,6 @@ def test_evaluate_prints_the_metrics_of_a_split(finished, colors, capsys):
 
 
 @pytest.mark.slow
-def test_fit_gives_what_the_custom_loop_gives(finished, colors, tmp_path, capsys):
-    _, done = finished
-
-    assert main(options(colors, tmp_path, "--loop", "fit")) == 0
-
-    result, expected = json.loads(capsys.readouterr().out), json.loads(done.stdout)
-    assert list(result) == list(expected)
-    assert result == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.slow
 def test_a_run_is_not_replaced_unasked(finished, colors, capsys):
     run, _ = finished
     before = (run / "history.csv").read_bytes()
@@ -156,23 +145,6 @@ def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
     assert main(options(data, tmp_path / "run", "--steps-per-epoch", "1")) == 3
 
     assert "beam_pipeline verify" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", pytest.param("fit", marks=pytest.mark.slow)])
-def test_a_damaged_image_is_exit_3(colored_records, write_records, tmp_path, capsys, loop):
-    records = [record | {"image": record.pop("image/encoded")} for record in colored_records(24)]
-    records[5]["image"] = records[5]["image"][:100]
-    write_records(tmp_path / "a.tfrecord", records)
-    files = str(tmp_path / "*.tfrecord")
-
-    assert main(options(files, tmp_path / "run", "--loop", loop)) == 3
-
-    message = capsys.readouterr().err
-    assert (
-        "error: 'image' of a record is not an image that TensorFlow can read: Invalid PNG"
-        in message
-    )
 
 
 @pytest.mark.slow

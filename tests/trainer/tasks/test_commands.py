@@ -3,8 +3,6 @@
 import json
 import sys
 
-import keras
-import numpy as np
 import pytest
 
 from trainer.__main__ import main
@@ -76,14 +74,6 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
 
 
 @pytest.mark.slow
-def test_padding_is_fixed_as_asked(directory_of, train, tmp_path):
-    train(directory_of("sequence"), "--pad", "sequence=4")
-
-    model = keras.models.load_model(tmp_path / "run" / "model.keras")
-    assert model.input_shape == (None, 4)
-
-
-@pytest.mark.slow
 def test_weights_of_zero_leave_no_loss(directory_of, train):
     weighed, _ = train(directory_of("table"), "--inputs", "age", "--sample-weight", "zero")
 
@@ -101,21 +91,6 @@ def test_a_resumed_run_keeps_its_vocabulary(directory_of, train, tmp_path):
     assert result["epoch"] == 2
     assert "for statistics of" not in said
     assert file.read_bytes() == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["audio", "text", "image_metadata"])
-def test_a_resumed_run_is_equal_to_one_that_did_not_stop(kind, directory_of, train, tmp_path):
-    def weights():
-        model = keras.models.load_model(tmp_path / "run" / "model.keras")
-        return np.concatenate([np.ravel(each) for each in model.get_weights()])
-
-    train(directory_of(kind), "--deterministic", "--epochs", "2")
-    whole = weights()
-    train(directory_of(kind), "--deterministic", "--overwrite")
-    train(directory_of(kind), "--deterministic", "--resume", "--epochs", "2")
-
-    np.testing.assert_array_equal(weights(), whole)
 
 
 OWN = """

@@ -159,18 +159,6 @@ def test_replicas_and_parts_of_batches_learn_what_one_learns(run, data, tmp_path
 
 
 @pytest.mark.slow
-def test_tuning_measures_maps_along(run, data, tmp_path):
-    code, out, err = run(
-        *("tune", data, "--output", tmp_path / "t.json", "--seconds", "0.2", "--image-size", "32"),
-        *("--batch-size", "8"),
-    )
-
-    assert code == 0, err
-    assert "task segmentation: " in err
-    assert min(json.loads(out)["records_per_s"].values()) > 0
-
-
-@pytest.mark.slow
 def test_balanced_weights_are_by_pixels(data):
     from trainer.tasks.class_weights import class_weights
 
