@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
@@ -175,8 +175,12 @@ def _files_of(table: Table, column: str) -> Iterator[bool]:
             yield storage.exists(table.manifest.path_of(str(row.values[column])))
 
 
-def _or_else(found: Iterable[Reading]) -> str:
+def _or_else(found: Sequence[Reading]) -> str:
     """What a refusal says of readings: "; or give a.csv; or, to read what it says, give b.csv"."""
+    if found[1:] and not any(each.ways for each in found):
+        others = [shlex.quote(name) for each in found[1:] for name in each.tables]
+        ignoring = " ".join(f"--ignore {name}" for name in others)
+        return f"; or, to read {', '.join(found[0].tables)}, pass {ignoring}"
     return "".join(
         f"; or {each}" if each.has_labels else f"; or, to read what it says, {each}"
         for each in [each for each in found if each.ways][:_MAX_NAMED]
