@@ -1,7 +1,8 @@
 """Files that say what classes are called: beside a table whose labels are numbers or codes.
 
-`label_num_to_disease_map.json` of Kaggle, an object of texts; `class-descriptions-boxable.csv` of
-Open Images, a code and a name a row; `LOC_synset_mapping.txt` of ImageNet, a code before the name.
+`label_num_to_disease_map.json` of Kaggle, an object of texts, or of numbers by their names;
+`class-descriptions-boxable.csv` of Open Images, a code and a name a row; `LOC_synset_mapping.txt`
+of ImageNet, a code before the name.
 """
 
 import csv
@@ -69,7 +70,13 @@ def _names(path: str) -> dict[str, str]:
 
 def _of_json(text: str) -> Iterable[tuple[str, str]]:
     value = None if is_deep(text) else json.loads(text)
-    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+    if not isinstance(value, dict):
+        raise ValueError
+    if len({*map(str, value.values())}) == len(value) and all(
+        type(each) is int for each in value.values()
+    ):
+        value = {str(number): name for name, number in value.items()}  # {"cat": 0}
+    if not all(isinstance(each, str) for each in value.values()):
         raise ValueError
     return ((key.strip(), name.strip()) for key, name in value.items())
 

@@ -240,7 +240,9 @@ def _choice(inputs: Sequence[Input], tree: Tree | None) -> str:
     if tree and of_tables and (found := [each for each in readings(tree) if each.ways]):
         return "; or ".join(map(str, found))
     if len({each.layout.name for each in inputs}) > 1:
-        return "choose with --layout, or give one file or folder"
+        inner = next((each.path for each in inputs if storage.is_directory(each.path)), "")
+        given = f", giving {shlex.quote(inner)}," if tree and inner not in ("", tree.root) else ","
+        return f"choose with --layout{given} or give one file or folder"
     paths = [each.path for each in inputs]
     splits = [path for path in paths if is_split(stem(uncompressed(path)))]
     one = f"give one of them, such as {(splits or paths)[-1]}"

@@ -190,7 +190,7 @@ def records_of(
                     source=relative,
                     reason="no class folder",
                     detail="the file is next to the class folders; move it into the folder of its "
-                    "class",
+                    "class, or leave it out with --ignore",
                 )
             elif no_class := NO_CLASSES.keys() & {*folder.split("/")}:
                 reason, detail = NO_CLASSES[no_class.pop()]

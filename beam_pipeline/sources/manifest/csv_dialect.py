@@ -19,7 +19,13 @@ from beam_pipeline.sources.split_lists import is_partition
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
-_OF_RETINANET = "--column-names image,xmin,ymin,xmax,ymax,label"
+# Rows of a box each without header: files, numbers and texts in their order; whose; the columns.
+_BOXES = {
+    "FNNNNT": ("keras-retinanet's", "image,xmin,ymin,xmax,ymax,label"),
+    "FNNNNN": ("Stanford Cars'", "image,xmin,ymin,xmax,ymax,label"),
+    "FNNNNTNN": ("SKU-110K's", "image,xmin,ymin,xmax,ymax,label,width,height"),
+    "TNNNNFNN": ("makesense.ai's", "label,x,y,w,h,image,width,height"),
+}
 _HEADERLESS = (
     "if there is no header line, name the columns with --column-names, or pass --no-header"
 )
@@ -140,8 +146,8 @@ def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
     if found := cell_of_data(header, rows):
         cell, why = found
         shown = ", ".join(map(repr, header[:10]))
-        if _is_of_retinanet(header):
-            headerless = f"if each row has a box, as keras-retinanet's do, pass {_OF_RETINANET}"
+        if boxes := _BOXES.get("".join(map(_sort, header))):
+            headerless = f"if each row has a box, as {boxes[0]} do, pass --column-names {boxes[1]}"
         else:
             headerless = f"{_HEADERLESS}, else rename such columns"
         raise ConfigError(
@@ -178,10 +184,9 @@ def _with_files(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     return names
 
 
-def _is_of_retinanet(first: Sequence[str]) -> bool:
-    """Whether a row without header is a file, the corners of a box, and its class."""
-    are_numbers = [cell.strip().isdecimal() for cell in first]
-    return are_numbers == [False, True, True, True, True, False] and bool(media_kind(first[0]))
+def _sort(cell: str) -> str:
+    """Of a cell: N for a number, F for a file, T for another text."""
+    return "N" if cell.strip().isdecimal() else "F" if media_kind(cell) else "T"
 
 
 def own_list_as_csv(path: str) -> str:

@@ -50,6 +50,7 @@ _BESIDE_TABLES = frozenset(
         "xlsx",
         "html",
         "pdf",
+        "names",
     }
 )
 
