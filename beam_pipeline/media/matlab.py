@@ -26,6 +26,7 @@ _DTYPES = {"double": "<f8", "single": "<f4", "logical": "|u1"} | {
     for sign in ("u", "")
     for size in (1, 2, 4, 8)
 }
+_WHOLE = 1 << 53  # from here on a fraction of 64 bits skips whole numbers
 _LAST = ":last"  # behind the name of an array whose last axis is the records
 
 
@@ -134,9 +135,10 @@ def _of_rows(path: str, array: StoredArray, number: int) -> StoredArray:
 def _vector(path: str, name: str) -> Any:
     """The numbers of an array of one a record; MATLAB has fractions for whole numbers, too."""
     values = np.concatenate(list(_rows(path, name))).reshape(-1)
-    if values.dtype.kind == "f" and (np.isfinite(values) & (values == values.round())).all():
-        return values.astype("<i8")
-    return values
+    if values.dtype.kind != "f":
+        return values
+    are_whole = (abs(values) < _WHOLE) & (values == values.round())  # NaN is neither
+    return values.astype("<i8") if are_whole.all() else values
 
 
 def values_of(path: str, name: str) -> Iterator[bytes]:

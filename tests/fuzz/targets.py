@@ -329,7 +329,7 @@ def _in_zip(draw: random.Random, data: bytes) -> bytes:
     change = _CHANGES.get(ending) if draw.random() < 0.5 else None
     try:
         parts[name] = change(draw, parts[name]) if change else _changed(draw, name, parts)
-    except ValueError:  # no JSON, as some cases have it
+    except (ValueError, zipfile.BadZipFile):  # no JSON, as some cases have it, or no zip
         parts[name] = _changed(draw, name, parts)
     return zip_bytes(parts)
 

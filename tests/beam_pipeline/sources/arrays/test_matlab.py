@@ -86,6 +86,14 @@ def test_the_only_matrix_has_a_record_a_row(tmp_path, save):
     assert (values(records[7], "fea") == IMAGES[7].reshape(-1)).all()
 
 
+def test_numbers_too_large_to_be_whole_stay_fractions(tmp_path, save):
+    numbers = [1e300, 2.0, float(1 << 53)]
+    save(tmp_path / "x.mat", {"score": np.array(numbers)[None], "rank": np.arange(3.0)[None]})
+    records = records_of(tmp_path / "x.mat")
+    assert [each.features["score"] for each in records] == numbers
+    assert {type(each.features["rank"]) for each in records} == {int}
+
+
 CELLS = np.array(["a", 1.5], dtype=object)[None]
 
 
