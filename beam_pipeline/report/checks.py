@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from beam_pipeline.assign.statistics import DUPLICATE
 from beam_pipeline.kinds.wording import count_classes, counted
+from beam_pipeline.sources.beside import NOT_READ
 
 Level = Literal["green", "amber", "red"]
 
@@ -41,7 +43,8 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
     """
     total = sum(split["records"] for split in figures["splits"])
     if metadata:
-        yield _rejects(metadata.get("rejected", {}), total)
+        may_be_bad = metadata.get("config", {}).get("max_bad_fraction", 0) > 0
+        yield _rejects(metadata.get("rejected", {}), total, may_be_bad=may_be_bad)
         yield _changes(metadata.get("changes", {}))
         yield from _duplicates(metadata.get("duplicates") or {})
         yield from _near_duplicates(metadata.get("near_duplicates"))
@@ -65,20 +68,25 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
             )
 
 
-def _rejects(rejected: Mapping[str, int], total: int) -> Check:
-    number = sum(count for reason, count in rejected.items() if reason != "duplicate")
-    if not number:
+def _rejects(rejected: Mapping[str, int], total: int, *, may_be_bad: bool) -> Check:
+    """What was left out: where a build allows no bad record, it is not of the data."""
+    counts = {reason: count for reason, count in rejected.items() if reason != DUPLICATE}
+    if not counts:
         return Check("green", "rejects", "nothing was left out")
-    level: Level = "red" if number > _MANY_REJECTS * total else "amber"
-    text = f"{counted(number, 'file')} or records were left out"
-    return Check(level, "rejects", text, "mend them, and build again", "rejects")
+    number, told = sum(counts.values()), _counts(counts)
+    if may_be_bad:
+        level: Level = "red" if number > _MANY_REJECTS * total else "amber"
+        return Check(level, "rejects", told, "mend them, and build again", "rejects")
+    if NOT_READ in counts:
+        remedy = "--ignore leaves out what is meant to be"
+        return Check("amber", "rejects", told, remedy, "rejects")
+    return Check("green", "rejects", f"no data among what was left out: {told}", "", "rejects")
 
 
 def _changes(changes: Mapping[str, int]) -> Check:
     if not changes:
         return Check("green", "changes", "every value is stored as it was")
-    told = ", ".join(f"{count:,} × {what}" for what, count in changes.items())
-    return Check("amber", "changes", told, "look whether that is what you want")
+    return Check("amber", "changes", _counts(changes), "look whether that is what you want")
 
 
 def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
@@ -203,9 +211,15 @@ def _quality(images: Mapping[str, Any]) -> Check:
 def _empty(objects: Mapping[str, Any], sampled: int) -> Check:
     share = objects["empty"] / max(1, sampled)
     text = f"{objects['empty']:,} of {sampled:,} sampled images have none"
+    if not share:
+        return Check("green", "objects", f"in each of {sampled:,} sampled images", "", "objects")
     if share > 0.5:
         return Check("amber", "objects", text, "are their annotations there?", "objects")
     return Check("green", "objects", text, "", "objects")
+
+
+def _counts(by_name: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} × {name}" for name, count in by_name.items())
 
 
 def _some(names: list[str]) -> str:

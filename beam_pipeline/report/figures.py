@@ -193,4 +193,5 @@ def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False
         edges = np.linspace(low, high if high > low else low + 1e-9, _BINS + 1)
     counts, edges = np.histogram(change(values), edges)
     shown = np.exp(edges) if log else edges
-    return {"edges": [round(float(edge), 4) for edge in shown], "counts": counts.tolist()}
+    shown = shown.astype(int) if whole else np.round(shown.astype(float), 4)
+    return {"edges": shown.tolist(), "counts": counts.tolist()}

@@ -131,6 +131,7 @@ def facts_of(
         "name": name,
         "version": version,
         "path": "/".join(filter(None, ("DATA_DIR", name, version))),
+        "first_split": "train" if "train" in dataset.splits else next(iter(dataset.splits)),
         "records": total,
         "bytes": sum(split["bytes"] or 0 for split in found["splits"]),
         "fingerprint": dataset.fingerprint,

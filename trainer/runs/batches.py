@@ -57,6 +57,7 @@ def batch_changes(
     changes = BatchChanges(
         label_smoothing=config.label_smoothing,
         mixing=Mixing(mixup=config.mixup, cutmix=config.cutmix),
+        mosaic=config.mosaic,
         class_weights=tuple(weights),
     )
     changes.check(task, config.batch_size, num_workers)

@@ -94,6 +94,7 @@ def settings(config: TrainConfig) -> Settings:
         weights=config.weights,
         lengths=config.pad,
         augment=config.augment,
+        multi_scale=config.multi_scale,
         dice=config.dice,
         resize=config.resize,
     )

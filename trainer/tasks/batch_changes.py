@@ -1,4 +1,4 @@
-"""What happens to batches in training alone: mixtures, smoothed classes, weights of classes."""
+"""What happens to batches in training alone: mosaics, mixtures, smoothed and weighted classes."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from trainer.augmentation.mixing import Mixing, Mixtures, draw_mixtures, mix
+from trainer.augmentation.mosaic import TILES, Mosaics, draw_mosaics
 from trainer.errors import ConfigError
 from trainer.tasks.task import Task
 
@@ -18,11 +19,13 @@ class BatchChanges:
     Attributes:
         label_smoothing: The share of the loss that is given to all classes alike.
         mixing: How records are mixed.
+        mosaic: The share of records in whose place mosaics of four come.
         class_weights: The weight of each class in the loss; empty for none.
     """
 
     label_smoothing: float = 0.0
     mixing: Mixing = dataclasses.field(default_factory=Mixing)
+    mosaic: float = 0.0
     class_weights: Sequence[float] = ()
 
     @property
@@ -49,6 +52,13 @@ class BatchChanges:
                 f"{chosen[0]} needs classes, but the target {task.target!r} is "
                 f"{task.goal.in_words}; leave it out"
             )
+        if self.mosaic:
+            if not task.goal.takes_mosaics:
+                raise ConfigError(
+                    f"--mosaic is for boxes, but the target {task.target!r} is "
+                    f"{task.goal.in_words}; leave it out"
+                )
+            _check_size("--mosaic puts fours of records together", TILES, batch_size, num_workers)
         if not self.mixing.is_on:
             return
         groups = [each.group for each in task.inputs.values()]
@@ -58,12 +68,7 @@ class BatchChanges:
                 f"{', '.join(each.name for each in task.inputs.values())}; leave it out, or name "
                 "one image by --inputs"
             )
-        if batch_size % (2 * num_workers):
-            workers = f" on each of {num_workers} workers" if num_workers > 1 else ""
-            raise ConfigError(
-                f"{chosen[-1]} mixes pairs of records, but --batch-size {batch_size} is not a "
-                f"number of pairs{workers}; use a multiple of {2 * num_workers}"
-            )
+        _check_size(f"{chosen[-1]} mixes pairs of records", 2, batch_size, num_workers)
 
     def function(
         self, task: Task, *, seed: int, batch_size: int, worker: int, num_workers: int
@@ -74,8 +79,15 @@ class BatchChanges:
         """
         pairs = batch_size // num_workers // 2
         part = slice(worker * pairs, (worker + 1) * pairs)
+        records = slice(2 * part.start, 2 * part.stop)
 
         def change(step: Any, inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
+            if self.mosaic:
+                drawn = draw_mosaics(self.mosaic, seed, step, batch_size)
+                mosaics = Mosaics(*(each[records] for each in drawn))
+                ((name, images),) = inputs.items()
+                images, target = task.goal.in_mosaics(mosaics, images, target)
+                inputs = {name: images}
             shares = task.goal.shares(target) if self.softens else None
             if self.class_weights:
                 of_records = weights[0] if weights else tf.ones(tf.shape(target)[:1])
@@ -95,3 +107,13 @@ class BatchChanges:
             return inputs, task.goal.smoothed(shares, self.label_smoothing), *weights
 
         return change
+
+
+def _check_size(what: str, each: int, batch_size: int, num_workers: int) -> None:
+    """Raises ConfigError unless every worker's part of a batch is whole groups of records."""
+    if batch_size % (each * num_workers):
+        workers = f" on each of {num_workers} workers" if num_workers > 1 else ""
+        raise ConfigError(
+            f"{what}, but --batch-size {batch_size} is not a multiple of {each}{workers}; use a "
+            f"multiple of {each * num_workers}"
+        )

@@ -68,6 +68,7 @@ def choose_task(
         goal=goal.with_inputs(chosen, settings),
         sample_weight=sample_weight,
         augment=settings.augment,
+        multi_scale=settings.multi_scale,
     )
     return chosen_task, _reason(chosen_task, features)
 
@@ -94,6 +95,8 @@ def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -
         )
     if settings.augment not in (AUTO, "none"):
         check_images(f"--augment {settings.augment}", inputs)
+    if settings.multi_scale is not None:
+        check_images(f"--multi-scale {settings.multi_scale:g}", inputs)
     varying = [each.name for each in inputs if each.varies]
     varying += [goal.name] if goal.varies else []
     for name in settings.lengths:

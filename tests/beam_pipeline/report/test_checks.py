@@ -50,6 +50,32 @@ def test_what_most_images_are_is_not_told():
     assert quality(FEATURE, [records[0], records[0], records[1]])["found"] == {}
 
 
+@pytest.mark.parametrize(
+    ("rejected", "allowed", "expected"),
+    [
+        ({}, 0.0, ("green", "nothing was left out")),
+        ({"duplicate": 3}, 0.1, ("green", "nothing was left out")),
+        (
+            {"in no image set": 48, "not an image file": 1},
+            0.0,
+            (
+                "green",
+                "no data among what was left out: 48 × in no image set, 1 × not an image file",
+            ),
+        ),
+        ({"data not read": 1}, 0.0, ("amber", "1 × data not read")),
+        ({"truncated image": 1}, 0.1, ("amber", "1 × truncated image")),
+        ({"truncated image": 2}, 0.1, ("red", "2 × truncated image")),
+    ],
+)
+def test_rejects_are_bad_only_where_bad_records_are_allowed(rejected, allowed, expected):
+    metadata = {"rejected": rejected, "config": {"max_bad_fraction": allowed}}
+    figures = {"splits": [{"name": "train", "records": 150}]}
+    figures |= {name: [] for name in ("classes", "quality", "objects", "numbers")}
+    first = next(checks(metadata, figures))
+    assert (first.level, first.text) == expected
+
+
 def told(rows, *, without=0, of_objects=False):
     """The checks of a label with these counts by class in train and test, that are not green."""
     sizes = np.sum(list(rows.values()), axis=0).tolist()

@@ -191,3 +191,26 @@ def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared
     task, _ = choose(declared, settings=settings, **options)
 
     check_same_records(task, declare(declared), settings)
+
+
+@pytest.mark.parametrize(
+    ("declared", "settings", "expected"),
+    [
+        pytest.param("boxes", {}, ((0.25, 4), True, True), id="in place of the crop"),
+        pytest.param("boxes", {"augment": "none"}, ((0.25, 4), False, True), id="alone"),
+        pytest.param("boxes", {"resize": "stretch"}, ((0.25, 4), True, False), id="stretched"),
+        pytest.param("label", {}, ((0.25, 4), False, False), id="of one class"),
+        pytest.param("label", {"augment": "rand"}, ((0.25, 4), True, False), id="RandAugment"),
+    ],
+)
+def test_several_scales(choose, declared, settings, expected):
+    task, _ = choose(f"image {declared}", settings=Settings(multi_scale=2.0, **settings))
+
+    views = task.augmentation.views
+    assert (views.area, views.mirror, views.letterbox) == expected
+    assert (task.augmentation.pixels is None) == (task.augment != "rand")
+
+
+def test_several_scales_need_an_image(choose):
+    with pytest.raises(ConfigError, match="--multi-scale 2 needs an image"):
+        choose("s=ids label", settings=Settings(multi_scale=2.0))

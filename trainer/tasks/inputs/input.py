@@ -29,6 +29,8 @@ class Settings:
         lengths: By feature name: the ids, numbers, words or audio samples to which records are
             padded or cut; others are padded to the longest record in the batch.
         augment: One of the target's `policies`, for images in training.
+        multi_scale: How many times smaller and larger images are shown in training; None for what
+            `augment` says.
         dice: The weight of the Dice loss of maps of classes.
         resize: One of the target's `resizes`, or "auto" for the first of them.
     """
@@ -38,6 +40,7 @@ class Settings:
     weights: str | None = None
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
     augment: str = AUTO
+    multi_scale: float | None = None
     dice: float = 0.0
     resize: str = AUTO
 

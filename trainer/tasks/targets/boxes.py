@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from trainer.augmentation.mosaic import Mosaics, put_together
 from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.checks import finite, none_of
@@ -70,6 +71,7 @@ class BoxesTarget(PlacesTarget):
     step: ClassVar[int] = STRIDES[-1]
     in_parts: ClassVar[bool] = True
     varies: ClassVar[bool] = True
+    takes_mosaics: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
@@ -147,16 +149,27 @@ class BoxesTarget(PlacesTarget):
                 labels = tf.where(is_box, tf.constant(0, tf.int64), -1)
             crowd = columns[self.crowd] > 0 if self.crowd else tf.zeros_like(labels, tf.bool)
             records = tf.ones(tf.shape(labels)[:1])
-            all_of_it = records[:, None] * tf.constant([0.0, 0.0, 1.0, 1.0])
             return {
                 "boxes": boxes,
                 "labels": labels,
                 "crowd": crowd,
                 "records": records,
-                "windows": columns[self.window] if self.window else all_of_it,
+                "windows": columns[self.window] if self.window else _all_of(records),
             }
 
         return step
+
+    def in_mosaics(self, mosaics: Mosaics, images: Tensor, target: Any) -> tuple[Tensor, Any]:
+        labels, windows = target["labels"], target["windows"]
+        images, placed = put_together(mosaics, images, target["boxes"], labels >= 0, self.most)
+        is_one = mosaics.is_one[:, None]
+        return images, {
+            **target,
+            "boxes": placed.boxes,
+            "labels": placed.of(labels, -1),
+            "crowd": placed.of(target["crowd"], False),
+            "windows": tf.where(is_one, _all_of(target["records"]), windows),
+        }
 
     def with_totals(self, target: Any) -> Any:
         found = assigned_to(self.points, target)
@@ -220,3 +233,8 @@ class BoxesTarget(PlacesTarget):
 
     def accumulators(self) -> list[Accumulator]:
         return [MeanAveragePrecision(self.classes)]
+
+
+def _all_of(records: Tensor) -> Tensor:
+    """The windows of records that are seen as a whole: float32 [b, 4]."""
+    return records[:, None] * tf.constant([0.0, 0.0, 1.0, 1.0])

@@ -11,6 +11,7 @@ import keras
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
+from trainer.augmentation.mosaic import Mosaics
 from trainer.options.input import STRETCH
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay
@@ -45,6 +46,7 @@ class Target(abc.ABC):
         excludes_classes: Whether one class at a place excludes the others: of a single one there is
             nothing to predict.
         takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
+        takes_mosaics: Whether records can be put together: see `in_mosaics`.
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
         makes_maps: Whether `write_map` writes what is predicted.
         needs_image: Whether `row` and `draw` need the encoded image of the record.
@@ -69,6 +71,7 @@ class Target(abc.ABC):
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
+    takes_mosaics: ClassVar[bool] = False
     weighs_classes: ClassVar[bool] = False
     makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
@@ -169,6 +172,19 @@ class Target(abc.ABC):
 
     def smoothed(self, shares: Any, amount: float) -> Any:
         """Shares of which `amount` is given to what is wrong and right alike."""
+        raise NotImplementedError
+
+    def in_mosaics(self, mosaics: Mosaics, images: Any, target: Any) -> tuple[Any, Any]:
+        """Mosaics in the place of records, if it `takes_mosaics`.
+
+        Args:
+            mosaics: Which.
+            images: [b, height, width, channels].
+            target: Of `host_step`.
+
+        Returns:
+            Images and target as they were given.
+        """
         raise NotImplementedError
 
     @abc.abstractmethod
