@@ -103,7 +103,7 @@ def put_together(
 
     def record(place: Tensor, is_one: Tensor, seed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         own = is_box[place]
-        return tf.cond(
+        image, placed, origin = tf.cond(
             is_one,
             lambda: of_four(place, seed),
             lambda: (
@@ -112,6 +112,7 @@ def put_together(
                 tf.boolean_mask(numbers[place], own),
             ),
         )
+        return image, placed, origin
 
     spec = (
         tf.TensorSpec(images.shape[1:], images.dtype),

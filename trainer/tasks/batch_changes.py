@@ -83,8 +83,8 @@ class BatchChanges:
 
         def change(step: Any, inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
             if self.mosaic:
-                drawn = draw_mosaics(self.mosaic, seed, step, batch_size)
-                mosaics = Mosaics(*(each[records] for each in drawn))
+                every = draw_mosaics(self.mosaic, seed, step, batch_size)
+                mosaics = Mosaics(*(each[records] for each in every))
                 ((name, images),) = inputs.items()
                 images, target = task.goal.in_mosaics(mosaics, images, target)
                 inputs = {name: images}
