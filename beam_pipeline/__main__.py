@@ -32,7 +32,10 @@ def main() -> int:
     log_lines.set_up()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(ONE_THREAD | os.environ)
-    from beam_pipeline.running import lazy_imports, memory, parallel
+    from beam_pipeline.running import memory
+
+    with memory.collection_paused():
+        from beam_pipeline.running import lazy_imports, parallel
 
     try:
         with memory.collection_paused(), quiet(), beam_import.without_beartype():
