@@ -42,13 +42,13 @@ class Assigned(NamedTuple):
     Attributes:
         placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a table of its records,
             spilled (`Job.spill`).
-        rejected: PCollection[bytes]: packed batches of Rejected, spilled.
+        rejected: PCollections of bytes: packed batches of Rejected, spilled.
         plan: PCollection[Plan], of one element.
         statistics: PCollection[Statistics], of one element.
     """
 
     placed: beam.PCollection[Keyed]
-    rejected: beam.PCollection[bytes]
+    rejected: tuple[beam.PCollection[bytes], ...]
     plan: beam.PCollection[Plan]
     statistics: beam.PCollection[Statistics]
 
@@ -98,10 +98,7 @@ class AssignShards(beam.PTransform):
             | "MergeStatistics" >> beam.CombineGlobally(MergeStatistics())  # Statistics, one
         )
         plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
-        rejected = (
-            inspected.rejected,
-            unique[_SettleDuplicates.REJECTED],
-        ) | "AllRejected" >> beam.Flatten()  # bytes: packed Rejected
+        rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(
             plan, self.config.num_shards, spill
         )  # (shard, table)

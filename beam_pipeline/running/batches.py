@@ -69,7 +69,14 @@ class BatchElements(beam.PTransform):
                 | "CutBatches" >> beam.FlatMap(batches_of_bucket)  # bytes
                 | "Balance" >> beam.Reshuffle()  # bytes
             )
-        return packed, outputs[BatchSource.COUNT] | "CountRead" >> beam.CombineGlobally(sum)
+        # One a bundle: to combine them would take a shuffle.
+        counts = beam.pvalue.AsIter(outputs[BatchSource.COUNT])
+        count = elements.pipeline | "Once" >> beam.Impulse() | "CountRead" >> beam.Map(_sum, counts)
+        return packed, count  # bytes, int
+
+
+def _sum(_: bytes, counts: Iterable[int]) -> int:
+    return sum(counts)
 
 
 class BatchSource(beam.DoFn):

@@ -1,6 +1,7 @@
 """Commit: counts are compared, files get their final names, and metadata.json comes last."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
@@ -50,11 +51,11 @@ class Commit(beam.PTransform):
             | "CommitOnce"
             >> beam.Map(
                 _commit,
+                *map(beam.pvalue.AsIter, self.assigned.rejected),
                 job=self.job,
                 plan=beam.pvalue.AsSingleton(self.assigned.plan),
                 statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
                 shards=beam.pvalue.AsList(shards),
-                rejected=beam.pvalue.AsIter(self.assigned.rejected),
                 num_read=beam.pvalue.AsSingleton(self.num_read),
             )
         )
@@ -62,17 +63,18 @@ class Commit(beam.PTransform):
 
 def _commit(
     config: BuildConfig,
+    *rejected: Iterable[bytes],
     job: Job,
     plan: Plan,
     statistics: Statistics,
     shards: Sequence[ShardInfo],
-    rejected: Iterable[bytes],
     num_read: int,
 ) -> str:
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
     with handed_over(job):
         if not (job.problem_file and storage.exists(job.problem_file)):
-            commit(config, plan, statistics, shards, job.spill.all(rejected), num_read)
+            rejects = job.spill.all(itertools.chain(*rejected))
+            commit(config, plan, statistics, shards, rejects, num_read)
     count_requests()
     return config.dataset_dir
 

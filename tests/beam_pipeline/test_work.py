@@ -131,7 +131,7 @@ def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
     assert calls["suffix"] + calls["media_kind"] <= 8 * len(names)
 
 
-ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard", "CountRead", "MergeStatistics"}
+ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard", "MergeStatistics"}
 OF_A_CLUSTER = {"GroupBuckets", "Balance"}
 
 
@@ -139,12 +139,12 @@ OF_A_CLUSTER = {"GroupBuckets", "Balance"}
     ("local_job", "num_shards", "shuffles", "num_stages"),
     first_quick(
         [
-            pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 15, id="here"),
-            pytest.param(Job(processes=2), 8, ALWAYS, 13, id="here, into few shards"),
+            pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 13, id="here"),
+            pytest.param(Job(processes=2), 8, ALWAYS, 11, id="here, into few shards"),
             pytest.param(
-                Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 16, id="on a cluster"
+                Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 14, id="on a cluster"
             ),
-            pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 14, id="on a cluster, into few shards"),
+            pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 12, id="on a cluster, into few shards"),
         ]
     ),
 )
