@@ -107,9 +107,14 @@ def _rows_of_images(root: Path) -> None:
 def _layouts(root: Path) -> None:
     _rows_of_images(root)
     (root / "recordings").symlink_to(EXAMPLES / "data/digits")
-    masks = ("benign/benign (1)_mask.png", "benign/benign (1)_mask_1.png")
-    for name in (*masks, "../stage1_train/a/images/a.png", "../stage1_train/a/masks/b.png"):
-        path = root / "Dataset_BUSI_with_GT" / name
+    drive = "2011_09_26_drive_0001_sync"
+    for name in (
+        *(f"Dataset_BUSI_with_GT/benign/benign (1)_{name}.png" for name in ("mask", "mask_1")),
+        *(f"stage1_train/a/{name}.png" for name in ("images/a", "masks/b")),
+        f"data_depth_annotated/train/{drive}/proj_depth/groundtruth/image_02/0000000005.png",
+        f"raw/2011_09_26/{drive}/image_02/data/0000000005.png",
+    ):
+        path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.new("L", (8, 8), 255).save(path)
 
@@ -162,8 +167,10 @@ def _tfrecords(root: Path) -> None:
 def _training(root: Path) -> None:
     _records(root / "mine/data_0.tfrecord", speaker_id=3)
     TREES["text"](root)
-    beam_pipeline.build(beam_pipeline.BuildConfig(input=str(root / "reviews"), output=str(root)))
-    trainer.train(root / "reviews/1.0.0", root / "runs/reviews", epochs=1, quiet=True)
+    beam_pipeline.build(
+        beam_pipeline.BuildConfig(input=str(root / "reviews"), output=str(root / "texts"))
+    )
+    trainer.train(root / "texts/reviews", root / "runs/reviews", epochs=1, quiet=True)
 
 
 # Makes the files of a page, by its name, in a folder that has examples/ and what `make demo` made.

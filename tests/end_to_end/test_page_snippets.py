@@ -52,10 +52,13 @@ def _text(page: str) -> str:
 
 
 def _snippets(page: str) -> Iterator[tuple[str, str]]:
-    """("bash", a line) and ("python", a block)."""
+    """("bash", a command), ("shell", a loop of several) and ("python", a block)."""
     for language, block in _FENCE.findall(_text(page)):
         if language == "python":
             yield language, block
+            continue
+        if "\ndone" in block:
+            yield "shell", block
             continue
         for line in block.replace("\\\n", "").splitlines():
             if shlex.split(line, comments=True):
@@ -121,6 +124,8 @@ def test_the_snippets_run(page, tmp_path, demo, bucket, command):
             words = [sys.executable, "-c", code.replace("epochs=5", "epochs=1")]
             done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
             assert done.returncode == 0, (code, done.stderr)
+        elif language == "shell":
+            subprocess.run(["bash", "-ec", code], cwd=tmp_path, check=True)
         else:
             python, option, *words = shlex.split(_shorter(code), comments=True)
             assert python == "python", code
