@@ -1,6 +1,7 @@
 """What a report shows of single records: small images with what is drawn on them, and sounds."""
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from tfrecord_dataset.page import data_uri
 _SIDE = 360  # pixels
 _QUALITY = 72
 _POINTS = 240  # of a waveform
-_WINDOW = 512  # samples of a column of a spectrogram
+_WINDOW_S = 0.03  # of a column of a spectrogram, about
+_ROWS = 128
 _MOST_AUDIO_BYTES = 250_000
 
 
@@ -54,18 +56,20 @@ def audio(data: bytes) -> dict[str, Any]:
         "seconds": round(len(mono) / rate, 2),
         "rate": rate,
         "waveform": [[round(low, 3), round(high, 3)] for low, high in pairs],
-        "spectrogram": data_uri("image/png", _spectrogram(mono)),
+        "spectrogram": data_uri("image/png", _spectrogram(mono, rate)),
         "player": data_uri(_media_type(data), data) if len(data) <= _MOST_AUDIO_BYTES else "",
     }
 
 
-def _spectrogram(mono: Any) -> bytes:
-    """Decibels by time and frequency as a grey PNG, low frequencies below."""
-    columns = max(2, min(_POINTS, len(mono) // (_WINDOW // 2)))
-    padded = np.pad(mono, (0, max(0, _WINDOW - len(mono))))
-    starts = np.linspace(0, len(padded) - _WINDOW, columns).astype(int)
-    windows = padded[starts[:, None] + np.arange(_WINDOW)] * np.hanning(_WINDOW)
-    power = np.abs(np.fft.rfft(windows, axis=1))[:, 1 : _WINDOW // 4 + 1]
+def _spectrogram(mono: Any, rate: int) -> bytes:
+    """Decibels by time and frequency, up to half of the rate, as a grey PNG, low ones below."""
+    window = 1 << max(5, round(math.log2(max(1.0, rate * _WINDOW_S))))
+    columns = min(_POINTS, max(2, 8 * len(mono) // window))
+    padded = np.pad(mono, (0, max(0, window - len(mono))))
+    starts = np.linspace(0, len(padded) - window, columns).astype(int)
+    windows = padded[starts[:, None] + np.arange(window)] * np.hanning(window)
+    power = np.abs(np.fft.rfft(windows, axis=1))[:, 1:]
+    power = power.reshape(columns, min(_ROWS, window // 2), -1).mean(axis=-1)
     decibels = 20 * np.log10(power + 1e-6)
     top = decibels.max()
     grey = np.clip((decibels - top + 80) / 80 * 255, 0, 255).astype(np.uint8)

@@ -1,0 +1,28 @@
+"""What a page shows of sounds."""
+
+import base64
+import io
+
+import numpy as np
+import pytest
+import soundfile
+from PIL import Image
+
+from beam_pipeline.report.pictures import audio
+
+
+@pytest.mark.parametrize(("rate", "seconds"), [(8000, 0.2), (44100, 0.5), (200, 1.0)])
+def test_a_tone_is_where_its_frequency_is_in_the_spectrogram(rate, seconds):
+    """At eight tenths of the way up, from silence to the second half."""
+    times = np.arange(int(rate * seconds))
+    tone = np.sin(2 * np.pi * 0.4 * times) * (times > len(times) / 2)
+    file = io.BytesIO()
+    soundfile.write(file, 0.5 * tone, rate, format="WAV")
+
+    encoded = audio(file.getvalue())["spectrogram"].partition(",")[2]
+
+    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(encoded))), int)
+    height, width = picture.shape
+    assert width > 20 or rate == 200
+    assert abs(picture[:, -width // 4].argmax() / height - 0.2) < 0.1
+    assert picture[:, 0].max() < picture[:, -width // 4].max() - 100
