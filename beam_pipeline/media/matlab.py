@@ -6,6 +6,8 @@ The records lie along the first axis or the last one: that which all arrays have
 import contextlib
 import importlib
 import math
+import struct
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +29,11 @@ _DTYPES = {"double": "<f8", "single": "<f4", "logical": "|u1"} | {
     for size in (1, 2, 4, 8)
 }
 _WHOLE = 1 << 53  # from here on a fraction of 64 bits skips whole numbers
+# Types of elements (MAT-File Format, version 5): of which numbers are, and of what holds them.
+_NUMBERS, _MATRIX, _PACKED = frozenset({*range(1, 8), 9, 12, 13}), 14, 15
+_OF_NUMBERS = range(6, 16)  # classes of arrays
+_COMPLEX = 0x800  # a flag of arrays
+_HEAD_BYTES = 1 << 16
 _LAST = ":last"  # behind the name of an array whose last axis is the records
 
 
@@ -70,11 +77,60 @@ def arrays_of(path: str) -> list[StoredArray]:
         if scipy is None:
             values = ((name, each) for name, each in file.items() if not name.startswith("#"))
             return [StoredArray(name, _class(each), _shape(each), None) for name, each in values]
-        found = [StoredArray(name, kind, shape, None) for name, shape, kind in scipy.whosmat(file)]
+        pairs = _complex_names(file)
+        file.seek(0)
+        found = [
+            StoredArray(name, "complex" if name in pairs else kind, shape, None)
+            for name, shape, kind in scipy.whosmat(file)
+        ]
     size = storage.size(path) or 0
     for name, kind, shape, _ in found:
         check_inflation(name, size, math.prod(shape) * np.dtype(_DTYPES.get(kind, "u1")).itemsize)
     return found
+
+
+def _complex_names(file: Any) -> set[str]:
+    """The arrays of complex numbers in a file of version 5.
+
+    Raises:
+        RecordError: Numbers are of a type that there is not, for which scipy ends the process.
+    """
+    start, names = file.read(128), set[str]()
+    order = "<" if start[126:] == b"IM" else ">"
+    at = 0 if 0 in start[:4] else 128  # else it is of version 4, which has no types
+    while at:
+        file.seek(at)
+        if len(tag := file.read(8)) < 8:
+            break
+        kind, size = struct.unpack(f"{order}2I", tag)
+        head = file.read(min(size, _HEAD_BYTES))
+        if kind == _PACKED:
+            head = zlib.decompressobj().decompress(head, _HEAD_BYTES)[8:]
+        flags = _flags(head, order) if kind in (_MATRIX, _PACKED) else 0
+        if flags & 0xFF in _OF_NUMBERS:
+            _, (_, name), (of_numbers, _) = _elements(head[16:], order)
+            if of_numbers not in _NUMBERS:
+                raise RecordError(DAMAGED, f"MATLAB: numbers of the type {of_numbers}")
+            if flags & _COMPLEX:
+                names.add(name.decode("latin-1"))
+        at += 8 + size
+    return names
+
+
+def _flags(matrix: bytes, order: str) -> int:
+    return int(struct.unpack_from(f"{order}I", matrix, 8)[0])
+
+
+def _elements(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+    """(type, bytes) of three elements behind one another; short ones are in their tags."""
+    for _ in range(3):
+        kind, size = struct.unpack_from(f"{order}2I", data)
+        if kind >> 16:
+            yield kind & 0xFFFF, data[4 : 4 + (kind >> 16)]
+            data = data[8:]
+        else:
+            yield kind, data[8 : 8 + size]
+            data = data[8 + size + -size % 8 :]
 
 
 def _class(item: Any) -> str:

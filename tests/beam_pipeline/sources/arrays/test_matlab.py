@@ -1,6 +1,8 @@
 """MATLAB's files: their arrays are columns of a table, whichever axis is that of the records."""
 
+import struct
 import sys
+import zlib
 
 import h5py
 import numpy as np
@@ -132,6 +134,30 @@ def test_damaged_files_are_rejected(tmp_path, save, cut):
         "unsupported array",
     }
     assert not all(isinstance(each, Record) for each in elements) or not elements
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_numbers_of_a_type_that_there_is_not(tmp_path, packed):
+    """scipy takes any number for one of its table, and ends the process."""
+    scipy.io.savemat(tmp_path / "y.mat", {"y": np.arange(8.0)[None]})
+    data = (tmp_path / "y.mat").read_bytes()
+    at = data.index(struct.pack("<2I", 9, 64), 128)
+    data, matrix = data[:128], data[128:at] + struct.pack("<2I", 64, 64) + data[at + 8 :]
+    if packed:
+        matrix = zlib.compress(matrix)
+        matrix = struct.pack("<2I", 15, len(matrix)) + matrix
+    (tmp_path / "y.mat").write_bytes(data + matrix)
+    [rejected] = elements_of(tmp_path)
+    assert rejected.detail.endswith("MATLAB: numbers of the type 64")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_complex_numbers_are_named(tmp_path, packed):
+    arrays = {"z": np.arange(8)[None] * 1j, "y": LABELS[:8][None]}
+    scipy.io.savemat(tmp_path / "x.mat", arrays, do_compression=packed)
+    [rejected] = elements_of(tmp_path)
+    assert "'z' is of MATLAB's class complex" in rejected.detail
+    assert len(records_of(tmp_path, ignore_columns=["z"])) == 8
 
 
 def test_a_bomb_is_refused(tmp_path, save, monkeypatch):
