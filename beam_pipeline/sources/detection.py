@@ -109,9 +109,11 @@ def _chosen(
     if alone and (several := others_as_good(alone, tree)):
         ways = "; or ".join(map(str, several))
         raise ConfigError(f"{path} has {len(several)} tables that name its files: {ways}")
-    if in_doubt or (len(inputs) > 1 and kinds == {"manifest"}):
+    of_masks = any(each.doubt and each.layout.name == "masks" for each in inputs)
+    if in_doubt or of_masks or (len(inputs) > 1 and kinds == {"manifest"}):
         # CelebA's list of persons says less than its attributes.
         found = [each for each in readings(tree) if not (each.is_list and own_list(tree))]
+        found = [each for each in found if each.has_run_lengths or not of_masks]
         sure = found[0] if len(found) == 1 and found[0].is_sure else None
         if sure and sure.problem:
             raise ConfigError(sure.problem)
@@ -126,8 +128,7 @@ def _of_tables(reading: Reading, tree: Tree) -> Input:
     """The tables of a tree that tell of its files."""
     tables = reading.tables
     summary = shown(tables, "table") if tables[4:] else ", ".join(tables)
-    place = Place("", summary, files=tables, tables=tables)
-    return _at(layout_named(reading.layout), place, tree)
+    return _at(layout_named(reading.layout), Place("", summary, files=tables, tables=tables), tree)
 
 
 def _as_they_lie(layout: Layout, tree: Tree) -> list[Input]:

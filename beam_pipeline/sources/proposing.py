@@ -45,6 +45,7 @@ class Reading(NamedTuple):
             where that takes the whole tree.
         problem: Why they cannot be read without an option, and with which; "" where they can.
         is_list: Whether they have a file and its class a line.
+        has_run_lengths: Whether they have the masks of the files' objects.
     """
 
     layout: str
@@ -53,6 +54,7 @@ class Reading(NamedTuple):
     ways: tuple[str, ...]
     problem: str = ""
     is_list: bool = False
+    has_run_lengths: bool = False
 
     @property
     def is_sure(self) -> bool:
@@ -127,6 +129,7 @@ def _together(several: Sequence[Reading]) -> Reading:
             default=several[0],
         ).problem,
         all(each.is_list for each in several),
+        all(each.has_run_lengths for each in several),
     )
 
 
@@ -152,11 +155,13 @@ def _reading(tree: Tree, name: str) -> Reading | None:
         return None
     if len(table.header) == 1 and suffix(name) == "txt":  # a list says nothing of its files
         return None
+    runs = columns.has_runs
+    found = Reading(layout, (name,), has_labels, (), is_list=is_list, has_run_lengths=runs)
     path, files = storage.join(tree.root, name), table.manifest.folder
     options = {"--layout": "csv"} if suffix(name) == "txt" else {}
     if not is_inside(files, [parent(path)]):
         if table.manifest.folders:
-            return Reading(layout, (name,), has_labels, ())  # no option names several folders
+            return found  # no option names several folders
         options["--image-root"] = files
         if template := "".join(
             literal + (f"{{{column}}}" if column else "")
@@ -165,7 +170,7 @@ def _reading(tree: Tree, name: str) -> Reading | None:
             options["--image-template"] = template
     typed = " ".join(f"{option} {shlex.quote(value)}" for option, value in options.items())
     way = shlex.quote(path) + (f" with {typed}" if typed else "")
-    return Reading(layout, (name,), has_labels, (way,), is_list=is_list)
+    return found._replace(ways=(way,))
 
 
 def _files_of(table: Table, column: str) -> Iterator[bool]:

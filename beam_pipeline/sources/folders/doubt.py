@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from beam_pipeline.media import png
 from beam_pipeline.sources.beside import Named
+from beam_pipeline.sources.folders.by_names import by_names, of_speakers, ways
 from beam_pipeline.sources.folders.masks import masks
-from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below
 from beam_pipeline.sources.tree import head, places
@@ -69,6 +69,8 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
     if problem := _of_folders(profile, root):
         return problem + ("" if "--ignore" in problem else not_read)
     classes = sorted(profile.classes)
+    if kind == "audio" and (problem := of_speakers(profile)):
+        return problem
     if len(classes) == 1 and not one_class:
         [folder] = classes
         inner = "" if profile.in_splits else f" give {root}/{folder} to read them without labels,"
@@ -111,8 +113,8 @@ def _of_folders(profile: Profile, root: str) -> str:
     if splits and not profile.in_splits:
         return (
             f"{places(splits)} are splits without class folders"
-            f"{_ways(profile, ('to read them without labels', '{split}/{_}'))}"
-            f"{_by_names(profile)}"
+            f"{ways(profile, ('to read them without labels', '{split}/{_}'))}"
+            f"{by_names(profile)}"
         )
     by_split = {
         split: {place[1] for place in profile.folders if place[:1] == (split,) and place[1:]}
@@ -130,13 +132,13 @@ def _some_are_splits(profile: Profile, splits: Sequence[str], root: str) -> str:
     ]
     with_folders = {place[0] for place in profile.folders if place[1:]}
     stray = splits if with_folders and not inner and with_folders.isdisjoint(splits) else others
-    ways = [
+    helps = [
         _without(stray, root) or "move the others elsewhere",
         *(f"give {root}/{name} alone" for name in inner[:1]),
     ]
     return (
-        f"{places(splits)} are splits, but {places(others)} not: {', or '.join(ways)}"
-        f"{_ways(profile, ('where all are classes', _pattern(profile, 0)))}"
+        f"{places(splits)} are splits, but {places(others)} not: {', or '.join(helps)}"
+        f"{ways(profile, ('where all are classes', _pattern(profile, 0)))}"
     )
 
 
@@ -151,16 +153,14 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
                 told.removesuffix(f"give {root}/")
                 + f"leave it out by --ignore {shlex.quote(other[0])}"
             )
-            return told + _ways(
-                profile, ("where the folders are classes", _pattern(profile, depth))
-            )
+            return told + ways(profile, ("where the folders are classes", _pattern(profile, depth)))
         for split, names in by_split.items():
             if names and not any(map(is_no_class, names)):
                 return f"{told}{split} alone, which has class folders"
         holders = {path[:-1] for path in _paths(profile, depth + 1)}
         if depth and len(holders) == 1 and len(set(_paths(profile, depth))) > 1:
             return f"{told}{'/'.join(holders.pop())} alone, which has class folders"
-        way = _ways(profile, ("where the folders are classes", _pattern(profile, depth)))
+        way = ways(profile, ("where the folders are classes", _pattern(profile, depth)))
         return f"{told}{'/'.join(inner)} alone{way}"
     if strays := sorted(
         name
@@ -169,12 +169,12 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
     ):
         return (
             f"{places(strays)} in {places(sorted(by_split))} has the name of a split, where "
-            f"classes should be{_ways(profile, ('to read it so', _pattern(profile)))}, or move the "
+            f"classes should be{ways(profile, ('to read it so', _pattern(profile)))}, or move the "
             "files to <split>/<class>/"
         )
     if _several(split_in_name(name) for name in classes if not is_split(name)):
         called = sorted(filter(split_in_name, classes))
-        way = _ways(profile, ("where all folders are splits", _pattern(profile)))
+        way = ways(profile, ("where all folders are splits", _pattern(profile)))
         return (
             f"{places(called)} are called after splits, but stand where classes should; move the "
             f"files to <split>/<class>/{way}"
@@ -186,7 +186,7 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
                 return (
                     f"{split}/ and {other_split}/ have no class in common ({places(sorted(names))}"
                     f" against {places(sorted(other_names))}); give {root}/{split} alone"
-                    f"{_ways(profile, ('where that is meant', _pattern(profile, 1)))}"
+                    f"{ways(profile, ('where that is meant', _pattern(profile, 1)))}"
                 )
     if again := [
         place
@@ -197,11 +197,11 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         return (
             f"{outer}/ holds {again[0][depth + 1]}/, which is the name of another class folder, "
             f"too; give {root}/{outer} alone, or {_without([outer], root) or 'move it elsewhere'}"
-            f"{_ways(profile, ('where all are classes', _pattern(profile, depth)))}"
+            f"{ways(profile, ('where all are classes', _pattern(profile, depth)))}"
         )
     if deeper := _depth_of_only_folders(profile, depth):
         below_first = "{_}/" * (deeper - 1)
-        return f"{places(sorted(classes))} hold folders and no files" + _ways(
+        return f"{places(sorted(classes))} hold folders and no files" + ways(
             profile,
             ("where they are the classes", _pattern(profile, depth)),
             ("where those in them are", _pattern(profile, deeper)),
@@ -211,33 +211,6 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
                 else [("where the first are splits", f"{{split}}/{below_first}{{label}}/**/{{_}}")]
             ),
         )
-    return ""
-
-
-def _ways(profile: Profile, *ways: tuple[str, str]) -> str:
-    """ "; where all are classes, pass --path-pattern …" for each pattern that fits the files."""
-    said = []
-    for when, text in ways:
-        pattern = parse_pattern(text)
-        paths = profile.names.all_paths
-        if sum(pattern.match(path) is not None for path in paths) * 2 < len(paths):
-            continue
-        options = f"--path-pattern '{text}'"
-        if profile.beside.number and not has_features(pattern):
-            options += f" {profile.beside.ignoring()}"
-        said.append(f"{when}, pass {options}")
-    return "".join(f"; {each}" for each in said)
-
-
-def _by_names(profile: Profile) -> str:
-    """How labels are taken from train/cat.0.jpg; "" where names begin with no label."""
-    for mark in "._-":
-        text = f"{{split}}/{{label}}{mark}{{_}}"
-        pattern = parse_pattern(text)
-        labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
-        fewest = 2 if all(map(str.isdigit, labels)) else 1  # files of a class, on average
-        if len(set(labels)) > 1 and len(set(labels)) * fewest < len(labels):
-            return _ways(profile, ("where names begin with their class", text))
     return ""
 
 

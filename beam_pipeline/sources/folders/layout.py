@@ -10,6 +10,7 @@ from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.imagenet import class_list, refused_numbers
+from beam_pipeline.sources.folders.npz_record import may_be_records
 from beam_pipeline.sources.folders.profile import (
     NO_CLASSES,
     Profile,
@@ -53,15 +54,19 @@ def find_folders(tree: Tree) -> list[Place]:
         return []
     outside = Named.of(filter(may_hold_data, tree.outside))
     profile = dataclasses.replace(profile, beside=profile.beside.and_of(outside))
+    arrays = sorted(path for path in tree.files() if kind == "array" and suffix(path) == "npz")
+    each = ", each a record" if may_be_records([*map(tree.path, arrays)]) else ""
+    is_many = kind in ("array", "text") and not each
     if (place := _flat(profile, tree)) is not None:
-        if tree.is_inner or kind in ("array", "text"):  # arrays of many rows, and lists, lie so
+        if tree.is_inner or is_many:  # arrays of many rows, and lists, lie so
             return []
         number = counted(profile.number, "audio file" if kind == "audio" else kind)
-        what = f"{tree.at_least}{number} without class folders, so without labels"
+        what = f"{tree.at_least}{number} without class folders, so without labels{each}"
         flat = dataclasses.replace(profile, folders=frozenset({()}))
         return [Place(place, what, doubt(flat, tree.root, kind))]
     if kind in ("array", "text") and profile.only_in_splits and not profile.in_splits:
-        return []  # too
+        what = f"{counted(profile.number, kind)} in {', '.join(sorted(profile.tops))}{each}"
+        return [] if is_many else [Place("", what, doubt(profile, tree.root, kind))]  # too
     if kind == "text" and (path := _table_of_numbers(tree)):
         problem = (
             f"files such as {path} hold numbers alone, no texts; write their rows as CSV, "

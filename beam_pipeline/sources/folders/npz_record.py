@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,8 +14,31 @@ from beam_pipeline.records import Array, ClassLabel, FileRef, Value
 from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.columns.column import LABELS
 
+_FILES_LOOKED_INTO = 4
 _HEAD_BYTES = 1 << 10
 _MAX_VALUE_BYTES = 1 << 16
+
+
+def may_be_records(paths: Sequence[str]) -> bool:
+    """Whether of several .npz files each may be a record: an image and its map, as TransUNet's.
+
+    Their first ones then hold several arrays, whose first two axes are the same.
+    """
+    return len(paths) > 1 and all(map(_is_alike, paths[:_FILES_LOOKED_INTO]))
+
+
+def _is_alike(path: str) -> bool:
+    try:
+        files = [f"{top_of(path)}/{name}" for name in _names(path)]
+        heads = [storage.read_start(storage.resolved(file), _HEAD_BYTES) for file in files]
+        shapes = [array_header(io.BytesIO(data)).shape[:2] for data in heads]
+    except RecordError:
+        return False
+    return len(shapes) > 1 and len(set(shapes)) == 1 and len(shapes[0]) == 2
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in storage.list_folder(top_of(path)).files if name.endswith(".npy")]
 
 
 def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
@@ -29,7 +53,7 @@ def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
     top = top_of(path)
     names: list[str] = []
     with contextlib.suppress(RecordError):  # whoever reads it as one array says so
-        names = [name for name in storage.list_folder(top).files if name.endswith(".npy")]
+        names = _names(path)
     if len(names) < 2:
         return None
     features: dict[str, Value] = {}

@@ -1,0 +1,61 @@
+"""What the names of files say where folders leave it in doubt, and the patterns that read it."""
+
+from collections import Counter
+
+from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
+from beam_pipeline.sources.folders.profile import Profile
+from beam_pipeline.sources.tree import places
+
+
+def ways(profile: Profile, *ways: tuple[str, str]) -> str:
+    """ "; where all are classes, pass --path-pattern …" for each pattern that fits the files."""
+    said = []
+    for when, text in ways:
+        pattern = parse_pattern(text)
+        paths = profile.names.all_paths
+        if sum(pattern.match(path) is not None for path in paths) * 2 < len(paths):
+            continue
+        options = f"--path-pattern '{text}'"
+        if profile.beside.number and not has_features(pattern):
+            options += f" {profile.beside.ignoring()}"
+        said.append(f"{when}, pass {options}")
+    return "".join(f"; {each}" for each in said)
+
+
+def by_names(profile: Profile) -> str:
+    """How labels are taken from train/cat.0.jpg; "" where names begin with no label."""
+    for mark in "._-":
+        text = f"{{split}}/{{label}}{mark}{{_}}"
+        pattern = parse_pattern(text)
+        labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
+        fewest = 2 if all(map(str.isdigit, labels)) else 1  # files of a class, on average
+        if len(set(labels)) > 1 and len(set(labels)) * fewest < len(labels):
+            return ways(profile, ("where names begin with their class", text))
+    return ""
+
+
+def of_speakers(profile: Profile) -> str:
+    """That folders are numbers, and that names begin with the same few texts in several of them.
+
+    AudioMNIST has `01/7_01_42.wav`: a digit, who speaks it, and which time.
+    """
+    classes = sorted(profile.classes)
+    if not classes[1:] or not all(map(str.isdigit, classes)):
+        return ""
+    split = "{split}/" * profile.in_splits
+    for mark in "._-":
+        pattern = parse_pattern(f"{split}{{folder}}/{{label}}{mark}{{_}}")
+        found = [pattern.match(path) for path in profile.names.all_paths]
+        pairs = [texts[-2:] for texts in found if texts]
+        labels = Counter(label for _, label in set(pairs))  # in how many folders each is
+        if len(pairs) == len(found) >= 2 * len(labels) > 2 and min(labels.values()) > 1:
+            told = ways(
+                profile,
+                ("where these are the classes", f"{split}{{_}}/{{label}}{mark}{{_}}"),
+                ("where the folders are", f"{split}{{label}}/{{_}}"),
+            )
+            return (
+                f"{places(classes)} are numbers, in several of which names begin with the same "
+                f"{len(labels)} texts, such as {min(labels)!r}{told}"
+            )
+    return ""
