@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -30,6 +31,7 @@ _SOURCES: dict[str, type[ReadManifest]] = {
     **dict.fromkeys(("jsonl", "ndjson"), ReadJsonl),
 }
 _MAX_TABLES = 20
+_OF_FOLD = re.compile(r"fold[_-]?\d")
 _MAX_NAMED = 3
 _HELD_BACK = ("test", "val", "valid", "validation")
 
@@ -60,7 +62,9 @@ class Reading(NamedTuple):
     def is_sure(self) -> bool:
         """Whether these are tables of all; texts may be anything but where they are lists."""
         are_texts = any(suffix(name) == "txt" for name in self.tables)
-        return not _is_held_back(self.tables) and (self.is_list or not are_texts)
+        is_one_fold = len(self.tables) == 1 and bool(_OF_FOLD.match(name_of(self.tables[0])))
+        is_part = is_one_fold or _is_held_back(self.tables)
+        return not is_part and (self.is_list or not are_texts)
 
     def __str__(self) -> str:
         """ "give labels.csv"."""

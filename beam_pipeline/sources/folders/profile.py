@@ -59,6 +59,10 @@ class Profile:
         """Whether every file lies in the folder of a split."""
         return () not in self.folders and all(map(is_split, self.tops))
 
+    def has_folders_in(self, folder: str) -> bool:
+        """Whether files lie in folders of a first folder."""
+        return any(place[0] == folder for place in self.folders if place[1:])
+
     @property
     def class_depth(self) -> int | None:
         """Which folder of a path is its class, from 0; None where no file lies in a folder."""

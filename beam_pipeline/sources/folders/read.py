@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -166,6 +167,10 @@ def records_of(
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
         place = placed(folder, profile.class_depth)
+        ignoring = "--ignore"
+        are_all = place is None and not listed_classes and not profile.has_folders_in(folder)
+        if folder and are_all:  # test/ of images
+            ignoring += f" {shlex.quote(name_of(folder))}"
         for name in names:
             relative = prefix + name
             if path + name == class_list:
@@ -190,7 +195,7 @@ def records_of(
                     source=relative,
                     reason="no class folder",
                     detail="the file is next to the class folders; move it into the folder of its "
-                    "class, or leave it out with --ignore",
+                    f"class, or leave it out with {ignoring}",
                 )
             elif no_class := NO_CLASSES.keys() & {*folder.split("/")}:
                 reason, detail = NO_CLASSES[no_class.pop()]
