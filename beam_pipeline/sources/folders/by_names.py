@@ -1,10 +1,12 @@
 """What the names of files say where folders leave it in doubt, and the patterns that read it."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.tree import places
+from tfrecord_dataset.split_names import is_split
 
 
 def ways(profile: Profile, *ways: tuple[str, str]) -> str:
@@ -13,13 +15,22 @@ def ways(profile: Profile, *ways: tuple[str, str]) -> str:
     for when, text in ways:
         pattern = parse_pattern(text)
         paths = profile.names.all_paths
-        if sum(pattern.match(path) is not None for path in paths) * 2 < len(paths):
+        found = [texts for path in paths if (texts := pattern.match(path)) is not None]
+        if len(found) * 2 < len(paths) or _is_no_label(pattern.names, found):
             continue
         options = f"--path-pattern '{text}'"
         if profile.beside.number and not has_features(pattern):
             options += f" {profile.beside.ignoring()}"
         said.append(f"{when}, pass {options}")
     return "".join(f"; {each}" for each in said)
+
+
+def _is_no_label(names: Sequence[str], found: Sequence[Sequence[str]]) -> bool:
+    """Whether what a pattern finds as label is the same in all files, or splits alone."""
+    if "label" not in names:
+        return False
+    labels = {texts[names.index("label")] for texts in found}
+    return len(labels) < 2 or all(map(is_split, labels))
 
 
 def by_names(profile: Profile) -> str:
