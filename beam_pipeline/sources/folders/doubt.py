@@ -201,7 +201,8 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         )
     if deeper := _depth_of_only_folders(profile, depth):
         below_first = "{_}/" * (deeper - 1)
-        return f"{places(sorted(classes))} hold folders and no files" + ways(
+        alone = f"; give {root}/{min(classes)} alone" if profile.tops == {min(classes)} else ""
+        return f"{places(sorted(classes))} hold folders and no files{alone}" + ways(
             profile,
             ("where they are the classes", _pattern(profile, depth)),
             ("where those in them are", _pattern(profile, deeper)),
