@@ -57,6 +57,8 @@ def test_lists_are_summed_up_by_key():
         pytest.param(b"BMW 320 i, blue", "text", id="a text that starts with BM"),
         pytest.param(b"fLaC\0", "flac", id="FLAC"),
         pytest.param(b"OggS\0", "ogg", id="OGG"),
+        pytest.param(b"\xff\xfb\x90\x64", "mp3", id="MP3"),
+        pytest.param(b"\xff\xfb\x9c\x64", "raw", id="MP3 of no rate"),
         pytest.param("Öl,\n\r\tfür 3 €".encode(), "text", id="UTF-8"),
         pytest.param("größer\n\t\r".encode(), "text", id="UTF-8 in lines"),
         pytest.param("Öl".encode("latin-1"), "raw", id="another encoding"),
