@@ -232,3 +232,12 @@ def default_name(path: str) -> str:
 def _check(fine: bool, value: str, remedy: str) -> None:
     if not fine:
         raise ConfigError(f"{value} cannot be used: {remedy}")
+
+
+def check_type(config: BuildConfig) -> None:
+    """Raises ConfigError for what is given in place of a BuildConfig, such as the input alone."""
+    if not isinstance(config, BuildConfig):
+        raise ConfigError(
+            f"a build takes a BuildConfig, not {config!r:.80}; "
+            "give BuildConfig(input='photos', output='data')"
+        )

@@ -1,7 +1,9 @@
 """The errors that both packages raise; the errors.py of each draws its tree."""
 
+import copyreg
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 from tfrecord_dataset.shown_text import one_line
 
@@ -19,6 +21,10 @@ class BeamTFRecordsError(Exception):
 
     def __str__(self) -> str:
         return one_line(self.told or super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, with its message, whatever an `__init__` makes it from."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     @property
     def as_command(self) -> str:

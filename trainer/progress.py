@@ -29,6 +29,10 @@ class Progress:
         if not self._quiet:
             tqdm.tqdm.write(one_line(text), file=stderr_of_bars())
 
+    def warn(self, text: str) -> None:
+        """Prints a line, also when quiet."""
+        tqdm.tqdm.write(one_line(f"warning: {text}"), file=stderr_of_bars())
+
     def start(self, label: str, total: int, done: int = 0) -> None:
         """Starts to count from `done` up to `total` steps."""
         self._label, self._done, self._total = one_line(label), done, total

@@ -22,6 +22,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
 from beam_pipeline.sources.paths import left_out, stem
 from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.splits import is_partition
 from tfrecord_dataset.store.urls import unsigned
 
 _REST = "train"
@@ -32,11 +33,6 @@ _MAX_NAMED = 1000
 PARTITION = {"train": "0", "val": "1", "test": "2"}
 _NUMBERED = re.compile(r"(\S.*?)(?:\s+-?\d+){2,}")
 _MARKED = re.compile(r"(.+?)[,\s]+(\S+)")
-
-
-def is_partition(path: str) -> bool:
-    """Whether a file is CelebA's list of all images, with the number of the split of each."""
-    return stem(path) == "list_eval_partition"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

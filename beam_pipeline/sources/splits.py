@@ -44,6 +44,11 @@ def lists_of_splits(names: Iterable[str]) -> list[str]:
     return [name for name in splits if name.lower() != "trainval" or not is_whole]
 
 
+def is_partition(path: str) -> bool:
+    """Whether a file is CelebA's list of all images, with the number of the split of each."""
+    return stem(path) == "list_eval_partition"
+
+
 def without_split(name: str) -> tuple[str, str]:
     """("x", "train") of an array's name "x_train"; the second is "" where it names no split."""
     for pattern in _IN_ARRAY_NAME:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import tokenizers
 
+import beam_pipeline
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.image_options import ImageOptions
@@ -130,3 +131,9 @@ def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
 
     assert config.image.size == ImageSize(height=30, width=40)
     assert config.fingerprinted_options()["image"]["size"] == [40, 30]
+
+
+@pytest.mark.parametrize("function", [beam_pipeline.build, beam_pipeline.plan])
+def test_the_input_alone_is_no_config(function):
+    with pytest.raises(ConfigError, match=r"not 'photos'; give BuildConfig\(input='photos'"):
+        function("photos")

@@ -1,11 +1,13 @@
 """A caller in Python is told of arguments, where the command tells of its options."""
 
+import pickle
+
 import pytest
 
 import beam_pipeline
 import trainer
 from beam_pipeline.cli import commands
-from tfrecord_dataset.errors import ConfigError
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.python_words import in_python, speaks_python
 from trainer.options.train import TrainConfig
 
@@ -89,3 +91,14 @@ def test_values_of_another_type_are_told_when_given(wrong, told):
 def test_a_training_is_told_by_arguments(tmp_path):
     with pytest.raises(trainer.ConfigError, match=r"^batch_size=0 is out of bounds"):
         trainer.train("data", tmp_path / "run", batch_size=0)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ConfigError("--split is wrong"), UnknownNameError("split", "tset", ["train", "test"])],
+)
+def test_errors_come_whole_out_of_other_processes(error):
+    error.told = "split is wrong"
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert (str(copy), copy.as_command) == (str(error), error.as_command)

@@ -20,8 +20,9 @@ def test_lines_come_every_few_seconds_on_stderr(monkeypatch, capsys, quiet):
         progress.advance(10, {"loss": 1.0})
     progress.finish()
     progress.say("done")
+    progress.warn("a checkpoint is damaged")
 
     captured = capsys.readouterr()
     assert captured.out == ""
     lines = [] if quiet else ["epoch 1/2: step 20/30, loss 1.0000", "done"]
-    assert captured.err.splitlines() == lines
+    assert captured.err.splitlines() == [*lines, "warning: a checkpoint is damaged"]

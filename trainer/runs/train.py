@@ -112,7 +112,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         num_sums=len(loop.metric_names(plan.task)),
         max_to_keep=config.keep,
         writes=is_chief,
-        say=prepared.progress.say,
+        say=prepared.progress.warn,
     )
     return Recorder(
         run if is_chief else None,

@@ -14,7 +14,7 @@ from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
-from beam_pipeline.sources.split_lists import is_partition
+from beam_pipeline.sources.splits import is_partition
 
 _QUOTED = re.compile(r'"([^"]|"")*"')
 # Of those that a line has as many of, the first: texts hold the others more often.
