@@ -67,7 +67,7 @@ def export(
     place = Path(output)
     if "://" in output:
         raise ConfigError(
-            f"--output {output} is not on this machine; copy it there from a directory"
+            f"--output {output!r} is not on this machine; copy it there from a directory"
         )
     if place.exists() and not overwrite:
         raise ConfigError(f"{output} exists; name another --output, or replace it by --overwrite")

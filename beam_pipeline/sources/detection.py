@@ -26,8 +26,7 @@ from beam_pipeline.sources.proposing import (
 )
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
-from beam_pipeline.sources.split_lists import PARTITION
-from beam_pipeline.sources.splits import is_partition
+from beam_pipeline.sources.splits import PARTITION, is_partition
 from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned

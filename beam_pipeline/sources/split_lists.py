@@ -22,15 +22,13 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
 from beam_pipeline.sources.paths import left_out, stem
 from beam_pipeline.sources.references import parent
-from beam_pipeline.sources.splits import is_partition
+from beam_pipeline.sources.splits import PARTITION, is_partition
 from tfrecord_dataset.store.urls import unsigned
 
 _REST = "train"
 _NUMBER = re.compile(r"#\d+$")
 _MAX_BYTES = 1 << 30
 _MAX_NAMED = 1000
-# What CelebA's list_eval_partition calls the splits.
-PARTITION = {"train": "0", "val": "1", "test": "2"}
 _NUMBERED = re.compile(r"(\S.*?)(?:\s+-?\d+){2,}")
 _MARKED = re.compile(r"(.+?)[,\s]+(\S+)")
 

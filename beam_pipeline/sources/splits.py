@@ -18,6 +18,8 @@ _IN_ARRAY_NAME = tuple(
         ),
     )
 )
+# What CelebA's list_eval_partition calls the splits.
+PARTITION = {"train": "0", "val": "1", "test": "2"}
 _BETWEEN = re.compile(r"([_\-. ])")
 
 

@@ -18,7 +18,8 @@ GAMES = {"train.pgn": "e4 e5 Nf3 1-0\n\nd4 d5 c4 0-1\n", "test.pgn": "c4 e5 1-0\
 def site(tmp_path):
     """A folder of installed packages, with one that has the page's code."""
     page = (ROOT / "docs/layouts.md").read_text()
-    [code] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    [code] = [block for block in blocks if "LAYOUT = " in block]
     [entry] = re.findall(r'^\[project.entry-points."(.*)"\]\n(\w+ = )"(.*)"$', page, re.MULTILINE)
     info = tmp_path / "site/chess-1.0.dist-info"
     info.mkdir(parents=True)
