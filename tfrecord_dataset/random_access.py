@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import operator
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
@@ -52,6 +52,10 @@ class Dataset(Contents):
     def __getitem__(self, split: str) -> "Records":
         """All features of a split's records, decoded."""
         return self.records(split)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the splits, as of a mapping."""
+        return iter(self.splits)
 
     def records(
         self,

@@ -57,7 +57,7 @@ def frames_of(shard):
 def test_a_dataset_says_what_it_has():
     dataset = tfrecord_dataset.open(GOLDEN)
 
-    assert list(dataset.splits) == ["test", "train"]
+    assert list(dataset.splits) == list(dataset) == ["test", "train"]
     assert list(dataset.features) == ["image", "label", "boxes", "age", "caption", "weight"]
     assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 3, "train": 7}
 
