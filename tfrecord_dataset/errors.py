@@ -2,10 +2,14 @@
 
 import copyreg
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from tfrecord_dataset.shown_text import one_line
+
+# What Beam adds to the message of an error that a stage raises.
+STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
 class BeamTFRecordsError(Exception):
@@ -29,7 +33,7 @@ class BeamTFRecordsError(Exception):
     @property
     def as_command(self) -> str:
         """The message in the words of the command, which options are named in."""
-        return one_line(super().__str__())
+        return STEP.sub("", one_line(super().__str__()))
 
 
 class ConfigError(BeamTFRecordsError):

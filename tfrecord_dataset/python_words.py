@@ -32,8 +32,6 @@ _METAVAR = re.compile(r"[A-Z][A-Z_]+")
 _NUMBER = re.compile(r"-?\d[\d_]*(\.\d+)?(e-?\d+)?")
 # As Python shows a value: a text, several values, a truth.
 _LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"|[({\[].*[)}\]]|True|False|None")
-# What Beam adds to the message of an error that a stage raises.
-_STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
 @contextlib.contextmanager
@@ -51,7 +49,7 @@ def in_python(*owners: Any, renamed: Mapping[str, str] | None = None) -> Iterato
             words = _words(owners)
             for option, argument in (renamed or {}).items():
                 words["--" + option.replace("_", "-")] = (argument, str)
-            error.told = _told(_STEP.sub("", error.as_command), words)
+            error.told = _told(error.as_command, words)
         raise
 
 

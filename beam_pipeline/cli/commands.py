@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -58,12 +57,10 @@ from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
+from tfrecord_dataset.errors import STEP
 from tfrecord_dataset.shown_text import one_line, printable
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
-
-# What Beam adds to the message of an error that a stage raises.
-_STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +106,7 @@ def _run(arguments: Sequence[str]) -> int:
 def _failure(error: BaseException) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
-        return f"error: {_STEP.sub('', error.as_command)}", error.exit_code
+        return f"error: {error.as_command}", error.exit_code
     again = "run the same command again (build continues with the shards that are missing)"
     match _outer_cause(error):
         case KeyboardInterrupt():
@@ -118,7 +115,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
             where = f": {cause.filename}" if cause.filename else ""
             return f"error: {cause.strerror}{where}; fix that and {again}", 1
     if place := users_code.told(error, registered_packages()):
-        return f"error in your code: {_STEP.sub('', place)}; --debug prints the full traceback", 1
+        return f"error in your code: {STEP.sub('', place)}; --debug prints the full traceback", 1
     return None
 
 

@@ -49,16 +49,25 @@ def _library() -> Any:
 
 
 @contextlib.contextmanager
+def telling_damage(what: str) -> Iterator[None]:
+    """Has all that a library raises of a broken file, which may be anything, be a RecordError."""
+    try:
+        yield
+    except (RecordError, ConfigError):
+        raise
+    except Exception as error:
+        raise RecordError(DAMAGED, f"{what}: {error}") from error
+
+
+@contextlib.contextmanager
 def _opened(path: str) -> Iterator[Any]:
     library = _library()
-    with storage.opened(path) as handle:
-        try:
-            with library.File(handle, "r") as file:
-                yield file
-        except (RecordError, ConfigError):
-            raise
-        except Exception as error:  # a broken file may raise anything
-            raise RecordError(DAMAGED, f"HDF5: {error}") from error
+    with (
+        storage.opened(path) as handle,
+        telling_damage("HDF5"),
+        library.File(handle, "r") as file,
+    ):
+        yield file
 
 
 def arrays_of(path: str) -> list[StoredArray]:

@@ -8,14 +8,14 @@ import importlib
 import math
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.hdf5 import BLOCK_BYTES, StoredArray
+from beam_pipeline.media.hdf5 import BLOCK_BYTES, StoredArray, telling_damage
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
 from tfrecord_dataset import extras
 from tfrecord_dataset.inflation import check_inflation
@@ -55,16 +55,12 @@ def _opened(path: str) -> Iterator[tuple[Any, Any]]:
                 f"{path} is read by {name.partition('.')[0]}, which is not installed; run "
                 f"{extras.install('matlab')}"
             ) from error
-        try:
+        with telling_damage("MATLAB"):
             if name == "h5py":
                 with library.File(handle, "r") as file:
                     yield None, file
             else:
                 yield library, handle
-        except (RecordError, ConfigError):
-            raise
-        except Exception as error:  # a broken file may raise anything
-            raise RecordError(DAMAGED, f"MATLAB: {error}") from error
 
 
 def arrays_of(path: str) -> list[StoredArray]:
@@ -185,12 +181,12 @@ def _of_rows(path: str, array: StoredArray, number: int) -> StoredArray:
     name, rest = (name, shape[1:]) if shape[0] == number else (name + _LAST, shape[:-1])
     if math.prod(rest) > 1:
         return StoredArray(name, _DTYPES[kind], (number, *rest), None)
-    return StoredArray(name, _vector(path, name).dtype.str, (number,), None)
+    return StoredArray(name, _vector(_rows(path, name)).dtype.str, (number,), None)
 
 
-def _vector(path: str, name: str) -> Any:
+def _vector(parts: Iterable[Any]) -> Any:
     """The numbers of an array of one a record; MATLAB has fractions for whole numbers, too."""
-    values = np.concatenate(list(_rows(path, name))).reshape(-1)
+    values = np.concatenate([*parts]).reshape(-1)
     if values.dtype.kind != "f":
         return values
     are_whole = (abs(values) < _WHOLE) & (values == values.round())  # NaN is neither
@@ -207,11 +203,10 @@ def values_of(path: str, name: str) -> Iterator[bytes]:
     Raises:
         RecordError: "damaged array"; "file too large" where they are far larger than the file.
     """
-    for rows in _rows(path, name):
+    parts = _rows(path, name)
+    for rows in parts:
         is_vector = rows.size == len(rows)
-        yield (_vector(path, name) if is_vector else np.ascontiguousarray(rows)).tobytes()
-        if is_vector:
-            return
+        yield (_vector([rows, *parts]) if is_vector else np.ascontiguousarray(rows)).tobytes()
 
 
 def _rows(path: str, name: str) -> Iterator[Any]:

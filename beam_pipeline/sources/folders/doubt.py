@@ -130,8 +130,9 @@ def _some_are_splits(profile: Profile, splits: Sequence[str], root: str) -> str:
         for other in others
         if any(place[0] == other and is_split(place[1]) for place in profile.folders if place[1:])
     ]
-    with_folders = {place[0] for place in profile.folders if place[1:]}
-    stray = splits if with_folders and not inner and with_folders.isdisjoint(splits) else others
+    has_folders = profile.has_folders_in
+    classes_lie_in_others = any(map(has_folders, others)) and not any(map(has_folders, splits))
+    stray = splits if classes_lie_in_others and not inner else others
     helps = [
         _without(stray, root) or "move the others elsewhere",
         *(f"give {root}/{name} alone" for name in inner[:1]),
