@@ -24,7 +24,7 @@ from beam_pipeline.sources.manifest.whereabouts import TwoPlacesError
 from beam_pipeline.sources.paths import folder, is_submission, media_kind, stem, suffix
 from beam_pipeline.sources.references import is_inside, name_of, parent
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.split_names import is_of_training, split_in_name
 
 _SOURCES: dict[str, type[ReadManifest]] = {
     **dict.fromkeys(("csv", "tsv", "txt"), ReadCsv),
@@ -213,16 +213,14 @@ def leaves_out_train(tables: Sequence[str], tree: Tree) -> bool:
     """Whether the only table is that of test images, and folders hold those of train."""
     places = {folder(path) for path in tree.files() if media_kind(path)}
     return _is_held_back(tables) and any(
-        (split_in_name(part) or "").startswith("train")
-        for place in places
-        for part in place.split("/")
+        is_of_training(part) for place in places for part in place.split("/")
     )
 
 
 def _table_alone(tree: Tree) -> str:
     """ "or give train.csv to read that table alone", of a table whose rows name no files."""
     tables = sorted(filter(is_table, tree.files()))
-    of_train = [name for name in tables if (split_in_name(stem(name)) or "").startswith("train")]
+    of_train = [name for name in tables if is_of_training(stem(name))]
     path = shlex.quote(tree.path([*of_train, *tables][0])) if tables else ""
     return f"or give {path} to read that table alone" if path else ""
 

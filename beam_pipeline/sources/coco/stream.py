@@ -24,9 +24,7 @@ from beam_pipeline.sources.nesting import items
 from tfrecord_dataset.image_size import ImageSize
 
 # What files show is a feature.
-FEATURES = {
-    **{BOXES: "boxes", CLASSES: "label", CAPTIONS: "captions", PANOPTIC: "segmentation"},
-}
+FEATURES = {BOXES: "boxes", CLASSES: "label", CAPTIONS: "captions", PANOPTIC: "segmentation"}
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
 # What records keep of an annotation, and what says where it belongs; of the rest, the names.

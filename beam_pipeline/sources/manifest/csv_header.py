@@ -9,7 +9,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.kinds import kind_of_text
 from beam_pipeline.sources.paths import media_kind, stem
 from beam_pipeline.sources.references import name_of
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.split_names import is_of_training
 
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+|-[0-9]+")
 _WHOLE = re.compile("[0-9]{1,18}")
@@ -97,7 +97,7 @@ def check_headers(
     having.pop((*headers,), None)
     if not having:
         return
-    tables, names = max(having.items(), key=lambda each: any(map(_is_train, each[0])))
+    tables, names = max(having.items(), key=lambda each: any(map(_is_of_training, each[0])))
     without = [table for table in headers if table not in tables]
     shown = ", ".join([*map(repr, names[:_COLUMNS_NAMED]), *["…"][: len(names) > _COLUMNS_NAMED]])
     each, of_all, are = ("one", "them", "s {} are") if names[1:] else ("it", "it", " {} is")
@@ -105,7 +105,7 @@ def check_headers(
     left_out = " ".join(
         f"--ignore {shlex.quote(name_of(table))}" for table in without[:_MAX_TABLES]
     )
-    alone = "read one table alone" if any(map(_is_train, without)) else f"pass {left_out}"
+    alone = "read one table alone" if any(map(_is_of_training, without)) else f"pass {left_out}"
     raise ConfigError(
         f"the column{are.format(shown)} in {', '.join(tables[:_MAX_TABLES])}, but not in "
         f"{', '.join(without[:_MAX_TABLES])}: {'' if label else if_label}leave {of_all} out by "
@@ -113,5 +113,5 @@ def check_headers(
     )
 
 
-def _is_train(table: str) -> bool:
-    return (split_in_name(stem(table)) or "").startswith("train")
+def _is_of_training(table: str) -> bool:
+    return is_of_training(stem(table))

@@ -34,7 +34,7 @@ from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.finding import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.split_names import is_of_training, split_in_name
 
 _MAPS_LOOKED_INTO = 16
 # Cityscapes has several files an image; of these the first that is there.
@@ -71,7 +71,7 @@ def _without_train(tree: Tree, homes: Iterable[str]) -> str:
     """That all maps are of a split to test with, and no map of the images to train with is told."""
     splits = [split_in_name(home.partition("/")[0]) for home in homes]
     tops = sorted({path.partition("/")[0] for path in _paths(tree) if "/" in path})
-    train = [top for top in tops if (split_in_name(top) or "").startswith("train")]
+    train = list(filter(is_of_training, tops))
     if not all(splits) or not train or any(split and split.startswith("train") for split in splits):
         return ""
     return (
