@@ -27,8 +27,9 @@ from pathlib import Path
 from storm_cases import CASES, OF_MODELS, Case, State, begin, finished, make_inputs, run
 
 _LEFT = re.compile(r"\..*|.*\.partial|.*\.aside")
-# TensorFlow's own, and the empty folder through which Keras saves: no other process deletes them.
-_OF_LIBRARIES = re.compile(r"__autograph_generated_file.*\.py|tmp[a-z0-9_]{8}")
+# TensorFlow's own, the empty folder through which Keras saves, and the file by which Python tries
+# whether there is a place for temporary files: no other process deletes them.
+_OF_LIBRARIES = re.compile(r"__autograph_generated_file.*\.py|(tmp)?[a-z0-9_]{8}")
 
 
 @dataclasses.dataclass
@@ -75,9 +76,10 @@ def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
                 fault("at the end", found, {**after, **end})
             else:
                 score.equal += 1
-            score.faults += [
-                f"{case.name}, seed {seed}: left behind: {path}" for path in _left(out)
-            ]
+            if not code:  # one that is refused clears nothing away
+                score.faults += [
+                    f"{case.name}, seed {seed}: left behind: {path}" for path in _left(out)
+                ]
     return score
 
 
