@@ -194,6 +194,14 @@ def test_not_a_usable_array(data, reason, told):
     assert told in refused.detail
 
 
+@pytest.mark.parametrize(("count", "told"), [(3, "(a0, a1, a2)"), (4, "too many members")])
+def test_an_npz_of_many_arrays(monkeypatch, count, told):
+    monkeypatch.setattr("beam_pipeline.media.npz._MAX_ARRAYS", 3)
+    refused = refusal(npz(**{f"a{number}": ROWS for number in range(count)}))
+    assert refused.reason == "unsupported array"
+    assert told in refused.detail
+
+
 def test_several_arrays_say_what_to_do():
     assert (
         "give the .npz as the input itself to read it row by row"

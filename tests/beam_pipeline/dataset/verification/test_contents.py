@@ -10,9 +10,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from sealing import edit
+from tensorflow_examples import write_examples
 from tiers import first_quick
 
 import beam_pipeline
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.frames import framed
 
 SHARD = "zoo-train.tfrecord-00000-of-00002"
@@ -42,10 +45,10 @@ def rows(dataset):
     return pyarrow.parquet.read_table(dataset / ROWS, use_threads=False)
 
 
-def put_rows(dataset, table):
+def put_rows(dataset, table, path=ROWS):
     sink = io.BytesIO()
     pyarrow.parquet.write_table(table, sink)
-    put(dataset, ROWS, sink.getvalue())
+    put(dataset, path, sink.getvalue())
 
 
 def with_cell(table, column, row, value):
@@ -89,6 +92,26 @@ def test_each_column_of_the_index(dataset, found, column, row):
     [line] = found(dataset)
     number = row % table.num_rows
     assert line.startswith(f"{ROWS}: record {number}: its {column} is {FOLLOWING[column]!r}, the ")
+
+
+@pytest.mark.parametrize(("column", "value"), [("labels", ["cat"]), ("walk_length", 9)])
+def test_columns_of_other_peoples_examples(tmp_path, found, column, value):
+    (tmp_path / "in").mkdir()
+    write_examples(tmp_path / "in/a.tfrecord", [{"label": [1], "walk": [1, 2]}] * 3)
+    schema = {
+        "label": {"kind": "class_label", "classes": ["bee", "ant"]},
+        "walk": {"kind": "sequence", "dtype": "int64"},
+    }
+    config = BuildConfig(
+        input=str(tmp_path / "in"), output=str(tmp_path), name="zoo", schema=parse_schema(schema)
+    )
+    dataset = Path(beam_pipeline.build(config).path)
+    assert found(dataset) == []
+    [place] = (path.relative_to(dataset) for path in dataset.glob("index/*.parquet"))
+    table = pyarrow.parquet.read_table(dataset / place)
+    put_rows(dataset, with_cell(table, column, 0, value), str(place))
+    [line] = found(dataset)
+    assert f"record 0: its {column} is {value!r}, the " in line
 
 
 def test_rows_written_otherwise_are_well(dataset, found):
