@@ -271,6 +271,26 @@ def test_a_folder_of_very_many_files_is_sampled(folder):
     assert "" not in [name for name, _ in storage.scan_folder(url)]
 
 
+def test_a_level_names_each_folder_once(folder):
+    url, store = folder
+    for name in ("a.txt", "b/1", "b/2", "b/c/3", "d/4", "e"):
+        store.put(f"{url}/{name}", b"1")
+    level = [("a.txt", False), ("b", True), ("d", True), ("e", False)]
+    assert list(storage.scan_folder(f"{url}/")) == level
+    assert list(storage.sample_folder(url)) == level
+
+
+def test_after_as_many_leaps_as_are_tried_all_is_listed(bucket, monkeypatch):
+    monkeypatch.setattr("tfrecord_dataset.store.remote_listing._ALIKE", 3)
+    monkeypatch.setattr("tfrecord_dataset.store.remote_listing._LEAPS", 2)
+    url, store = bucket
+    names = [f"{letter}{number:04d}" for letter in "abc" for number in range(400)]
+    for name in names:
+        store.put(f"{url}/{name}", b"1")
+    leapt = [*names[:3], "", *names[400:403], ""]
+    assert [name for name, _ in storage.sample_folder(url)] == [*leapt, *names]
+
+
 def test_patterns(folder):
     url, store = folder
     for name in ("1.tar", "b/2.tar"):
