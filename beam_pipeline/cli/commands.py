@@ -157,6 +157,9 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
             print(f"the rejects are listed in {path}", file=sys.stderr)
         raise
     print(summary.of_dataset(info), file=sys.stderr)
+    page = storage.join(info.path, "report.html")
+    if not config.no_report and storage.exists(page):  # why it is not there was told
+        print(one_line(f"report: {page}"), file=sys.stderr)
     print(info.path)
 
 

@@ -126,8 +126,6 @@ def passed_over(relative: str, kind: str) -> Rejected:
 def not_read(relative: str) -> Rejected:
     """A file that may hold data, and that no reader of this layout takes."""
     if is_submission(relative):
-        return left_out(
-            relative, NOT_READ, "it is called as what a competition wants, which holds no data"
-        )
+        return left_out(relative, "submission", "it is called as what a competition wants")
     usual = "it may hold data; read it as the input, or leave it out with --ignore"
     return left_out(relative, NOT_READ, refusal([relative]) or usual)

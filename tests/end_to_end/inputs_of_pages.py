@@ -116,10 +116,13 @@ def write_table(path: Path, rows: list[tuple[object, ...]]) -> None:
 
 def _kaggle_table(root: Path) -> None:
     rows: list[tuple[object, ...]] = [("id", "breed")]
-    for number, (name, image) in enumerate(_cells()):
-        _copy(image, root / f"dogs/train/{number:04x}.jpg")
-        rows.append((f"{number:04x}", name))
+    wanted: list[tuple[object, ...]] = [("id", "breed")]
+    for number, (name, image) in enumerate(_cells(15)):
+        folder, table = ("train", rows) if number < 30 else ("test", wanted)
+        _copy(image, root / f"dogs/{folder}/{number:04x}.jpg")
+        table.append((f"{number:04x}", name if table is rows else _CLASSES[0]))
     write_table(root / "dogs/train.csv", rows)
+    write_table(root / "dogs/sample_submission.csv", wanted)
 
 
 def _colours(root: Path) -> None:

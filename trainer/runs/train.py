@@ -71,6 +71,8 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
         if prepared.workers.is_chief:
             run.save_model(plan.model, run.model)
     progress.say(f"model: {run.model}")
+    if run.report.exists():
+        progress.say(f"report: {run.report}")
     return recorder.history[-1]
 
 

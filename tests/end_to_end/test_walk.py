@@ -1,0 +1,48 @@
+"""What a new user does: a clone, an empty folder, the lines of three pages, and both reports open."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from end_to_end.inputs_of_pages import TREES
+from end_to_end.test_pages_by_input import commands
+from end_to_end.test_readme import NOISE
+
+pytestmark = pytest.mark.readers
+
+_ROOT = Path(__file__).parents[2]
+_REPORT = re.compile(r"^report: (.*/report\.html)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """What git has of this repository."""
+    folder = tmp_path_factory.mktemp("made") / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(_ROOT), str(folder)], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("page", ["coco", "kaggle-table", "tables"])
+def test_from_a_page_to_a_model_with_both_reports(page, clone, tmp_path, opened):
+    TREES[page](tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(clone)}
+    reports = []
+    for words in commands(page):
+        run = [sys.executable, "-m", *words]
+        done = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, (words, done.stderr)
+        assert not NOISE.search(done.stderr), (words, done.stderr)
+        assert "warning" not in done.stderr.lower(), (words, done.stderr)
+        reports += _REPORT.findall(done.stderr)
+    assert len(reports) == 2  # of the dataset and of the run
+
+    data, run = (opened(tmp_path / report) for report in reports)
+    name = next(tmp_path.glob("data/*")).name
+    assert data.locator("h1").inner_text().startswith(name)
+    assert not data.locator("#checks .red").count()
+    assert "on validation" in run.locator("header").inner_text()
+    assert run.locator("#curves svg").count()
+    assert list(tmp_path.glob(f"runs/{name}/model.keras"))
