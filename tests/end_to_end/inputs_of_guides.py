@@ -185,7 +185,6 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "input": lambda root: None,
     "layouts": _layouts,
     "manifests": _titanic,
-    "migrate": lambda root: None,
     "object-stores": TREES["class-folders"],
     "order": lambda root: None,
     "reading": lambda root: None,

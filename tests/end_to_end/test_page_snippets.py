@@ -23,7 +23,6 @@ _NOT_HERE = {
     "archives-and-arrays": dict.fromkeys(("import pickle", "scipy.io"), "test_not_read.py"),
     "detection": {"pip install": "network", "git clone": "network"},
     "layouts": {"LAYOUT = Layout(": "test_own_layout.py"},
-    "migrate": {"tf_example = tf.train.Example(": "a part of others' code"},
     "training": {
         "--weights mobilenet": "network: Keras's weights",
         "export TF_CONFIG": "several machines",
@@ -38,6 +37,7 @@ _ELSEWHERE = {
     "docker": "containers; tests/docker",
     "flink": "a cluster; tests/flink",
     "gpus": "GPUs; tests/gpu",
+    "migrate": "test_migrate.py",
     "own-source": "a part of examples/custom_source.py, which test_examples.py runs",
     "runners": "Prism and Spark; tests/runners",
     "scaling": "hours; test_benchmarks.py runs it small",

@@ -1,4 +1,4 @@
-"""What a new user does: a clone, an empty folder, the lines of three pages, and both reports open."""
+"""What a new user does: a clone, an empty folder, the lines of three pages, both reports open."""
 
 import os
 import re
