@@ -21,7 +21,8 @@ from beam_pipeline.example import decode
 
 _PAGE = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
 _FENCE = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-pytestmark = pytest.mark.slow
+# TFDS's own code warns.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture
