@@ -10,13 +10,20 @@ from typing import Any
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """For imports that may be the first of Beam's; nobody here asks for BigQuery."""
+    """For imports that may be the first of Beam's; nobody here asks for BigQuery.
+
+    What Beam logs then would set up the log of whoever imports it, with names of modules before
+    the notes of this package.
+    """
     root = logging.getLogger()
+    handlers = tuple(root.handlers)
     root.addFilter(_is_wanted)
     try:
         yield
     finally:
         root.removeFilter(_is_wanted)
+        for added in set(root.handlers).difference(handlers):
+            root.removeHandler(added)
 
 
 class HintError(Exception):

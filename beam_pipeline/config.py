@@ -9,7 +9,7 @@ import numbers
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.build_option import BuildOption
@@ -58,7 +58,7 @@ class BuildConfig(BuildOptions):
                 f"give {kind.__name__}(…)",
             )
         _check(
-            all(isinstance(each, Feature) for each in self.schema),
+            isinstance(self.schema, Sequence) and all(isinstance(e, Feature) for e in self.schema),
             f"--schema {self.schema!r}",
             "give Features: read_schema reads a file, parse_schema what JSON holds",
         )
@@ -111,7 +111,8 @@ class BuildConfig(BuildOptions):
     def _check_split(self) -> None:
         _check(
             isinstance(self.split, Mapping)
-            and all(isinstance(each, numbers.Real) for each in self.split.values()),
+            and all(isinstance(each, numbers.Real) for each in self.split.values())
+            and all(isinstance(name, str) for name in self.split),
             f"--split {self.split!r}",
             "give fractions by name, such as {'train': 0.9, 'test': 0.1}",
         )

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from tfrecord_dataset import python_words
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.feature import Feature
@@ -70,7 +71,7 @@ def open_files(
             f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
         ) from error
     schema = schema_of(sample)
-    notes = [*describe_mixed_names(names), *schema.notes]
+    notes = [python_words.note(each) for each in (*describe_mixed_names(names), *schema.notes)]
     for note in notes:
         _LOG.warning("%s", one_line(note))
     return kind(
@@ -78,7 +79,7 @@ def open_files(
         features=schema.features,
         splits=splits,
         notes=tuple(notes),
-        remedy=schema.remedy,
+        remedy=python_words.note(schema.remedy),
     )
 
 
@@ -96,7 +97,7 @@ def inferred_schema(path: str, sample: Sample) -> Schema:
     if not sample.keys:
         raise NotADatasetError(
             f"{path} has no record with any value, so its features cannot be inferred; "
-            f'declare them by {DECLARE} {{"image": {{"kind": "image"}}, …}}'
+            f'declare them by {DECLARE}, as {{"image": {{"kind": "image"}}, …}}'
         )
     features = infer(sample)
     return Schema(

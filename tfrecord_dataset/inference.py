@@ -18,7 +18,7 @@ _LABELS = frozenset(
     | {"target", "y"}
 )
 # How users declare the features of bare files.
-DECLARE = "features= (of a command: --schema FILE)"
+DECLARE = "--schema FILE"
 # A larger number is an id, not a class.
 MAX_CLASS = 9_999
 
@@ -148,8 +148,8 @@ def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:
     """The types of inferred features that are guesses, one message each."""
     return [
         f"{feature.key}: {max(sample.keys[feature.key].num_bytes):,} raw bytes per record "
-        f"are assumed to be {feature.dtype} {list(feature.shape)}; otherwise declare by {DECLARE} "
-        f'{{"{name}": {{"kind": "tensor", "dtype": …, "shape": …, "encoding": "bytes"}}}}'
+        f"are assumed to be {feature.dtype} {list(feature.shape)}; otherwise declare by {DECLARE}, "
+        f'as {{"{name}": {{"kind": "tensor", "dtype": …, "shape": …, "encoding": "bytes"}}}}'
         for name, feature in features.items()
         if feature.encoding == "bytes"
     ]

@@ -1,5 +1,6 @@
-"""Errors in Python's words: messages name the command's options, `--num-shards 4`, which a caller
-in Python is told as `num_shards=4`; `errors.BeamTFRecordsError.as_command` keeps the command's.
+"""Errors and notes in Python's words: messages name the command's options, `--num-shards 4`, which
+a caller in Python is told as `num_shards=4`; `errors.BeamTFRecordsError.as_command` keeps the
+command's, and notes have these in `of_command`.
 
     @in_python(BuildConfig)
     def build(config): ...
@@ -9,11 +10,13 @@ in Python is told as `num_shards=4`; `errors.BeamTFRecordsError.as_command` keep
 """
 
 import contextlib
+import contextvars
 import functools
 import inspect
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError
@@ -28,29 +31,55 @@ _SPOKEN = re.compile(
     r"(`[^`]*`)|(?<![\w-])(--[a-z][a-z\d]*(?:-[a-z\d]+)*)(?![\w-])"
     r"(?:[ =]('[^']*'|\"[^\"]*\"|\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]|\S+))?"
 )
+_REPEATED = re.compile(r"(\b\w+=)\[([^\[\]]*)\] \1\[")  # an option given twice is one list
+_OF_NO_WORD = re.compile(r"[=,*/:._\d]")
 _METAVAR = re.compile(r"[A-Z][A-Z_]+")
 _NUMBER = re.compile(r"-?\d[\d_]*(\.\d+)?(e-?\d+)?")
 # As Python shows a value: a text, several values, a truth.
 _LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"|[({\[].*[)}\]]|True|False|None")
 
+# Of whoever has called; None for a command.
+_CALLER: contextvars.ContextVar[Mapping[str, _Argument] | None] = contextvars.ContextVar(
+    "_CALLER", default=MappingProxyType({})
+)
+
 
 @contextlib.contextmanager
 def in_python(*owners: Any, renamed: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Has errors name the arguments of functions and the options of classes; decorates, too.
+    """Has errors and notes name the arguments of functions and the options of classes; decorates.
 
     Args:
-        owners: The functions, and the classes with options; names of the first are preferred.
+        owners: The functions, and the classes with options or arguments; names of the first are
+            preferred, and all to those of what calls.
         renamed: Other names of arguments, by those of options.
     """
+    outer = _CALLER.get()
+    words = {**(outer or {}), **_words(owners)}
+    for option, argument in (renamed or {}).items():
+        words["--" + option.replace("_", "-")] = (argument, object)
+    token = _CALLER.set(None if outer is None else words)
     try:
         yield
     except BeamTFRecordsError as error:
-        if not error.told:
-            words = _words(owners)
-            for option, argument in (renamed or {}).items():
-                words["--" + option.replace("_", "-")] = (argument, str)
-            error.told = _told(error.as_command, words)
+        error.told = error.told or _told(error.as_command, words)
         raise
+    finally:
+        _CALLER.reset(token)
+
+
+@contextlib.contextmanager
+def of_command() -> Iterator[None]:
+    """Has notes name the options of the command, whatever functions it calls."""
+    token = _CALLER.set(None)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+def note(text: str) -> str:
+    """What a caller is told besides errors, in the caller's words."""
+    return _told(text, _CALLER.get() or {})
 
 
 def speaks_python(function: _Function) -> _Function:
@@ -68,7 +97,8 @@ def _words(owners: tuple[Any, ...]) -> dict[str, _Argument]:
     """Arguments, and what is known of them, by the command's options."""
     words: dict[str, _Argument] = {}
     for owner in reversed(owners):
-        words |= _of_class(owner) if isinstance(owner, type) else _of_function(owner)
+        of_class = _of_class(owner) if isinstance(owner, type) else {}
+        words |= of_class or _of_function(owner)
     return words
 
 
@@ -83,7 +113,8 @@ def _of_class(owner: type) -> Mapping[str, _Argument]:
     return words
 
 
-def _of_function(function: Any) -> dict[str, _Argument]:
+@functools.cache
+def _of_function(function: Any) -> Mapping[str, _Argument]:
     parameters = inspect.signature(function).parameters
     return {
         "--" + name.replace("_", "-"): (name, type(parameter.default))
@@ -101,6 +132,8 @@ def _told(text: str, words: Mapping[str, _Argument]) -> str:
         name, known = words[flag]
         close = ")" if "(" in name else ""
         given = value if _LITERAL.fullmatch(value) else value.rstrip(";:,.)")
+        if known is object and _METAVAR.fullmatch(given):
+            return f"{name}={value[len(given) :]}"
         shown = _value(given, known)
         if shown is not None:
             return f"{name}={shown}{close}{value[len(given) :]}"
@@ -108,20 +141,25 @@ def _told(text: str, words: Mapping[str, _Argument]) -> str:
         stands_for = "True" if is_truth else "…" if close else ""
         return f"{name}={stands_for}{close}{found[0][len(flag) :]}"
 
-    return _SPOKEN.sub(argument, text)
+    told = _SPOKEN.sub(argument, text)
+    while told != (joined := _REPEATED.sub(r"\1[\2, ", told)):
+        told = joined
+    return told
 
 
 def _value(text: str, known: Field | type) -> str | None:
     """The value of an option as Python writes it; None for a word that only follows it."""
-    if not text or _METAVAR.fullmatch(text) or _NUMBER.fullmatch(text) or _LITERAL.fullmatch(text):
+    if not text or _METAVAR.fullmatch(text) or _NUMBER.fullmatch(text):
         return text or None
-    if not isinstance(known, Field):
+    option = known if isinstance(known, Field) else None
+    is_literal = _LITERAL.fullmatch(text)
+    if is_literal and not (option and isinstance(option.default, tuple) and text[0] in "'\""):
+        return text
+    choices = (*option.option.choices, *option.option.metavar.split("|")) if option else ()
+    if not is_literal and text not in choices and not _OF_NO_WORD.search(text):
         return None
-    choices = (*known.option.choices, *known.option.metavar.split("|"))
-    if text not in choices and not set("=,*") & set(text):
-        return None
-    try:
-        value = known.parse(shlex.split(text)[0])
-    except (ConfigError, ValueError):
-        value = text
+    value: Any = text
+    if option is not None:
+        with contextlib.suppress(ConfigError, ValueError):
+            value = option.parse(shlex.split(text)[0])
     return repr(list(value) if isinstance(value, tuple) else value)

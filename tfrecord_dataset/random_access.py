@@ -22,7 +22,7 @@ from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, Un
 from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
-from tfrecord_dataset.python_words import speaks_python
+from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.store import storage
@@ -89,6 +89,7 @@ class Dataset(Contents):
 
 
 @speaks_python
+@in_python(renamed={"schema": "the features of trainer.open"})
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,

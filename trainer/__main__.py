@@ -16,6 +16,7 @@ from tfrecord_dataset import streams, users_code
 from tfrecord_dataset.command_line import Parser, add_program_options, program
 from tfrecord_dataset.extras import install
 from tfrecord_dataset.options import Options, add_options
+from tfrecord_dataset.python_words import of_command
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     startup.set_up(debug="--debug" in argv)
     try:
-        with ended_by_interrupt():
+        with ended_by_interrupt(), of_command():
             result = _run(vars(_parse(argv)))
     except (Exception, KeyboardInterrupt) as error:
         failure = _failure(error)

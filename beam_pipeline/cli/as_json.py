@@ -56,7 +56,7 @@ def of_verification(info: Dataset, problems: Sequence[str]) -> str:
     """What was checked, and what was found, as one object."""
     return _text(
         {
-            "directory": info.path,
+            "path": info.path,
             "num_records": {split: info.num_records(split) for split in info.splits},
             "num_shards": {split: len(shards) for split, shards in info.splits.items()},
             "problems": list(problems),

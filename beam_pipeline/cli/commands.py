@@ -35,6 +35,7 @@ from beam_pipeline.dataset.difference.datasets import diff
 from beam_pipeline.dataset.opening import is_dataset, open_dataset
 from beam_pipeline.dataset.salvaging import LOSSES_FILE, salvage
 from beam_pipeline.dataset.verification.whole_dataset import verify
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import (
     BeamTFRecordsError,
     ConfigError,
@@ -49,7 +50,6 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.showing.texts import as_text
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.sources.registry import registered_packages
@@ -58,6 +58,7 @@ from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
 from tfrecord_dataset.errors import STEP
+from tfrecord_dataset.python_words import of_command
 from tfrecord_dataset.shown_text import one_line, printable
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     logging.getLogger("apache_beam.runners.common").addFilter(_is_unreported)
     try:
-        with ended_by_interrupt():
+        with ended_by_interrupt(), of_command():
             return _run(arguments)
     except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

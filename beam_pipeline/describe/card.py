@@ -18,6 +18,7 @@ def card(
     shards: Mapping[str, Sequence[ShardEntry]],
     schema: Sequence[Feature],
     licence: str = "",
+    sample: str = "",
 ) -> str:
     """The text of README.md: of each split the shards, what records hold, how to load them.
 
@@ -30,6 +31,7 @@ def card(
         shards: The shards of each split, in order.
         schema: Its features.
         licence: The data's, as a user states it; "" where nobody does.
+        sample: A record as text (record_text.py), in which nothing acts in an indented block.
     """
     licensed = f"license: {json.dumps(licence, ensure_ascii=False)}\n" if licence else ""
     folder, first = f"DATA_DIR/{name}/{version}", json.dumps(next(iter(shards)))
@@ -39,6 +41,7 @@ def card(
     return (
         f"{base}\n| feature | kind | type | shape |\n|---|---|---|---|\n{features}\n"
         f"{''.join(_classes(schema))}"
+        f"{_sample(sample)}"
         f"License: {stated}.\n\n"
         "```python\nimport tfrecord_dataset\n\n"
         f'split = tfrecord_dataset.open("{folder}")[{first}]\n'
@@ -81,6 +84,11 @@ def _classes(schema: Sequence[Feature]) -> Iterator[str]:
             named = ", ".join(map(_code, feature.classes[:_MOST_CLASSES]))
             more = f" and {number - _MOST_CLASSES} more" if number > _MOST_CLASSES else ""
             yield f"Classes of {_code(feature.name)}, {number}: {named}{more}.\n\n"
+
+
+def _sample(text: str) -> str:
+    lines = "".join(f"    {line}\n" for line in text.splitlines())
+    return f"A record, as `python -m beam_pipeline show` prints it:\n\n{lines}\n" if lines else ""
 
 
 def _code(text: str) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import card, class_names, tensorflow_metadata, tfds
+from beam_pipeline.describe.shard_info import ShardInfo
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.metadata import ShardEntry
 
 
 def texts(
-    config: BuildConfig, schema: Sequence[Feature], shards: Mapping[str, Sequence[ShardEntry]]
+    config: BuildConfig, schema: Sequence[Feature], shards: Mapping[str, Sequence[ShardInfo]]
 ) -> dict[str, str]:
     """The texts of all files but metadata.json, build.json, statistics.json and rejects.jsonl.
 
@@ -18,8 +18,10 @@ def texts(
         schema: What the records hold.
         shards: The shards of each split, in order.
     """
+    sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
+    about = card.card(config.name, config.version, shards, schema, config.license, sample)
     files = class_names.texts(schema) | {
-        card.FILE: card.card(config.name, config.version, shards, schema, config.license),
+        card.FILE: about,
         tensorflow_metadata.FILE: tensorflow_metadata.schema_text(schema),
     }
     if config.compression == "none":  # TFDS cannot read gzip

@@ -35,8 +35,10 @@ class ShardInfo(ShardEntry):
         shard: Its number in the split.
         temporary: Its files until the commit, the shard and its index, by final path in the
             dataset's directory.
+        sample: The first record as text, of the first shard of the first split; else "".
     """
 
     split: str
     shard: int
     temporary: Mapping[str, TemporaryFile]
+    sample: str = ""

@@ -4,10 +4,10 @@ import collections
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import RecordError
 from beam_pipeline.report import figures, pictures
 from beam_pipeline.report.sample import Sampled
-from beam_pipeline.showing.texts import as_text
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import shown

@@ -11,6 +11,7 @@ from typing import Any
 import tfrecord_dataset
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset, open_dataset
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
@@ -20,7 +21,6 @@ from beam_pipeline.report.figures import figures
 from beam_pipeline.report.gallery import gallery, rare_classes
 from beam_pipeline.report.rejects import as_shown, first_rejects, pictured
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
-from beam_pipeline.showing.texts import as_text
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import fields_of, parts_of

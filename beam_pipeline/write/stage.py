@@ -30,6 +30,7 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
@@ -40,11 +41,14 @@ from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
+from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import spill_folder, working_dir
+from tfrecord_dataset.example import lists
+from tfrecord_dataset.frames import payload_of
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
 _CHUNK_BYTES = 1 << 20
@@ -187,6 +191,7 @@ class _WriteShard(beam.DoFn):
             num_records, num_bytes, files = rows.num_rows, finished.num_bytes, finished.files
         else:
             num_records, num_bytes, files = self._write(sink, split, shard, file, rows, plan)
+        first = (next(iter(plan.splits)), 0)
         info = ShardInfo(
             split=split,
             shard=shard,
@@ -195,8 +200,19 @@ class _WriteShard(beam.DoFn):
             num_bytes=num_bytes,
             sha256=files[file].sha256,
             temporary=files,
+            sample=self._sample(files[file].path, plan) if (split, shard) == first else "",
         )
         return _Written(info, "" if finished else digest)
+
+    def _sample(self, path: str, plan: Plan) -> str:
+        """The first record of a written shard, as text."""
+        with contextlib.closing(
+            frames.read_file(path, self._config.compression != "none")
+        ) as records:
+            _, frame = next(records)
+        example = lists(payload_of(frame))
+        values = {key: example[key][1] for key in sorted(example)}
+        return as_text(values, plan.schema)
 
     def _files(self, shard: str) -> list[str]:
         """The paths of a shard and its index in the dataset's directory."""

@@ -22,6 +22,18 @@ def test_one_line_is_left_out_and_only_meanwhile(caplog):
     assert caplog.messages == ["something else", "apitools not found"]
 
 
+def test_the_log_of_whoever_imports_is_left_as_it_is():
+    code = (
+        "import logging\n"
+        "import beam_pipeline\n"
+        "beam_pipeline.build\n"
+        "logging.getLogger('beam_pipeline.sources').warning('a note')\n"
+        "print(logging.getLogger().handlers)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "a note\n")
+
+
 @pytest.mark.parametrize(
     ("hint", "other"),
     [

@@ -34,6 +34,7 @@ from beam_pipeline.sources.side_files import read as side_files
 from cases.inputs import make
 from cases.reading import config_of, options_of_case, source_at
 from cases.shown import Shown
+from tfrecord_dataset.python_words import of_command
 
 CASES = {
     f"{path.parent.parent.name}/{path.parent.name}": path.parent
@@ -60,8 +61,6 @@ TABLES_PROPOSED = [
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 # The options that a refusal names.
 _WAY = re.compile(r"--path-pattern '[^']+'(?: --ignore (?:'[^']+'|[^ ,;]+))*")
-# What Beam adds to the message of an error.
-_STEP = re.compile(r" \[while running '[^']*'\]$")
 
 
 def source_for(case, root):
@@ -80,10 +79,11 @@ def read(tmp_path, caplog):
         caplog.set_level(logging.WARNING)
         shown = Shown(tmp_path / "input")
         try:
-            found, source = source_for(case, tmp_path / "input")
-            elements = yielded(source)
+            with of_command():
+                found, source = source_for(case, tmp_path / "input")
+                elements = yielded(source)
         except BeamTFRecordsError as error:
-            message = shown.text(_STEP.sub("", str(error)))
+            message = shown.text(error.as_command)
             return {"error": f"{type(error).__name__}: {message}\n"}
         how = {"input": shown.text(found.summary)}
         if caplog.messages:

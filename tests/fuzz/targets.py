@@ -182,7 +182,7 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
         import beam_pipeline
         import trainer
         from beam_pipeline.cli.show import examples
-        from beam_pipeline.showing.texts import as_text
+        from beam_pipeline.describe.record_text import as_text
 
         directory = folder / "d"
         shutil.copytree(corpus.GOLDEN, directory)

@@ -75,7 +75,7 @@ def test_what_was_guessed_is_said():
     (note,) = guesses(infer(sample), sample)
 
     assert note.startswith("s: 64 raw bytes per record are assumed to be float32 [4, 4]; ")
-    assert 'declare by features= (of a command: --schema FILE) {"s": {"kind": "tensor"' in note
+    assert 'declare by --schema FILE, as {"s": {"kind": "tensor"' in note
 
 
 def test_files_without_any_value(tmp_path):

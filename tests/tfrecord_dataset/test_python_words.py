@@ -8,7 +8,7 @@ import beam_pipeline
 import trainer
 from beam_pipeline.cli import commands
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.python_words import in_python, speaks_python
+from tfrecord_dataset.python_words import in_python, note, of_command, speaks_python
 from trainer.options.train import TrainConfig
 
 
@@ -38,6 +38,11 @@ from trainer.options.train import TrainConfig
             "pass --image-format jpeg", "pass image=ImageOptions(format='jpeg')", id="of a part"
         ),
         pytest.param("--max-image-pixels", "image=ImageOptions(max_pixels=…)", id="part"),
+        pytest.param(
+            "pass --ignore a.csv --ignore 'b c', or",
+            "pass ignore=['a.csv', 'b c'], or",
+            id="given twice",
+        ),
         pytest.param("`build x --seed 3`", "`build x --seed 3`", id="a command stays"),
         pytest.param("--runner=FlinkRunner", "--runner=FlinkRunner", id="another's stays"),
     ],
@@ -50,8 +55,38 @@ def test_messages(said, told):
 
 def test_a_function_given_for_an_option_is_told_by_its_argument():
     words = in_python(TrainConfig, renamed={"model_fn": "model"})
-    with pytest.raises(ConfigError, match=r"^the model of model= m:f"), words:
+    with pytest.raises(ConfigError, match=r"^the model of model='m:f'$"), words:
         raise ConfigError("the model of --model-fn m:f")
+
+
+def test_a_note_is_told_in_the_words_of_whoever_calls():
+    with in_python(beam_pipeline.BuildConfig):
+        in_a_function = note("by --seed 3")
+        with in_python(renamed={"schema": "features"}):
+            assert note("by --schema FILE, or --seed 3") == "by features=, or seed=3"
+    with of_command(), in_python(beam_pipeline.BuildConfig):
+        in_a_command = note("by --seed 3")
+    assert (in_a_function, in_a_command, note("--seed 3")) == (
+        "by seed=3",
+        "by --seed 3",
+        "--seed 3",
+    )
+
+
+def test_a_build_and_a_training_tell_notes_in_the_words_of_the_caller(tmp_path, capfd, caplog):
+    table = tmp_path / "heights.csv"
+    rows = [f"{number},{number % 2500}" for number in range(5000)]
+    table.write_text("\n".join(["height,label", *rows]))
+    built = beam_pipeline.build(
+        beam_pipeline.BuildConfig(input=str(table), output=str(tmp_path / "data"))
+    )
+    assert "if they are classes, pass label_column='label'" in caplog.text
+    caplog.clear()
+    assert commands.main(["plan", str(table)]) == 0
+    assert "if they are classes, pass --label-column 'label'" in caplog.text
+
+    trainer.train(built.path, tmp_path / "run", target="label", epochs=1, steps_per_epoch=1)
+    assert "name one by validation_split=" in capfd.readouterr().err
 
 
 def test_the_innermost_words_stay():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tfrecord_dataset.bare_files import inferred_schema, open_files
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
-from tfrecord_dataset.python_words import speaks_python
+from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
 from trainer.dataset import Dataset
@@ -17,6 +17,7 @@ from trainer.errors import ConfigError
 
 
 @speaks_python
+@in_python(renamed={"schema": "features"})
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     features: Declaration | None = None,
@@ -62,7 +63,7 @@ def open(
         patterns = [storage.readable(os.fspath(path))]
         if is_directory(patterns[0]):
             if features is not None:
-                raise _of_bare_files("features=", patterns[0])
+                raise _of_bare_files(patterns[0])
             return open_directory(Dataset, patterns[0], cache)
     else:
         patterns = [storage.readable(os.fspath(item)) for item in path]
@@ -95,7 +96,7 @@ def open_data(
     data = storage.readable(data)
     if is_directory(data):
         if schema is not None:
-            raise _of_bare_files("--schema", data)
+            raise _of_bare_files(data)
         return open_directory(Dataset, data, cache)
     if schema is not None:
         schema_of = functools.partial(declared_schema, read_schema(schema))
@@ -106,8 +107,8 @@ def open_data(
     return open_files(Dataset, data, [data], schema_of, cache)
 
 
-def _of_bare_files(argument: str, path: str) -> ConfigError:
+def _of_bare_files(path: str) -> ConfigError:
     return ConfigError(
-        f"{argument} is for bare TFRecord files, but {path} is a directory; leave it out, "
+        f"--schema is for bare TFRecord files, but {path} is a directory; leave it out, "
         f"or open the files: {os.path.join(path, '*.tfrecord*')}"
     )

@@ -1,6 +1,7 @@
 """What the rows of a run's history say: curves, and how the training went, in words."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 
 Row = Mapping[str, float]
@@ -9,6 +10,9 @@ Row = Mapping[str, float]
 _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
 # What a loss may differ by without a meaning, as a part of itself.
 _LITTLE = 0.01
+# Epochs, and deviations of a loss, that are more than chance.
+_SEVERAL = 3
+_TIMES_NOISE = 3
 
 
 def value_of(row: Row, metric: str) -> float:
@@ -35,11 +39,29 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
         return text
     if place == last:
         return f"{text}; it was still getting better"
-    behind = history[last]
-    rises = behind["val_loss"] > best["val_loss"] * (1 + _LITTLE)
-    if rises and behind["loss"] < best["loss"]:
+    if _over_fits(history, place):
         return f"{text}; it over-fits since: the training loss falls on, the validation loss rises"
     return f"{text}; it has not got better since"
+
+
+def _over_fits(history: Sequence[Row], place: int) -> bool:
+    """Whether the validation loss rises since a row, by more than chance, and that of training not.
+
+    Chance is what the validation loss differs by from a straight line through its neighbours: of
+    independent noise with a deviation of 1 half of these differences are above 1.65.
+    """
+    best, since = history[place], history[place + 1 :]
+    losses = [row["val_loss"] for row in history if math.isfinite(row["val_loss"])]
+    if epochs_done(history[-1], history) - epochs_done(best, history) < _SEVERAL:
+        return False
+    bends = [abs(a - 2 * b + c) for a, b, c in zip(losses, losses[1:], losses[2:], strict=False)]
+    noise = statistics.median(bends) / 1.65
+    recent = since[-_SEVERAL:]
+    # The least of many is low by chance: what is around it tells more.
+    least = statistics.median(row["val_loss"] for row in history[max(0, place - 1) : place + 2])
+    rise = statistics.fmean(row["val_loss"] for row in recent) - least
+    falls = statistics.fmean(row["loss"] for row in recent) < best["loss"]
+    return falls and rise > max(_TIMES_NOISE * noise, _LITTLE * abs(least))
 
 
 def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, float]]]]:

@@ -63,7 +63,7 @@ def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questio
     )
     dtypes = [np.dtype(table.columns[name].dtype) for table in tables for name in labels]
     is_sure = options.label_column or any(dtype.kind not in "biu" for dtype in dtypes)
-    return Questions(columns=columns, kinds=False, label="" if is_sure else columns.label)
+    return Questions(columns=columns, kinds=False).about_label("" if is_sure else columns.label)
 
 
 def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict[str, str]:

@@ -96,7 +96,7 @@ class _SqliteGroups:
             raise unsupported(
                 self._path,
                 f"column {name!r} holds both bytes and other values, such as in the row {odd}",
-                f"leave it out with --ignore-columns {name}",
+                f"leave it out with --ignore-columns {name!r}",
             )
         if kinds <= {int, float} and len(kinds) > 1:
             return pa.array(values, pa.float64(), from_pandas=False)

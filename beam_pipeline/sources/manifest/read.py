@@ -49,6 +49,7 @@ from beam_pipeline.sources.manifest.tables import ReadTables
 from beam_pipeline.sources.manifest.unnamed import Folder, check_beside, with_images
 from beam_pipeline.sources.manifest.whereabouts import find_files, placed, told
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.python_words import in_python, note
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -84,7 +85,8 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     tree: Tree | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        return pipeline | self.job()
+        with in_python(type(self)):
+            return pipeline | self.job()
 
     @abc.abstractmethod
     def opened(self, manifest: Manifest) -> Table:
@@ -214,7 +216,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
 
     def _tell(self, what: str) -> None:
         if not self.quiet:
-            _LOG.warning("%s", one_line(what))
+            _LOG.warning("%s", one_line(note(what)))
 
     def cells(self, names: Mapping[str, None]) -> Cells:
         """What becomes of values before anything else is made of them; raises ConfigError."""
@@ -270,8 +272,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             columns=dataclasses.replace(columns, split_folders=states),
             kinds=not columns.declared or bool(columns.boxes or columns.joins_rows),
             one_folder=states and self.divided,
-            label="" if self.label_column or self.classes else columns.label,
-        )
+        ).about_label("" if self.label_column or self.classes else columns.label)
 
 
 @dataclasses.dataclass

@@ -9,7 +9,6 @@ one range.
 import dataclasses
 import itertools
 import logging
-import shlex
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from beam_pipeline.sources.manifest.json_columns import ignorable
 from beam_pipeline.sources.manifest.kinds import kinds_of
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table, whole
 from beam_pipeline.sources.manifest.unnamed import Folder
+from tfrecord_dataset.python_words import note
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ class Questions:
         ignored: What a user leaves out that the first rows do not have.
         names: What the first rows have that could be left out, for messages.
         label: The column of classes, where its name alone says so: it may be a number to predict.
+        remedy: What makes it the column of classes, in the words of whoever builds.
     """
 
     columns: Columns
@@ -48,6 +49,12 @@ class Questions:
     ignored: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
     label: str = ""
+    remedy: str = ""
+
+    def about_label(self, name: str) -> "Questions":
+        """These, and whether the column `name` holds classes; not where it is ""."""
+        remedy = note(f"pass --label-column {name!r}")
+        return dataclasses.replace(self, label=name, remedy=remedy)
 
     @property
     def of_all(self) -> bool:
@@ -228,11 +235,11 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
     if profile.labels.are_measures:
         _LOG.warning(
             "column %r is a number to predict, since it has %s different whole numbers in %s rows; "
-            "if they are classes, pass --label-column %s",
+            "if they are classes, %s",
             questions.label,
             f"{len(profile.labels.numbers):,}",
             f"{profile.labels.num_rows:,}",
-            one_line(shlex.quote(questions.label)),
+            one_line(questions.remedy),
         )
         columns = dataclasses.replace(columns, labels=())
         kinds = {**kinds, questions.label: int}

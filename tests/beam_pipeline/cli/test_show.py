@@ -3,8 +3,8 @@
 import pytest
 
 from beam_pipeline.cli import commands
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.showing.texts import as_text
 
 
 @pytest.mark.parametrize(

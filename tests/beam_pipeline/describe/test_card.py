@@ -5,6 +5,7 @@ import fnmatch
 import yaml
 
 from beam_pipeline.describe.card import card
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.metadata import ShardEntry
 
@@ -32,10 +33,12 @@ def test_it_says_what_records_hold():
         ]
     )
     entry = ShardEntry(file="x", num_records=7, num_bytes=9, sha256="")
-    text = card("cells", "1.0.0", {"train": [entry]}, schema)
+    sample = as_text({"photo": [b"\xff\xd8"], "note": [b"```\n# no"], "label": [1]})
+    text = card("cells", "1.0.0", {"train": [entry]}, schema, sample=sample)
     assert "| `photo` | image | uint8 | any × any × 3 |" in text
     assert "Classes of `label`, 23: `<script>`, `a\\|b`, `'c`, `n0`" in text
     assert "`n16` and 3 more." in text
     assert "License: not stated." in text
     assert 'tfrecord_dataset.open("DATA_DIR/cells/1.0.0")["train"]' in text
     assert "license:" not in text
+    assert "\n    photo  <2 bytes>\n    note   '```\\n# no'\n    label  1\n\n" in text

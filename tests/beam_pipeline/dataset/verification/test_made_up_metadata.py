@@ -11,8 +11,8 @@ import pytest
 
 import beam_pipeline
 from beam_pipeline.cli.show import examples
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
-from beam_pipeline.showing.texts import as_text
 from tfrecord_dataset.sealed_json import sealed
 
 VALUES = (None, True, -1, 0, 7, 1e300, 1 << 70, "", "x", "\0", [], [1], {}, {"a": 1}, [[]], ["x"])
