@@ -153,8 +153,8 @@ def by_records(path: str, arrays: Mapping[str, Any]) -> dict[str, StoredArray]:
         if kind not in _DTYPES or not shape:
             raise RecordError(
                 UNSUPPORTED,
-                f"{name!r} is of MATLAB's class {kind}; leave it out with "
-                f"--ignore-columns {name!r}, or save its numbers as an array",
+                f"{name!r} is of MATLAB's class {kind}; leave it out with --ignore-columns {name}, "
+                "or save its numbers as an array",
             )
     shapes = [each.shape for each in arrays.values()]
     sides = [{shape[0], shape[-1]} - ({1} if max(shape) > 1 else set()) for shape in shapes]

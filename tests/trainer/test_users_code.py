@@ -19,6 +19,9 @@ def loss(target, outputs):
 class Told(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         raise RuntimeError("no server")
+
+def augment(image, seed):
+    return image[missing]
 """
 
 
@@ -29,12 +32,14 @@ class Told(keras.callbacks.Callback):
     [
         ("--model-fn own_parts:model", "line 5, in model: ValueError: Received an invalid value"),
         ("--loss-fn own_parts:loss", "line 8, in loss: KeyError: 'x'"),
+        ("--augment-fn own_parts:augment", "line 15, in augment: NameError: name 'missing_"),
         ("--callback own_parts:Told", "line 12, in on_epoch_end: RuntimeError: no server"),
     ],
 )
 def test_it_is_told_without_our_frames(tmp_path, monkeypatch, capsys, option, place, loop):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own_parts.py").write_text(OWN)
+    # AutoGraph keeps what it made of a function with the very same code, with its place.
+    (tmp_path / "own_parts.py").write_text(OWN.replace("missing", f"missing_{loop}"))
     monkeypatch.delitem(sys.modules, "own_parts", raising=False)
     arguments = [
         *("train", "--data", str(GOLDEN), "--output", "run", "--epochs", "1"),

@@ -93,6 +93,20 @@ def readable_errors() -> Iterator[None]:
         ) from error
     except tf.errors.OpError as error:
         raise explain(error) from error
+    except TrainerError as error:
+        raised = _without_autograph(error)
+        if raised is error:
+            raise
+        raise raised.with_traceback(None) from None
+
+
+def _without_autograph(error: TrainerError) -> TrainerError:
+    """The error that AutoGraph has put its stack, which is of this package, into the message of."""
+    while isinstance(error.__context__, TrainerError) and hasattr(
+        error.__context__, "ag_error_metadata"
+    ):
+        error = error.__context__
+    return error
 
 
 def brief(error: tf.errors.OpError) -> str:

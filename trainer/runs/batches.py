@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset import users_code
 from tfrecord_dataset.opening import cache_of
 from trainer.augmentation.mixing import Mixing
 from trainer.dataset import Dataset
@@ -136,6 +137,8 @@ def _check_augmentation(function: Augment, task: Task) -> None:
     try:
         made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
     except Exception as error:  # whatever the user's function raises
+        if users_code.told(error):
+            raise
         raise ConfigError(
             f"--augment-fn {path} does not take an image, uint8 {image.shape}, and a seed, int64 "
             f"[2]: {error}"

@@ -131,6 +131,11 @@ class Task:
         if self.loss_fn is None:
             return self.goal.loss(target, outputs)
         loss = self.loss_fn(target, outputs)
+        if loss.shape.rank == 0:
+            raise ConfigError(
+                "the loss function returns one loss for the whole batch, as a keras.losses.Loss "
+                "does by default; return the loss of each example: give it reduction=None"
+            )
         if loss.shape.rank != 1:
             raise ConfigError(
                 f"the loss function returned the shape {loss.shape}; return the loss of each "

@@ -100,7 +100,7 @@ def found_features(
             raise RecordError(
                 "missing value",
                 f"there is no .{name}, which other records have; add it, or leave it out of all "
-                f"with --ignore-columns {name!r}",
+                f"with --ignore-columns {name}",
             )
     return features
 

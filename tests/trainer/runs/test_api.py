@@ -131,7 +131,10 @@ def test_objects_of_python(colors, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_loss_of_the_whole_batch_is_refused(colors, tmp_path):
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    with pytest.raises(ConfigError, match=r"returned the shape \(\); return the loss of each"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^the loss function returns one loss for the whole batch.*reduction=None$",
+    ):
         trainer.train(colors, tmp_path / "run", loss=loss, **OPTIONS, **MORE)
 
 
