@@ -206,10 +206,7 @@ class _WriteShard(beam.DoFn):
 
     def _sample(self, path: str, plan: Plan) -> str:
         """The first record of a written shard, as text."""
-        with contextlib.closing(
-            frames.read_file(path, self._config.compression != "none")
-        ) as records:
-            _, frame = next(records)
+        _, frame = next(frames.read_file(path, self._config.compression != "none"))
         example = lists(payload_of(frame))
         values = {key: example[key][1] for key in sorted(example)}
         return as_text(values, plan.schema)
