@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs dist constraints clean
+.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs pictures dist constraints clean
 
 setup: $(READY)
 
@@ -158,6 +158,10 @@ format: $(READY)
 # The site, in site/; a link that leads nowhere stops it. It reads the packages, and imports none.
 docs: .venv-docs/ready
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+
+# The pictures of docs/images, of reports as they are now; needs chromium and the extra `readers`.
+pictures: $(READY)
+	PYTHONPATH=.:tests $(BIN)/python tests/pictures.py
 
 # The source distribution and the wheel, in dist/.
 dist: .venv-docs/ready

@@ -1,0 +1,82 @@
+"""The pictures of docs/images, made anew by `make pictures`: what reports look like in Chromium."""
+
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from browsing import CHROMIUM
+from end_to_end.inputs_of_pages import TREES
+from end_to_end.test_pages_by_input import commands
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+_ROOT = Path(__file__).parents[1]
+_IMAGES = _ROOT / "docs/images"
+# The section of its report that a page of docs/from shows.
+_SECTIONS = {"audio": "audio", "tables": "numbers", "text": "texts"}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for page, tree in TREES.items():
+            report = _built(page, tree, Path(folder) / page)
+            shot = _shot(browser, f"{report}#{_SECTIONS.get(page, 'gallery')}", 760, 440)
+            _save(shot, f"from-{page}")
+        data, run = _demo(Path(folder) / "demo")
+        _save(_whole(browser, data), "report")
+        _save(_dark_and_phone(browser, data), "report-dark-phone")
+        _save(_whole(browser, run), "run-report")
+        _save(_dark_and_phone(browser, run), "run-report-dark-phone")
+
+
+def _built(page: str, tree: Any, folder: Path) -> Path:
+    """The report of what the page's own `build` makes of the page's own tree."""
+    folder.mkdir()
+    tree(folder)
+    for words in commands(page):
+        if "build" in words:
+            subprocess.run([sys.executable, "-m", *words], cwd=folder, check=True)
+    return next(folder.glob("data/*/1.0.0/report.html"))
+
+
+def _demo(folder: Path) -> tuple[Path, Path]:
+    """The reports of the boxes and of the run that `make demo` makes."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = {**os.environ, "DEMO_DIR": str(folder), "PATH": path}
+    subprocess.run([str(_ROOT / "examples/demo.sh")], env=env, check=True)
+    return folder / "data/blood/1.0.0/report.html", folder / "run/report.html"
+
+
+def _shot(browser: Any, url: str | Path, width: int, height: int, scheme: str = "light") -> Any:
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.goto(f"file://{url}")
+    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    page.close()
+    return shot
+
+
+def _whole(browser: Any, report: Path) -> Any:
+    return _shot(browser, report, 1150, 1610).resize((800, 1120), Image.Resampling.LANCZOS)
+
+
+def _dark_and_phone(browser: Any, report: Path) -> Any:
+    """The report in a dark room, and beside it on a phone."""
+    dark = _shot(browser, report, 1000, 1400, "dark").resize((571, 800), Image.Resampling.LANCZOS)
+    phone = _shot(browser, report, 390, 1000).resize((312, 800), Image.Resampling.LANCZOS)
+    both = Image.new("RGB", (dark.width + 12 + phone.width, 800), "grey")
+    both.paste(dark, (0, 0))
+    both.paste(phone, (dark.width + 12, 0))
+    return both
+
+
+def _save(picture: Any, name: str) -> None:
+    picture.save(_IMAGES / f"{name}.jpg", quality=80, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
