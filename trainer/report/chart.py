@@ -54,16 +54,24 @@ def chart(
                 "name": name,
                 "points": " ".join(f"{x:g},{y:g}" for x, y in (place(*each) for each in points)),
                 "dots": [
-                    {"at": place(*each), "text": f"{name}: {each[1]:.4g} at {each[0]:.4g}"}
+                    {
+                        "at": place(*each),
+                        "text": f"{name}: {_number(each[1])} at {_number(each[0])}",
+                    }
                     for each in (points if len(points) <= WIDTH // 10 else [])
                 ],
             }
             for name, points in kept.items()
         ],
         "mark": None if mark is None else place(mark, low)[0],
-        "x": (f"{left:.4g}", f"{right:.4g}"),
-        "y": (f"{low:.4g}", f"{high:.4g}"),
+        "x": (_number(left), _number(right)),
+        "y": (_number(low), _number(high)),
     }
+
+
+def _number(value: float) -> str:
+    """Four digits, or all of a large number's whole ones: 0.9894, 23,950."""
+    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def thinned(points: Points, most: int = _MOST_POINTS) -> Points:

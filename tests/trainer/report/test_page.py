@@ -93,6 +93,7 @@ def test_charts_stay_in_their_frame():
     (line,) = made["lines"]
     assert (line["points"], made["mark"]) == ("0,0 300,110", 150)
     assert (made["x"], made["y"]) == (("1", "3"), ("1", "5"))
+    assert chart("records/s", {"train": [(1, 3670.2), (2, 23_950.4)]})["y"] == ("3670", "23,950")
     assert chart("loss", {"train": []})["lines"] == []
     assert chart("loss", {"train": [(1, 2.0)]})["lines"][0]["points"] == "150,55"
     many = thinned([(n, 2.0 * n) for n in range(1_000)], 100)
