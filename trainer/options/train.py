@@ -51,7 +51,10 @@ class TrainConfig(InputConfig):
     ] = None
     model: Annotated[
         str,
-        RunOption("small, or for images a model of keras.applications such as MobileNetV2"),
+        RunOption(
+            "small, or for images a model of keras.applications such as MobileNetV2; for boxes "
+            "RetinaNet"
+        ),
         Group("inputs, target and model"),
     ] = "small"
     model_fn: OwnModel = None
@@ -59,7 +62,9 @@ class TrainConfig(InputConfig):
     weights: Annotated[
         str | None,
         RunOption(
-            "imagenet, or a file without head (…_notop.h5)", metavar="FILE", names_place=True
+            "imagenet, or a file without head (…_notop.h5); of RetinaNet coco, or a folder",
+            metavar="FILE",
+            names_place=True,
         ),
     ] = None
     head_epochs: Annotated[

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
+from trainer.tasks import retinanet
 
 SMALL = "small"
 IMAGENET = "imagenet"
@@ -64,8 +65,8 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
     """The feature maps of a model that are `strides` times smaller than the image.
 
     Args:
-        name: "small", or a model of `keras.applications`, of which of several layers with the same
-            size the last one is taken.
+        name: "small"; "RetinaNet" (retinanet.py); or a model of `keras.applications`, of which of
+            several layers with the same size the last one is taken.
         image: A Keras tensor of float32 images in 0..1: [b, height, width, channels].
         strides: Powers of 2.
         weights: As for `encode`.
@@ -77,6 +78,14 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
     if name == SMALL:
         _check_no_weights(weights)
         return _small_pyramid(keras.layers.Rescaling(2.0, offset=-1.0)(image), strides)
+    if name == retinanet.NAME:
+        found = retinanet.maps(image, weights)
+        if absent := set(strides).difference(found):
+            raise ConfigError(
+                f"--model {name} has no feature map {min(absent)} times smaller than the image, "
+                "which the task needs; name another model"
+            )
+        return [found[stride] for stride in strides]
     backbone, prepared = _backbone(name, image, weights, None)
     _, height, width, _ = image.shape
     maps = {
@@ -109,8 +118,8 @@ def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
 def _check_no_weights(weights: str | None) -> None:
     if weights is not None:
         raise ConfigError(
-            "--weights is for models of keras.applications; leave it out, or name such a model "
-            "by --model"
+            "--weights is for models of keras.applications and RetinaNet; leave it out, or name "
+            "such a model by --model"
         )
 
 
@@ -123,6 +132,11 @@ def _backbone(
     name: str, image: Any, weights: str | None, pooling: str | None
 ) -> tuple[keras.Model, Any]:
     """A model without its head, and the image as it expects it."""
+    if weights == retinanet.COCO:
+        raise ConfigError(
+            f"--weights {weights} are those of --model {retinanet.NAME}, but the model is {name}; "
+            f"give --weights {IMAGENET}, or a file"
+        )
     constructor = _constructor(name)
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
     _, height, width, channels = image.shape
@@ -166,11 +180,14 @@ def _constructor(name: str) -> Any:
     ]
     if name in available:
         return getattr(keras.applications, name)
+    if name == retinanet.NAME:
+        raise ConfigError(f"--model {name} is for boxes; name another model")
     near = difflib.get_close_matches(name.lower(), [each.lower() for each in available], n=1)
     guess = next((each for each in available if near and each.lower() == near[0]), None)
     raise ConfigError(
         f"there is no model {name!r}" + (f" (did you mean {guess!r}?)" if guess else "") + "; use "
-        f"small, or a name of keras.applications: {', '.join(sorted(available))}"
+        f"small, {retinanet.NAME} for boxes, or a name of keras.applications: "
+        f"{', '.join(sorted(available))}"
     )
 
 
