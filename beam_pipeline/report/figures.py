@@ -48,6 +48,7 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
         "quality": [quality(one, records) for one in features if one.kind == "image"],
         "objects": [objects(one, records) for one in features if one.kind == "boxes"],
         "texts": [texts(one, records) for one in features if one.kind == "text"],
+        "sequences": [sequences(one, records) for one in features if one.kind == "sequence"],
         "sampled": len(records),
     }
 
@@ -169,6 +170,12 @@ def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
         "lengths": histogram([len(text) for text in decoded], whole=True),
         "words": words.most_common(_WORDS),
     }
+
+
+def sequences(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Lengths of the sample's sequences."""
+    found = [len(np.atleast_1d(record.values[feature.name])) for record in records]
+    return {"feature": feature.name, "lengths": histogram(found, whole=True)}
 
 
 def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """`report.html` and `report.json` of a dataset."""
 
+import itertools
 import json
 import logging
 import random
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,16 +24,21 @@ from beam_pipeline.report.gallery import gallery, rare_classes
 from beam_pipeline.report.rejects import as_shown, first_rejects, pictured
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
 from tfrecord_dataset.contents import Contents
+from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import fields_of, parts_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.python_words import speaks_python
+from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.shown_text import printable, shown
 
 HTML, JSON = "report.html", "report.json"
 
 _LOG = logging.getLogger(__name__)
 
+# As a file of TFRecords is called, whole or a shard.
+_OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
+_OF_TFDS = "dataset_info.json"
 _SOUNDS = 8
 _TEXTS = 12
 
@@ -57,14 +64,27 @@ def write_report(
         ConfigError: There is no dataset, or no folder for the report or of the rejects.
         DatasetDamagedError: A record that is shown is damaged.
     """
-    dataset = tfrecord_dataset.open(path)
-    folder = output or dataset.path
-    if output is None and not storage.is_directory(folder):
+    dataset = _opened(path)
+    is_folder = storage.is_directory(path)
+    folder = output or (dataset.path if is_dataset(dataset.path) else path)
+    if output is None and not is_folder:
         raise ConfigError(f"{path} is no directory of a dataset: say where by --output DIR")
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     rare = of_classes(dataset, dataset.path, rare_classes(dataset, records), each=2)
     return _write(folder, facts_of(dataset, records, rare, rejects_from))
+
+
+def _opened(path: str) -> Contents:
+    """The dataset at a path; of a folder without metadata.json its TFRecord files."""
+    try:
+        return tfrecord_dataset.open(path)
+    except NotADatasetError:
+        names = storage.list_folder(path).files if storage.is_directory(path) else ()
+        files = [storage.join(path, name) for name in names if _OF_TFRECORDS.search(name)]
+        if not files:
+            raise
+        return tfrecord_dataset.open(files)
 
 
 def write_page_of_build(directory: str) -> None:
@@ -120,8 +140,16 @@ def facts_of(
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     found = figures(dataset, records)
     features = list(dataset.features.values())
-    config, version = metadata.get("config", {}), metadata.get("version", "")
-    name = metadata.get("name", "") or shown(dataset.path.rstrip("/").rpartition("/")[2])
+    config = metadata.get("config", {})
+    first_split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
+    folder, shards = _pattern(dataset.splits[first_split])
+    name, version = metadata.get("name", ""), metadata.get("version", "")
+    if not metadata:
+        above, _, name = folder.rpartition("/")
+        if re.fullmatch(r"\d+\.\d+\.\d+", name):
+            name, version = above.rpartition("/")[2], name
+        name = shown(name)
+    path = "/".join(filter(None, ("DATA_DIR", name, version)))
     total = sum(split["records"] for split in found["splits"])
     duplicates = (metadata.get("duplicates") or {}).get("examples", [])
     near = (metadata.get("near_duplicates") or {}).get("examples", [])
@@ -130,8 +158,11 @@ def facts_of(
     return {
         "name": name,
         "version": version,
-        "path": "/".join(filter(None, ("DATA_DIR", name, version))),
-        "first_split": "train" if "train" in dataset.splits else next(iter(dataset.splits)),
+        "path": path if metadata else f"{path}/{shards}",
+        "shards": f"{path}/{shards}",
+        "first_split": first_split,
+        "compressed": bool(dataset.splits[first_split].compression),
+        "for_tfds": bool(metadata) and storage.exists(storage.join(dataset.path, _OF_TFDS)),
         "records": total,
         "bytes": sum(split["bytes"] or 0 for split in found["splits"]),
         "fingerprint": dataset.fingerprint,
@@ -153,6 +184,15 @@ def facts_of(
             for each in records[:_TEXTS]
         ],
     }
+
+
+def _pattern(split: Split) -> tuple[str, str]:
+    """The folder of a split's shards, and their names as a glob."""
+    folder = split.files[0].rpartition("/")[0]
+    names = [each.removeprefix(f"{folder}/") for each in split.files]
+    letters = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))
+    same = "".join(each[0] for each in letters)
+    return folder, same if len(names) == 1 else f"{same}*"
 
 
 def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _BUILT_IN = {"--help"}
 # Of pytest, docker, kubectl, Beam's boot, its worker pool and its job server.
 _OF_OTHER_PROGRAMS = {"--build-arg", "--entrypoint", "--gpus", "--rm", "--shm-size", "--user"} | {
-    *("--regenerate", "--volumes", "--for", "--timeout", "--worker_pool"),
+    *("--regenerate", "--no-deps", "--volumes", "--for", "--timeout", "--worker_pool"),
     *("--sdk-language", "--image", "--metadata-file", "--template-file-gcs-location"),
     *("--parameters", "--spark-master-url", "--add-opens", "--constraint"),
     *(

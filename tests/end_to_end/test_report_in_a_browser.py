@@ -49,6 +49,30 @@ def test_phones_and_dark_rooms(opened, golden, width, scheme):
     check_looks(opened(golden, width, scheme), width, scheme)
 
 
+@pytest.mark.parametrize("kind", ["bare", "adopted", "store"])
+def test_datasets_of_others_and_on_stores(opened, tmp_path, bucket, kind):
+    folder = tmp_path / "pets/2.1.0"
+    folder.mkdir(parents=True)
+    for shard in GOLDEN.glob("*.tfrecord-*"):
+        shutil.copy(shard, folder)
+    path = str(folder)
+    if kind == "adopted":
+        beam_pipeline.adopt(path)
+    if kind == "store":
+        url, store = bucket
+        for each in GOLDEN.rglob("*"):
+            if each.is_file():
+                store.put(f"{url}/golden/{each.relative_to(GOLDEN)}", each.read_bytes())
+        path = f"{url}/golden"
+    page_path = write_report(path, str(folder))
+    assert (folder / "report.html").stat().st_size < 5_000_000
+    for width, scheme in ((1200, "light"), (1200, "dark"), (360, "light")):
+        page = opened(page_path, width, scheme)
+        assert shown(page) == 10
+        check_looks(page, width, scheme)
+    check_links(page)
+
+
 def test_links_lead_to_sections(opened, golden):
     check_links(opened(golden))
 

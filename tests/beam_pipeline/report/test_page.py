@@ -266,6 +266,19 @@ def test_audio_and_tables(tmp_path):
     assert "0.5 s at 8000 Hz" in text
 
 
+def test_sequences_by_length(tmp_path):
+    rows = [
+        {"tokens": list(range(number % 5 + 1)), "label": "ab"[number % 2]} for number in range(20)
+    ]
+    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    dataset = build(tmp_path / "texts.jsonl", tmp_path / "data")
+    write_report(dataset)
+    [figure] = report(dataset)["figures"]["sequences"]
+    assert figure["feature"] == "tokens"
+    assert figure["lengths"] == {"edges": [1, 2, 3, 4, 5, 6], "counts": [4, 4, 4, 4, 4]}
+    assert page(dataset).count('aria-label="values in a sequence"') == 1
+
+
 def test_bare_files_and_a_store(golden, tmp_path, bucket):
     url, store = bucket
     shards = sorted(golden.glob("*.tfrecord-*"))
@@ -279,6 +292,32 @@ def test_bare_files_and_a_store(golden, tmp_path, bucket):
         if path.is_file():
             store.put(f"{url}/golden/{path.relative_to(golden)}", path.read_bytes())
     assert write_report(f"{url}/golden") == f"{url}/golden/report.html"
+
+
+def test_a_folder_of_bare_files(golden, tmp_path):
+    """As TFDS leaves one: named by its folders, with code that opens its files."""
+    folder = tmp_path / "pets/2.1.0"
+    folder.mkdir(parents=True)
+    for shard in golden.glob("*.tfrecord-*"):
+        shutil.copy(shard, folder)
+    assert write_report(str(folder)) == f"{folder}/report.html"
+    facts = report(folder)
+    assert (facts["name"], facts["version"], facts["records"]) == ("pets", "2.1.0", 10)
+    code = page(folder).partition('id="load"')[2]
+    pattern = "DATA_DIR/pets/2.1.0/golden-train.tfrecord-0000*"
+    assert code.count(pattern) == 3
+    assert "tfds.builder_from_directory" not in code
+    real = pattern.replace("DATA_DIR", str(tmp_path))
+    assert len(tfrecord_dataset.open(real)["train"]) == 7
+
+
+def test_code_for_gzip(tmp_path, write_image):
+    write_image(tmp_path / "pets/cat/1.jpg")
+    write_image(tmp_path / "pets/dog/2.jpg", seed=2)
+    write_report(build(tmp_path / "pets", tmp_path / "data", compression="gzip"))
+    [code] = [path.read_text() for path in tmp_path.rglob("report.html")]
+    assert "TFRecordDataset(files, compression_type=&#34;GZIP&#34;)" in code
+    assert "tfds.builder_from_directory" not in code
 
 
 def test_bare_files_need_a_place(golden, capsys):
