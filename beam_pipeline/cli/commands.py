@@ -48,6 +48,7 @@ from beam_pipeline.kinds.wording import counted
 from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
+from beam_pipeline.running.remote import kept_job_servers
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
@@ -282,6 +283,9 @@ def _report(config: ReportOptions, options: PipelineOptions) -> None:
 
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
+    if config.stop_job_server:
+        for server in kept_job_servers.running():
+            kept_job_servers.stop(server)
     for found in examine(config.urls):
         print(one_line(f"{found.name:16} {found.text}"), flush=True)
         if found.remedy:
