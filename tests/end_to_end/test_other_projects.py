@@ -1,4 +1,4 @@
-"""Other projects' readers, each with its own code: the examples of docs/reading.md, and values."""
+"""Other projects' readers, each with its own code: docs/other-readers.md's examples, and values."""
 
 import ast
 import json
@@ -18,8 +18,8 @@ from beam_pipeline.dataset.reading import read_examples
 
 pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
 
-PAGE = (Path(__file__).parents[2] / "docs/reading.md").read_text()
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.partition("## By number")[2], re.M | re.S)
+PAGE = (Path(__file__).parents[2] / "docs/other-readers.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
 # They do not install in seconds.
 NOT_HERE = {"fiftyone", "pyspark.sql"}
 

@@ -22,12 +22,10 @@ _FENCE = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NOT_HERE = {
     "archives-and-arrays": dict.fromkeys(("import pickle", "scipy.io"), "test_not_read.py"),
     "detection": {"pip install": "network", "git clone": "network"},
-    "layouts": {"LAYOUT = Layout(": "test_own_layout.py"},
     "training": {
         "--weights mobilenet": "network: Keras's weights",
         "export TF_CONFIG": "several machines",
         "--output runs/both": "several machines",
-        "def model_fn(task)": "tests/trainer/tasks/test_models.py runs one",
     },
 }
 # Pages whose commands other tests run, or that need what no test here has.
@@ -38,22 +36,17 @@ _ELSEWHERE = {
     "flink": "a cluster; tests/flink",
     "gpus": "GPUs; tests/gpu",
     "migrate": "test_migrate.py",
+    "other-readers": "test_other_projects.py",
     "own-source": "a part of examples/custom_source.py, which test_examples.py runs",
     "runners": "Prism and Spark; tests/runners",
     "scaling": "hours; test_benchmarks.py runs it small",
     "serving": "test_serving.py",
 }
-# A snippet of reading.md below this is another project's reader: test_other_projects.py.
-_READERS = "## By number"
-
-
-def _text(page: str) -> str:
-    return (_DOCS / f"{page}.md").read_text().partition(_READERS)[0]
 
 
 def _snippets(page: str) -> Iterator[tuple[str, str]]:
     """("bash", a command), ("shell", a loop of several) and ("python", a block)."""
-    for language, block in _FENCE.findall(_text(page)):
+    for language, block in _FENCE.findall((_DOCS / f"{page}.md").read_text()):
         if language == "python":
             yield language, block
             continue
