@@ -17,7 +17,7 @@ def commands(name: str) -> list[list[str]]:
     lines = [
         shlex.split(line)
         for block in re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
+        for line in block.replace("\\\n", "").splitlines()
     ]
     assert all(words[:2] == ["python", "-m"] for words in lines)
     return [words[2:] for words in lines]
