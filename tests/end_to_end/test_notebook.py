@@ -24,4 +24,5 @@ def test_every_cell_runs(tmp_path):
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert any("image/png" in output.get("data", {}) for output in outputs)
     told = "".join(output.get("text", "") for output in outputs if output.get("name") == "stderr")
-    assert told == ""
+    # A build that takes some seconds, as on a busy machine, tells how far it is.
+    assert [line for line in told.splitlines() if not line.startswith("records: ")] == []
