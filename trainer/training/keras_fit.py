@@ -33,8 +33,10 @@ def check(plan: Plan) -> None:
 def run(plan: Plan, follower: Follower) -> None:
     """Trains with `Model.fit`, like `loop.run`, what `check` has let pass."""
     task = plan.task
-    metrics = [keras.metrics.MeanMetricWrapper(each, name=n) for n, each in task.metrics.items()]
-    with plan.strategy.scope():
+    with plan.strategy.scope():  # metrics made outside of it count one replica alone, unsaid
+        metrics = [
+            keras.metrics.MeanMetricWrapper(each, name=n) for n, each in task.metrics.items()
+        ]
         plan.model.compile(plan.optimizer, task.loss, metrics=metrics, jit_compile=False)
     while not follower.is_done:  # an epoch may begin in its middle
         batches = plan.batches_from(follower.step)
