@@ -198,7 +198,9 @@ FILES = {
     "WAV of 128 MB once it is resampled": Hostile(
         "x.wav", lambda: audio(50, 200_000), "", _TO_16_KHZ
     ),
-    "npz that lies about its size": Hostile("x.npz", lambda: zipped(_NPY, len(_NPY), 2 << 30)),
+    "npz that lies about its size": Hostile(
+        "x.npz", lambda: zipped(_NPY, len(_NPY), 2 << 30), "damaged archive"
+    ),
     "npz of a million members": Hostile(
         "x.npz", lambda: zipped(_NPY, len(_NPY), members=1_000_000), "unsupported array"
     ),

@@ -56,5 +56,5 @@ def entries(tiff: bytes) -> Iterator[Entry]:
             if values == 1 and kind in _NUMBERS:
                 (single,) = struct.unpack_from(order + _NUMBERS[kind], tiff, entry + head.size)
             yield Entry(tag, kind, single, num_bytes if num_bytes > inline else 0)
-    except struct.error:  # truncated
+    except (struct.error, OverflowError):  # truncated, or a place beyond 63 bits
         return

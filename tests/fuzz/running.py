@@ -119,8 +119,10 @@ def _child(name: str, seeds: range) -> Iterator[tuple[int, Any]]:
     ):
         assert child.stdout
         seed, rest, watch = seeds.start - 1, b"", _Watch(child.pid)
+        output = select.poll()  # takes descriptors past 1,024, which a long run of tests has
+        output.register(child.stdout, select.POLLIN)
         while True:
-            if not select.select([child.stdout], [], [], 1)[0]:
+            if not output.poll(1000):
                 if seed >= seeds.start and (what := watch.fault()):
                     child.kill()
                     yield seed, {"what": what, "ms": MAX_SECONDS * 1000.0, "mb": 0.0}
