@@ -34,7 +34,8 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
     leading = (each for each in _LEADING if math.isfinite(value_of(best, each)))
     name = next(leading, "loss") if metric == "loss" else metric
     value, moment = value_of(best, name), _moment(best, history)
-    text = f"{name} {value:.4g} {where}, best at {moment} of {epochs}"
+    by = "" if name == metric else f" by the {metric}"
+    text = f"{name} {value:.4g} {where}, best{by} at {moment} of {epochs}"
     if "val_loss" not in best or len(history) < 2:
         return text
     if place == last:

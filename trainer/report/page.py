@@ -17,6 +17,8 @@ from trainer.report.history import Row, curves, epochs_done, value_of, verdict
 
 # Of metrics by class, as those of maps, the page has a table.
 _BY_CLASS = "/"
+# What a page tells of a training, where there was none.
+_NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "pace": (), "other": None}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +104,17 @@ def html(facts: RunFacts) -> str:
         facts: Of the run.
     """
     history = facts.history
-    return _rendered(
-        facts.sections,
-        title=facts.title,
-        task=facts.task,
-        fingerprint=facts.fingerprint or "",
-        command=command(facts.options),
-        verdict=verdict(history, facts.best, facts.options.epochs, facts.metric),
-        curves=list(_curves(facts)),
-        pace=[chart(title, {title: points}) for title, points in facts.pace.items()],
-        other=None if facts.other is None else _compared(facts, facts.other),
-    )
+    of_training = {
+        "title": shown(facts.title),
+        "task": facts.task,
+        "fingerprint": facts.fingerprint or "",
+        "command": command(facts.options),
+        "verdict": verdict(history, facts.best, facts.options.epochs, facts.metric),
+        "curves": list(_curves(facts)),
+        "pace": [chart(title, {title: points}) for title, points in facts.pace.items()],
+        "other": None if facts.other is None else _compared(facts, facts.other),
+    }
+    return _rendered(of_training, facts.sections)
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
@@ -124,30 +126,13 @@ def html_of_predictions(title: str, about: str, sentence: str, sections: Section
         sentence: How good they are.
         sections: Of the predictions.
     """
-    return _rendered(sections, title=title, task=about, verdict=sentence)
+    return _rendered({"title": shown(title), "task": about, "verdict": sentence}, sections)
 
 
-def _rendered(
-    sections: Sections,
-    *,
-    title: str,
-    task: str,
-    verdict: str,
-    fingerprint: str = "",
-    command: str = "",
-    curves: Sequence[Mapping[str, Any]] = (),
-    pace: Sequence[Mapping[str, Any]] = (),
-    other: Mapping[str, Any] | None = None,
-) -> str:
-    context: dict[str, Any] = {
-        "title": shown(title),
-        "task": task,
-        "fingerprint": fingerprint,
-        "command": command,
-        "verdict": verdict,
-        "curves": curves,
-        "pace": pace,
-        "other": other,
+def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
+    context = {
+        **_NO_TRAINING,
+        **head,
         "batch": sections.batch,
         "split": sections.split,
         "examples": sections.examples,
