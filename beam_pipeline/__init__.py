@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.difference.datasets import Difference as Difference
     from beam_pipeline.dataset.difference.datasets import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
-    from beam_pipeline.dataset.opening import open_dataset as open_dataset
+    from beam_pipeline.dataset.opening import open as open
     from beam_pipeline.dataset.salvaging import salvage as salvage
     from beam_pipeline.dataset.verification.whole_dataset import verify as verify
     from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
@@ -66,7 +66,7 @@ _MODULES = {
     "diff": "dataset.difference.datasets",
     "Difference": "dataset.difference.datasets",
     "write_report": "report.page",
-    "open_dataset": "dataset.opening",
+    "open": "dataset.opening",
     "Dataset": "dataset.opening",
     "verify": "dataset.verification.whole_dataset",
     "Feature": "schema.declaration",

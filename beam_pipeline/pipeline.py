@@ -16,7 +16,8 @@ from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, check_type
-from beam_pipeline.dataset.opening import Dataset, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import Dataset, is_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stage import InspectMedia
@@ -90,7 +91,7 @@ class WriteDataset(beam.PTransform):
         >>> records = [Record(key=str(n), features={"n": n, "square": n * n}) for n in range(9)]
         >>> with beam.Pipeline() as pipeline:
         ...     _ = pipeline | beam.Create(records) | WriteDataset(config)
-        >>> beam_pipeline.open_dataset("written")
+        >>> beam_pipeline.open("written")
         <Dataset /.../written/squares/1.0.0: 9 in train>
 
     Raises (at construction) DatasetExistsError, and while the pipeline runs DataError,

@@ -32,7 +32,8 @@ from beam_pipeline.cli.show import examples, write_images
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference.datasets import diff
-from beam_pipeline.dataset.opening import is_dataset, open_dataset
+from beam_pipeline.dataset.opening import is_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.salvaging import LOSSES_FILE, salvage
 from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
@@ -260,7 +261,7 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
         if to_json:
             print(as_json.of_record(name, example, str(path) if path else None))
             continue
-        text = as_text(example, info.features)
+        text = as_text(example, info.schema)
         drawn = f", drawn in {path}" if path else ""
         print(f"--- {printable(name, keeps='')}{drawn}\n{text}")
 

@@ -24,7 +24,7 @@ def write_images(
     """Like `examples`, with the path of the image written into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, (name, example) in enumerate(examples(info, split, limit)):
-        image = draw_example(info.features, example)
+        image = draw_example(info.schema, example)
         path = None
         if image is not None:
             (source,) = example.get("image/filename", [])[:1] or [b"record"]

@@ -27,7 +27,7 @@ def of_dataset(info: Dataset) -> str:
     ]
     config = info.metadata["config"]
     if config.get("adopted"):  # an adopted dataset has no plan to show them
-        lines += [_feature(feature, Observed()) for feature in info.features]
+        lines += [_feature(feature, Observed()) for feature in info.schema]
     lines += _empty_splits(config.get("split", ()), info.splits)
     lines += _classes(info.classes)
     lines += _missing_shards(info)
@@ -35,7 +35,7 @@ def of_dataset(info: Dataset) -> str:
     lines += _warn_of_data(info.metadata["rejected"], "rejects.jsonl names them")
     lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
-    lines += _rounded(info.features, info.metadata.get("rounded", {}))
+    lines += _rounded(info.schema, info.metadata.get("rounded", {}))
     lines += _without_boxes(
         info.metadata.get("without_boxes", {}),
         {name: info.num_records(name) for name in info.splits},

@@ -13,7 +13,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline.assign.class_names import declared_classes
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
-from beam_pipeline.dataset.opening import Dataset, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import Dataset, is_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.shard_inspection import (
     ShardInspection,
     inspect_shard,

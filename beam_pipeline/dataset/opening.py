@@ -39,7 +39,7 @@ class Dataset:
         path: Where it lies: a folder, or one of a store.
         sha256: Of metadata.json, in hex: what tells it from another build's.
         metadata: All of metadata.json.
-        features: The schema.
+        features: Feature by name.
         splits: Shards by split.
         files: All other files but metadata.json and build.json, by path; none of a dataset of
             format version 1 or 2, which does not list them.
@@ -49,7 +49,7 @@ class Dataset:
     path: str
     sha256: str
     metadata: Mapping[str, Any]
-    features: tuple[Feature, ...]
+    features: Mapping[str, Feature]
     splits: Mapping[str, tuple[ShardEntry, ...]]
     files: Mapping[str, FileEntry]
     problems: tuple[str, ...]
@@ -64,7 +64,12 @@ class Dataset:
         from tfrecord_dataset.contents import as_html  # no build needs it
 
         counts = [(split, f"{self.num_records(split):,}") for split in self.splits]
-        return as_html(self.path, counts, self.features)
+        return as_html(self.path, counts, self.schema)
+
+    @property
+    def schema(self) -> tuple[Feature, ...]:
+        """The features in their order."""
+        return tuple(self.features.values())
 
     @property
     def format_version(self) -> int:
@@ -121,10 +126,10 @@ def _folders(path: str) -> tuple[str, ...]:
     return storage.list_folder(path).folders
 
 
-def open_dataset(path: str) -> Dataset:
+def open(path: str) -> Dataset:
     """The dataset at `path`: its directory, or one above it (then the newest version).
 
-        >>> info = beam_pipeline.open_dataset("data/cells")
+        >>> info = beam_pipeline.open("data/cells")
         >>> info.classes, info.num_records("train")
         (('Platelets', 'RBC', 'WBC'), 27)
 
@@ -147,7 +152,7 @@ def open_dataset(path: str) -> Dataset:
         path=directory,
         sha256=hashlib.sha256(data).hexdigest(),
         metadata=stated.facts,
-        features=tuple(stated.features.values()),
+        features=stated.features,
         splits=stated.splits,
         files=stated.files,
         problems=tuple(stated.problems()),

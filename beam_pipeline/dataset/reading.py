@@ -55,7 +55,7 @@ def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
         DatasetDamagedError: As `read_frames`, and where a record is not as the schema says.
         DatasetChangedError: Another build has taken the dataset's place.
     """
-    specs, keys = schema_specs(info.features), stored_keys(info.features)
+    specs, keys = schema_specs(info.schema), stored_keys(info.schema)
     try:
         for shard in info.splits[split]:
             path = storage.join(info.path, shard.file)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.dataset.opening import open_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.salvaged_file import DamagedFile, Loss, salvage_file
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError

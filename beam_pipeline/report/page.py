@@ -12,7 +12,8 @@ from typing import Any
 
 import tfrecord_dataset
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset.opening import is_dataset, open_dataset
+from beam_pipeline.dataset.opening import is_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage

@@ -175,7 +175,7 @@ def kinds() -> Callable[[beam_pipeline.Dataset], dict[str, str]]:
     def of(info: beam_pipeline.Dataset) -> dict[str, str]:
         return {
             feature.name: f"{feature.kind} {feature.dtype} {[*feature.shape]}"
-            for feature in info.features
+            for feature in info.schema
         }
 
     return of

@@ -64,7 +64,7 @@ def number_of(label_path):
 
 def test_metadata_and_tfds_state_16_bits(dataset):
     info, _ = dataset
-    assert info.features[0].dtype == "uint16"
+    assert info.schema[0].dtype == "uint16"
     features = json.loads(Path(info.path, "features.json").read_text())
     leaf = features["featuresDict"]["features"]["image/encoded"]["image"]
     assert (leaf["dtype"], leaf["encodingFormat"]) == ("uint16", "png")
@@ -123,7 +123,7 @@ def test_a_tiff_keeps_them_and_a_jpeg_takes_them_away(tmp_path, capsys):
         Image.fromarray(pixels(number, 1)[..., 0]).save(path)
     config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path / "data"))
     info = beam_pipeline.build(config)
-    assert info.features[0].dtype == "uint16"
+    assert info.schema[0].dtype == "uint16"
     records = tfrecord_dataset.open(info.path)["train"]
     assert {int(each["image"][0, 0, 0]) for each in records} == {0, 16_001}
 

@@ -31,7 +31,7 @@ def records_of(words, tmp_path, capsys, *options):
     code = commands.main(["build", str(words), "--output", str(tmp_path), *options])
     directory = capsys.readouterr().out.strip()
     assert code == 0
-    info = beam_pipeline.open_dataset(directory)
+    info = beam_pipeline.open(directory)
     assert beam_pipeline.verify(info) == []
     assert info.classes == ("no", "yes")
     dataset = trainer.open(directory)

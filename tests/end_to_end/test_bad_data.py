@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from beam_pipeline import open_dataset
+from beam_pipeline import open as open_dataset
 from beam_pipeline.cli import commands
 
 

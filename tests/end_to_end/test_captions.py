@@ -43,7 +43,7 @@ def info(tmp_path_factory, write_image):
 
 
 def test_the_schema_and_the_splits(info):
-    captions = {each.name: each for each in info.features}["captions"]
+    captions = {each.name: each for each in info.schema}["captions"]
     assert (captions.kind, captions.key) == ("sequence", "image/caption")
     assert {name: info.num_records(name) for name in info.splits} == {
         "test": 1,

@@ -50,7 +50,7 @@ def metadata(directory):
 
 @FORMATS
 def test_it_verifies(directory):
-    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
+    assert beam_pipeline.verify(beam_pipeline.open(str(directory))) == []
 
 
 @FORMATS

@@ -27,7 +27,7 @@ def _watched():
 def use(directory):
     """All that reads a dataset, as far as it gets."""
     try:
-        info = beam_pipeline.open_dataset(directory)
+        info = beam_pipeline.open(directory)
         assert isinstance(info, Dataset)
         beam_pipeline.verify(info)
         for split in info.splits:

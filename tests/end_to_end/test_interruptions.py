@@ -240,7 +240,7 @@ def test_two_builds_at_once_for_real(write_image, tmp_path):
     ]
     messages = [build.communicate()[1] for build in builds]
     assert sorted(build.returncode for build in builds) == [0, 2], messages
-    info = beam_pipeline.open_dataset(str(tmp_path / "out/pets/1.0.0"))
+    info = beam_pipeline.open(str(tmp_path / "out/pets/1.0.0"))
     assert beam_pipeline.verify(info) == []
 
 

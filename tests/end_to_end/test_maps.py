@@ -152,7 +152,7 @@ def test_tfds_reads_maps(dataset, name):
 
     info, numbers = dataset(name)
     builder = tfds.builder_from_directory(info.path)
-    [feature] = [each for each in info.features if each.kind == "map"]
+    [feature] = [each for each in info.schema if each.kind == "map"]
     for image, found in tfds.as_numpy(builder.as_dataset(split="train", as_supervised=True)):
         number = int(image[0, 0, 2]) // 40
         np.testing.assert_array_equal(found[..., 0], numbers(number))

@@ -70,7 +70,7 @@ def test_create_tf_record(run):
         bytes(each["image/encoded"][0]): each for each in map(decode, records.as_numpy_iterator())
     }
     assert len(before) == 40
-    for record in read_examples(beam_pipeline.open_dataset(str(folder / "data/blood")), "train"):
+    for record in read_examples(beam_pipeline.open(str(folder / "data/blood")), "train"):
         old = before.pop(bytes(record["image/encoded"][0]))
         for key, values in old.items():
             assert list(record[key]) == pytest.approx(list(values)), key

@@ -94,7 +94,7 @@ def test_objects_that_are_missing_or_forbidden(stored):
     assert info.metadata["rejected"] == {"missing file": 1, "unreadable file": 1}
     with pytest.raises(DataError, match="2 of 16 records are bad"):
         beam_pipeline.build(configuration(url, overwrite=True))
-    assert hashes(beam_pipeline.open_dataset(info.path)) == hashes(info)
+    assert hashes(beam_pipeline.open(info.path)) == hashes(info)
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def test_masks_are_those_of_pycocotools(coco, records, capsys):
 
 
 def test_polygons_and_keypoints(info, records):
-    (feature,) = [each for each in info.features if each.name == "boxes"]
+    (feature,) = [each for each in info.schema if each.name == "boxes"]
     assert feature.geometry == ("mask", "polygon")
     assert feature.keypoint_names == tuple(KEYPOINTS)
     assert feature.keypoint_flips == (0, 2, 1)

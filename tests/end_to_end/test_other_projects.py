@@ -67,7 +67,7 @@ def _people(folder, write_image):
 def opened(demo, monkeypatch):
     """opened(name) -> a dataset below the current directory."""
     monkeypatch.chdir(demo)
-    return lambda name: beam_pipeline.open_dataset(f"demo/data/{name}")
+    return lambda name: beam_pipeline.open(f"demo/data/{name}")
 
 
 @pytest.fixture(scope="module")

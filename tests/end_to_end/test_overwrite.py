@@ -52,7 +52,7 @@ def test_other_shard_counts_leave_no_stale_file(class_folders, build, directory,
         "pets-train.tfrecord-00000-of-00002.gz.parquet",
         "pets-train.tfrecord-00001-of-00002.gz.parquet",
     }
-    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
+    assert beam_pipeline.verify(beam_pipeline.open(str(directory))) == []
 
 
 def test_an_overwrite_that_fails_leaves_the_old_one(
@@ -69,7 +69,7 @@ def test_an_overwrite_that_fails_leaves_the_old_one(
     after = digests(directory)
     assert after.pop("failed-rejects.jsonl")
     assert after == before
-    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
+    assert beam_pipeline.verify(beam_pipeline.open(str(directory))) == []
 
     assert build(root, "--overwrite", "--max-bad-fraction", "0.5")[0] == 0
     assert not (directory / "failed-rejects.jsonl").exists()
@@ -95,7 +95,7 @@ def test_other_contents_of_the_same_size_change_the_shards(build, directory, tmp
         name: len(data) for name, data in old.items()
     }
     assert new != old
-    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(directory))) == []
+    assert beam_pipeline.verify(beam_pipeline.open(str(directory))) == []
 
 
 @pytest.mark.slow

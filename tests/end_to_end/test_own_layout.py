@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline import open_dataset
+from beam_pipeline import open as open_dataset
 
 ROOT = Path(__file__).parents[2]
 GAMES = {"train.pgn": "e4 e5 Nf3 1-0\n\nd4 d5 c4 0-1\n", "test.pgn": "c4 e5 1-0\n"}

@@ -15,7 +15,7 @@ def build(tmp_path, capsys):
         code = commands.main([*arguments, *options])
         shown = capsys.readouterr()
         assert code == 0, shown.err
-        return beam_pipeline.open_dataset(shown.out.splitlines()[-1])
+        return beam_pipeline.open(shown.out.splitlines()[-1])
 
     return run
 

@@ -63,7 +63,7 @@ def test_readers_agree(built, form, known):
     import tensorflow_datasets as tfds
 
     info = built(form)
-    (image,) = (each for each in info.features if each.kind == "image")
+    (image,) = (each for each in info.schema if each.kind == "image")
     assert image.format == known
     stated = [example["image/format"][0] for example in read_examples(info, "train")]
     assert {*stated} == ({b"bmp"} if form == "bmp" else {b"bmp", b"jpeg"})

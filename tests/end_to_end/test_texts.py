@@ -54,9 +54,9 @@ def test_tokens_of_a_local_tokenizer(tmp_path, capsys, tokenizer):
     assert commands.main([*arguments, "--tokenizer", str(path)]) == 0
     directory = capsys.readouterr().out.strip()
 
-    info = beam_pipeline.open_dataset(directory)
+    info = beam_pipeline.open(directory)
     assert beam_pipeline.verify(info) == []
-    kinds = {feature.name: (feature.kind, feature.dtype) for feature in info.features}
+    kinds = {feature.name: (feature.kind, feature.dtype) for feature in info.schema}
     assert kinds["review"] == ("text", "string")
     assert kinds["review/tokens"] == ("sequence", "int64")
     records = list(trainer.open(directory).numpy())

@@ -61,7 +61,7 @@ def built(flowers, tmp_path_factory):
     """The dataset, for tests that only read it."""
     output = str(tmp_path_factory.mktemp("out"))
     assert commands.main(["build", str(flowers), "--output", output]) == 0
-    return beam_pipeline.open_dataset(f"{output}/flowers/1.0.0")
+    return beam_pipeline.open(f"{output}/flowers/1.0.0")
 
 
 @pytest.mark.slow

@@ -121,9 +121,7 @@ def number_of(example):
 
 
 def test_the_schema(info):
-    found = {
-        each.name: (each.kind, each.dtype, each.shape, each.encoding) for each in info.features
-    }
+    found = {each.name: (each.kind, each.dtype, each.shape, each.encoding) for each in info.schema}
     assert found == {
         "image": ("image", "uint8", (9, 12, 3), ""),
         "audio": ("audio", "float32", (None, 1), ""),
@@ -168,7 +166,7 @@ def test_tfds_reads_every_kind(info):
 
     builder = tensorflow_datasets.builder_from_directory(info.path)
     seen = list(tensorflow_datasets.as_numpy(builder.as_dataset(split="train")))
-    assert builder.info.features["topics/label"].feature.names == ["x", "y", "z"]
+    assert builder.info.schema["topics/label"].feature.names == ["x", "y", "z"]
     assert len(seen) == COUNT
     for each in seen:
         number = int(each["image/filename"])

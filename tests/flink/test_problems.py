@@ -52,5 +52,5 @@ def test_a_dataset_that_appeared_meanwhile_stays(cluster, launch, people, tmp_pa
     assert "another build has made" in text
     assert "meanwhile; pass --overwrite to replace it" in text
     assert "Traceback" not in text
-    kept = beam_pipeline.open_dataset(str(tmp_path / "out/data/1.0.0"))
+    kept = beam_pipeline.open(str(tmp_path / "out/data/1.0.0"))
     assert kept.metadata["fingerprint"] == other.metadata["fingerprint"]

@@ -195,10 +195,10 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
                 split.index()
         except BeamTFRecordsError:
             refused += 1
-        info = beam_pipeline.open_dataset(str(directory))
+        info = beam_pipeline.open(str(directory))
         refused += len(beam_pipeline.verify(info))
         for _, example in examples(info, None, 2):
-            as_text(example, info.features)
+            as_text(example, info.schema)
         return refused
 
     return read

@@ -17,7 +17,8 @@ from beam_pipeline.dataset.difference.schemas import (
     feature_changes,
     option_changes,
 )
-from beam_pipeline.dataset.opening import Dataset, check_unchanged, is_dataset, open_dataset
+from beam_pipeline.dataset.opening import Dataset, check_unchanged, is_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.index import rows_file
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.progress import Meter

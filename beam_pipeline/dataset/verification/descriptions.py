@@ -64,12 +64,12 @@ def description_files(info: Dataset) -> set[str]:
 
 def _checks(info: Dataset, values: Values) -> dict[str, Check]:
     """By path, how the content of each file is held against metadata.json and the records."""
-    texts = class_names.texts(info.features)
+    texts = class_names.texts(info.schema)
     checks: dict[str, Check] = {}
     if info.format_version == 1:
         texts.pop("label_map.csv", None)
     else:
-        texts[tensorflow_metadata.FILE] = tensorflow_metadata.schema_text(info.features)
+        texts[tensorflow_metadata.FILE] = tensorflow_metadata.schema_text(info.schema)
         checks[statistics.FILE] = functools.partial(_statistics_cause, info, values)
         checks[card.FILE] = lambda _: ""
     if info.format_version == 2:  # which states no hash of it
@@ -129,7 +129,7 @@ def _dataset_info_cause(info: Dataset, data: bytes) -> str:
 
 def _features_cause(info: Dataset, data: bytes) -> str:
     stated = typed(parse_object(data).get("featuresDict"), dict[str, Any], "featuresDict")
-    keys = {key for feature in info.features for key in tfds.leaves(feature)}
+    keys = {key for feature in info.schema for key in tfds.leaves(feature)}
     if set(typed(stated.get("features"), dict[str, Any], "featuresDict.features")) != keys:
         return _other_than("its keys are")
     return ""
@@ -142,9 +142,9 @@ def _statistics_cause(info: Dataset, values: Values, data: bytes) -> str:
         return _other_than("its numbers of records are")
     for split, stated in splits.items():
         features = typed(stated.get("features"), dict[str, dict[str, Any]], f"{split}.features")
-        if list(features) != [feature.name for feature in info.features]:
+        if list(features) != [feature.name for feature in info.schema]:
             return _other_than("its features are")
-        for feature in info.features:
+        for feature in info.schema:
             of_records = values.get(split, {}).get(feature.name)
             follows = statistics.feature_facts(feature, of_records) if of_records else {}
             for name in sorted(_FOLLOWING & follows.keys()):

@@ -58,7 +58,7 @@ def followed_columns(info: Dataset) -> list[str]:
     The others tell of the input: where a record was described, and what its files were before
     they were converted.
     """
-    schema, existing = info.features, info.holds_existing_examples
+    schema, existing = info.schema, info.holds_existing_examples
     unknown = set() if info.is_adopted else {"source"}
     if not info.is_adopted and (existing or not any(map(_has_key, schema))):
         unknown.add("key")

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.dataset.opening import Dataset, check_unchanged, open_dataset
+from beam_pipeline.dataset.opening import Dataset, check_unchanged
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.verification.descriptions import Values, description_problems
 from beam_pipeline.dataset.verification.present_files import extra_problems, written_files
@@ -35,17 +36,17 @@ def verify(dataset: Dataset | str) -> list[str]:
     dataset; both checksums of every record; that it is an Example with all keys of the schema, of
     its kinds, lengths and ranges; that every image has the sha256 that its record states, all
     audio the sample rate, samples and channels; that both indices are those of the records; what
-    all other files repeat of metadata.json and of the records. `open_dataset` has checked
+    all other files repeat of metadata.json and of the records. `open` has checked
     metadata.json itself.
 
         >>> beam_pipeline.verify("data/cells")
         []
 
     Args:
-        dataset: An opened one, or what `open_dataset` opens.
+        dataset: An opened one, or what `open` opens.
 
     Raises:
-        ConfigError, DatasetDamagedError: As of `open_dataset`.
+        ConfigError, DatasetDamagedError: As of `open`.
         DatasetChangedError: Another build has taken its place meanwhile.
     """
     info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
@@ -61,7 +62,7 @@ def verify(dataset: Dataset | str) -> list[str]:
     ]
     records = StatedRecords(
         directory=info.path,
-        features=info.features,
+        features=info.schema,
         compressed=info.compressed,
         format_version=info.format_version,
         columns=followed_columns(info),

@@ -8,7 +8,7 @@ import pytest
 from testdata.make_golden import GOLDEN
 
 from beam_pipeline.cli import commands
-from beam_pipeline.dataset.opening import open_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.reading import read_examples
 
 TABLE = """image,label,split

@@ -10,7 +10,8 @@ import pyarrow.parquet
 import pytest
 from sealing import edit
 
-from beam_pipeline import open_dataset, verify
+from beam_pipeline import open as open_dataset
+from beam_pipeline import verify
 from beam_pipeline.cli import commands, summary
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
@@ -49,7 +50,7 @@ def test_the_description(directory, digests):
         "train-00000-of-00002",
         "train-00001-of-00002",
     ]
-    assert [(each.name, each.kind, each.bare) for each in info.features] == [
+    assert [(each.name, each.kind, each.bare) for each in info.schema] == [
         ("caption", "text", True),
         ("label", "class_label", True),
         ("x", "tensor", True),
@@ -183,7 +184,7 @@ def test_a_declared_schema(directory):
     )  # fmt: skip
     info = adopt(str(directory), schema=schema, classes=("a", "b", "c"))
 
-    assert [(each.name, each.key, each.classes) for each in info.features] == [
+    assert [(each.name, each.key, each.classes) for each in info.schema] == [
         ("label", "label", ("a", "b", "c")),
         ("point", "x", ()),
     ]

@@ -6,7 +6,8 @@ import pytest
 from testdata.make_golden import GOLDEN
 
 import tfrecord_dataset
-from beam_pipeline.dataset.opening import find_dataset, open_dataset
+from beam_pipeline.dataset.opening import find_dataset
+from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.errors import ConfigError
 
 

@@ -44,7 +44,7 @@ def dataset(whole, tmp_path):
 
 
 def verify(directory):
-    return beam_pipeline.verify(beam_pipeline.open_dataset(str(directory)))
+    return beam_pipeline.verify(beam_pipeline.open(str(directory)))
 
 
 def shard(dataset, number=0):
@@ -68,7 +68,7 @@ def test_all_is_well(whole, compressed, capsys):
 
 def test_existing_examples_declared_as_a_dataset_states_them(whole, tmp_path):
     """Some features have all of their keys, but nothing was counted of them."""
-    schema = beam_pipeline.open_dataset(str(whole)).features
+    schema = beam_pipeline.open(str(whole)).schema
     config = beam_pipeline.BuildConfig(
         input=f"{whole}/*.tfrecord-*", output=str(tmp_path), name="again", schema=schema
     )
@@ -102,10 +102,10 @@ def test_worker_processes_find_the_same(dataset, monkeypatch):
 
 
 def test_the_progress_is_counted(whole, tmp_path):
-    info = beam_pipeline.open_dataset(str(whole))
+    info = beam_pipeline.open(str(whole))
     records = StatedRecords(
         directory=str(whole),
-        features=info.features,
+        features=info.schema,
         compressed=False,
         format_version=3,
         columns=(),

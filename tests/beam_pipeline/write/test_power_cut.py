@@ -74,7 +74,7 @@ def recorded(source, root, *, num_old, num_new, without=""):
     recording = power_cut.record(
         [*command, "--num-shards", num_new, *(["--overwrite"] if num_old else [])], root
     )
-    assert beam_pipeline.verify(beam_pipeline.open_dataset(str(root / DATASET))) == []
+    assert beam_pipeline.verify(beam_pipeline.open(str(root / DATASET))) == []
     return recording
 
 

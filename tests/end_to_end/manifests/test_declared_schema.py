@@ -73,10 +73,10 @@ def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layo
     )
     shown = capsys.readouterr()
     assert code == 0, shown.err
-    info = beam_pipeline.open_dataset(shown.out.strip())
+    info = beam_pipeline.open(shown.out.strip())
 
     assert beam_pipeline.verify(info) == []
-    assert [feature.name for feature in info.features] == [*SCHEMA]
+    assert [feature.name for feature in info.schema] == [*SCHEMA]
     dataset = trainer.open(info.path)
     records = {int(record["id"]): record for record in dataset.numpy("train", image_dtype="uint8")}
     assert len(records) == NUM_ROWS
@@ -135,7 +135,7 @@ def test_rows_that_do_not_fit_a_schema_are_rejected(media, tmp_path, capsys, wri
     assert commands.main([*arguments, "--max-bad-fraction", "0.95"]) == 0
     shown = capsys.readouterr()
 
-    info = beam_pipeline.open_dataset(shown.out.strip())
+    info = beam_pipeline.open(shown.out.strip())
     lines = (Path(info.path) / "rejects.jsonl").read_text().splitlines()
     found = {each["source"]: each for each in map(json.loads, lines)}
     assert info.num_records("train") == 1

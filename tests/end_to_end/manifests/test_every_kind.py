@@ -66,7 +66,7 @@ def test_every_kind_in_one_manifest(
         "weight": "scalar float32 []",
         "words": "sequence string [None]",
     }
-    classes = {feature.name: feature.classes for feature in info.features if feature.classes}
+    classes = {feature.name: feature.classes for feature in info.schema if feature.classes}
     assert classes == {"color": ("blue", "red"), "shape": ("0", "1", "2"), "tags": ("a", "b", "c")}
     records = read_by_id(info)
     assert len(records) == NUM_ROWS

@@ -24,8 +24,8 @@ def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write)
     bare = trainer.open(str(folder / "*.tfrecord"))
     fields = ("name", "kind", "dtype", "shape", "key", "format", "encoding", "bare")
 
-    assert [each.name for each in info.features] == list(bare.features)
-    alike = [each for each in info.features if each.kind != "bytes"]
+    assert [each.name for each in info.schema] == list(bare.features)
+    alike = [each for each in info.schema if each.kind != "bytes"]
     assert [[getattr(each, field) for field in fields] for each in alike] == [
         [getattr(bare.features[each.name], field) for field in fields] for each in alike
     ]
@@ -74,7 +74,7 @@ def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
     adopt(str(folder))
     moved = shutil.move(folder, tmp_path / "elsewhere")
 
-    info = beam_pipeline.open_dataset(str(moved))
+    info = beam_pipeline.open(str(moved))
     assert beam_pipeline.verify(info) == []
     with pytest.raises(ConfigError, match="pass overwrite=True"):
         adopt(str(moved))

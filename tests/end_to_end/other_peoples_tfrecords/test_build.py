@@ -24,8 +24,8 @@ def test_every_example_is_written_as_it_is(
 
     assert len(info.splits["train"]) == 2
     assert Counter(stored(info)) == Counter(payloads)
-    assert taken_for(info.features) == expected_kinds[schema]
-    assert all(each.bare for each in info.features)
+    assert taken_for(info.schema) == expected_kinds[schema]
+    assert all(each.bare for each in info.schema)
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_declared_schema(tmp_path, examples, write, build_verified):
     )
     info = build_verified(folder, tmp_path, schema=schema)
 
-    assert [(each.name, each.key, each.encoding) for each in info.features] == [
+    assert [(each.name, each.key, each.encoding) for each in info.schema] == [
         ("image", "image_raw", ""),
         ("boxes", "bounding_boxes", "flat"),
     ]
@@ -155,7 +155,7 @@ def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
     assert {split: info.num_records(split) for split in info.splits} == {
         split: labelled.num_records(split) for split in labelled.splits
     }
-    names = {each.name: each.kind for each in info.features}
+    names = {each.name: each.kind for each in info.schema}
     assert names["image/encoded"] == "image"
     assert names["image/class/label"] == "class_label"
 
@@ -163,7 +163,7 @@ def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
 @pytest.mark.slow
 @pytest.mark.slow
 def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified, stored):
-    again = build_verified(labelled.path, tmp_path, schema=labelled.features)
+    again = build_verified(labelled.path, tmp_path, schema=labelled.schema)
     assert again.features == labelled.features
     assert again.classes == ("cat", "dog")
     assert Counter(stored(again)) == Counter(stored(labelled))

@@ -84,7 +84,7 @@ def test_damage_is_rejected_by_file_and_record(
     written = Counter(stored(info))
     assert written.keys() == set(payloads), "all of them whole"
     assert written.total() == sum(left for *_, left in damages.values())
-    assert taken_for(info.features) == expected_kinds["image"]
+    assert taken_for(info.schema) == expected_kinds["image"]
     lines = Path(info.path, "rejects.jsonl").read_text("utf-8").splitlines()
     rejects = {each["source"]: each["reason"] for each in map(json.loads, lines)}
     assert rejects == {

@@ -59,7 +59,7 @@ def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests, build_verified,
     assert (info.metadata["name"], info.metadata["version"]) == ("pets", "2.1.0")
     assert {split: info.num_records(split) for split in info.splits} == {"test": 3, "train": 9}
     assert info.classes == ("cat", "dog")
-    assert taken_for(info.features) == {
+    assert taken_for(info.schema) == {
         "image": "image",
         "label": "class_label",
         "weight": "tensor [3]",

@@ -97,7 +97,7 @@ def found() -> Callable[[Path | str], list[str]]:
 
     def said(directory: Path | str) -> list[str]:
         try:
-            return beam_pipeline.verify(beam_pipeline.open_dataset(str(directory)))
+            return beam_pipeline.verify(beam_pipeline.open(str(directory)))
         except (ConfigError, DatasetDamagedError) as error:
             return [str(error)]
 

@@ -50,10 +50,10 @@ def try_all(directory, cases):
     for facts, case in cases:
         (directory / "metadata.json").write_text(sealed(facts))
         try:
-            info = beam_pipeline.open_dataset(str(directory))
+            info = beam_pipeline.open(str(directory))
             beam_pipeline.verify(info)
             for _, example in examples(info, None, 2):
-                as_text(example, info.features)
+                as_text(example, info.schema)
         except BeamTFRecordsError:
             pass
         except Exception as error:

@@ -127,7 +127,7 @@ def test_tables_are_what_the_same_json_lines_are(written, tmp_path):
         built(lines.parent, tmp_path / "b"),
     ]
 
-    features, others = (info.features for info in infos)
+    features, others = (info.schema for info in infos)
     assert features == others
     values = [
         sorted((record["x"].tolist(), record["text"], *record["v"].tolist()) for record in split)
