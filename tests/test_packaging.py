@@ -38,9 +38,7 @@ def test_the_source_distribution_holds_the_pipeline(tmp_path):
 @pytest.mark.slow
 def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
     """`make dist`, then the wheel with extras into an environment that holds nothing else."""
-    source = tmp_path / "clone"
-    left_out = shutil.ignore_patterns(".*", "build", "dist", "demo", "site", "*.egg-info", "tests")
-    shutil.copytree(ROOT, source, ignore=left_out)
+    source = _clone(tmp_path)
     _run("make", "dist", f"PYTHON={sys.executable}", folder=source)
     (wheel,) = (source / "dist").glob("*.whl")
 
@@ -56,6 +54,29 @@ def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
     _run(bin / "beam-tfrecords", "verify", "data/cells/1.0.0", folder=tmp_path)
     for module in ("h5py", "tokenizers", "trainer", "beam_pipeline.report.page"):
         _run(bin / "python", "-c", f"import {module}", folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_type_checkers_see_an_editable_installation(tmp_path):
+    """From any folder: setuptools' usual way is one that they do not follow."""
+    _run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)
+    source = _clone(tmp_path)
+    _run(tmp_path / "venv/bin/pip", "install", "-q", "--no-deps", "-e", source, folder=tmp_path)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import beam_pipeline, tfrecord_dataset, trainer\n"
+        "reveal_type(beam_pipeline.open('data'))\n"
+        "reveal_type(trainer.open('data'))\n"
+        "reveal_type(tfrecord_dataset.open('data'))\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
+    python = ["--python-executable", str(tmp_path / "venv/bin/python")]
+    told = _run(*command, *python, script, folder=tmp_path)
+    assert re.findall(r'Revealed type is "(.*)"', told) == [
+        "beam_pipeline.dataset.opening.Dataset",
+        "trainer.dataset.Dataset",
+        "tfrecord_dataset.random_access.Dataset",
+    ]
 
 
 def test_what_a_message_or_a_page_tells_to_install_is_there():
@@ -74,6 +95,12 @@ def test_the_version_is_stated_alike():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def _clone(folder):
+    """A copy of what lies in the repository, but for tests."""
+    left_out = shutil.ignore_patterns(".*", "build", "dist", "demo", "site", "*.egg-info", "tests")
+    return shutil.copytree(ROOT, folder / "clone", ignore=left_out)
 
 
 def _run(*command, folder):
