@@ -29,6 +29,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.write.commit import commit
+from beam_pipeline.write.rejects import lines_of
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir
 
@@ -122,18 +123,17 @@ def paths_of(shards: list[ShardInfo]) -> list[str]:
 
 
 def rejects(number: int) -> Iterator[bytes]:
-    """Packed batches of rejects, in no order."""
+    """Batches of rejects, in no order, as workers hand them to the commit."""
     for start in range(0, number, _BATCH):
-        yield pack(
-            [
-                Rejected(
-                    source=f"photos/{each * 7919 % number:07d}.jpg",
-                    reason="cannot be decoded",
-                    detail="truncated",
-                )
-                for each in range(start, min(number, start + _BATCH))
-            ]
-        )
+        batch = [
+            Rejected(
+                source=f"photos/{each * 7919 % number:07d}.jpg",
+                reason="cannot be decoded",
+                detail="truncated",
+            )
+            for each in range(start, min(number, start + _BATCH))
+        ]
+        yield lines_of(pack(batch))
 
 
 def measure(config: BuildConfig, shards: list[ShardInfo], num_rejects: int) -> None:
@@ -146,8 +146,9 @@ def measure(config: BuildConfig, shards: list[ShardInfo], num_rejects: int) -> N
         first_records=tuple(range(number)),
     )
     plan = Plan(splits={"train": split}, schema=(), numbers_ids=True, problem=None)
+    rejected = list(rejects(num_rejects))
     start_s, start_cpu_s = time.monotonic(), time.process_time()
-    commit(config, plan, Statistics(), shards, rejects(num_rejects), number + num_rejects)
+    commit(config, plan, Statistics(), shards, rejected, number + num_rejects)
     spent_s, cpu_s = time.monotonic() - start_s, time.process_time() - start_cpu_s
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     metadata = storage.size(f"{config.dataset_dir}/metadata.json") or 0

@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tqdm import tqdm
-
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from tfrecord_dataset.streams import stderr_of_bars
@@ -98,6 +96,8 @@ def shown(directory: str) -> Iterator[None]:
 
 
 def _show_bars(directory: str, done: threading.Event) -> None:
+    from tqdm import tqdm  # 25 ms, for terminals alone
+
     bars: dict[str, tqdm[None]] = {}
     finished = False
     look_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _BEAT_S

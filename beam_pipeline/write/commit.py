@@ -18,10 +18,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
+from beam_pipeline.running.spill import Spill
 from beam_pipeline.write.counts import check_counts
 from beam_pipeline.write.final_files import is_committed, replace_dataset
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
+    lines_of,
     sorted_rejects,
     write_failed_rejects,
     write_rejects,
@@ -45,13 +47,17 @@ class Commit(beam.PTransform):
     job: Job
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
+        rejects = [
+            packed | f"RejectLines{number}" >> beam.Map(_reject_lines, self.job.spill)
+            for number, packed in enumerate(self.assigned.rejected)
+        ]
         return (
             shards.pipeline
             | "Once" >> beam.Create([self.config])
             | "CommitOnce"
             >> beam.Map(
                 _commit,
-                *map(beam.pvalue.AsIter, self.assigned.rejected),
+                *map(beam.pvalue.AsIter, rejects),
                 job=self.job,
                 plan=beam.pvalue.AsSingleton(self.assigned.plan),
                 statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
@@ -59,6 +65,10 @@ class Commit(beam.PTransform):
                 num_read=beam.pvalue.AsSingleton(self.num_read),
             )
         )
+
+
+def _reject_lines(packed: bytes, spill: Spill) -> bytes:
+    return spill.put(lines_of(spill.get(packed)))
 
 
 def _commit(
@@ -88,6 +98,9 @@ def commit(
     num_read: int,
 ) -> str:
     """Makes the written shards a dataset; running it again after it was cut off is safe.
+
+    Args:
+        rejected: Packed batches of rejects' lines (`rejects.lines_of`).
 
     Returns:
         The dataset's directory.

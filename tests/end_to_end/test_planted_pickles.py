@@ -94,9 +94,9 @@ def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, mon
 def test_a_run_of_rejects_that_somebody_replaces(config, evil, form, tmp_path, monkeypatch):
     """Between the writing and the reading of one build."""
     monkeypatch.setattr(rejects, "_RUN_REJECTS", 1)
-    batch = pack([Rejected(source="a", reason="r", detail="d")])
+    batch = rejects.lines_of(pack([Rejected(source="a", reason="r", detail="d")]))
     [run, _] = rejects.sorted_rejects(config, [batch]).runs
-    assert [each.source for each in run] == ["a"]
+    assert [order[1] for order, _ in run] == ["a"]
     Path(run.path).write_bytes(evil(form))
 
     with pytest.raises((json.JSONDecodeError, UnicodeDecodeError)):

@@ -20,6 +20,11 @@ def config(tmp_path):
     return BuildConfig(output=str(tmp_path / "out"), name="pets")
 
 
+def lines(found):
+    """Of a batch that a worker has."""
+    return rejects.lines_of(pack(found))
+
+
 def batches():
     """Rejects in no order, some of one source, some twice."""
     all_of_them = [
@@ -27,7 +32,7 @@ def batches():
         for n in range(COUNT)
     ]
     random.Random(0).shuffle(all_of_them)
-    return [pack(all_of_them[start : start + 30]) for start in range(0, COUNT, 30)]
+    return [lines(all_of_them[start : start + 30]) for start in range(0, COUNT, 30)]
 
 
 @pytest.mark.parametrize("run_rejects", [10**6, 100, 1])
@@ -59,7 +64,7 @@ def test_few_are_in_memory(config):
     """Runs are read line by line."""
     number = rejects._RUN_REJECTS + 500
     packed = (
-        pack([Rejected(source=str(n), reason="r", detail="d") for n in range(start, start + 500)])
+        lines([Rejected(source=str(n), reason="r", detail="d") for n in range(start, start + 500)])
         for start in range(0, number, 500)
     )
     [run, rest] = rejects.sorted_rejects(config, packed).runs
@@ -71,13 +76,13 @@ def test_each_line_is_without_secrets_and_control_characters(config, monkeypatch
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "open-sesame")
     found = [
         Rejected(source=f"{n:05}\x1b\n\u2028.jpg", reason="r", detail="open-sesame s3://me:pw@x")
-        for n in range(2 * rejects._LINES_AT_ONCE + 1)
+        for n in range(2001)
     ]
 
-    file = rejects.write_rejects(config, rejects.sorted_rejects(config, [pack(found)]))
+    file = rejects.write_rejects(config, rejects.sorted_rejects(config, [lines(found)]))
 
-    lines = Path(file.path).read_text().splitlines()
-    assert [json.loads(line) for line in lines] == [
+    written = Path(file.path).read_text().splitlines()
+    assert [json.loads(line) for line in written] == [
         {"source": each.source, "reason": "r", "detail": "*** s3://***@x"} for each in found
     ]
-    assert "\x1b" not in lines[0]
+    assert "\x1b" not in written[0]
