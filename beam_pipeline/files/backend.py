@@ -10,6 +10,9 @@ from beam_pipeline.files.faults import as_record_error
 from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.listing import FileNames, FolderNames, Status
 
+Note = Callable[[Status], None] | None
+"""Is told a file's status, as it was when it was read or earlier."""
+
 
 class Backend(abc.ABC):
     """Files of one kind; `durable` files outlive a loss of power.
@@ -24,18 +27,9 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def read(
-        self,
-        path: str,
-        offset: int,
-        length: int | None,
-        at_most: int,
-        note: Callable[[Status], None] | None = None,
+        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
     ) -> bytes:
-        """The bytes of a range, fewer where the file ends before it does.
-
-        Args:
-            note: Is told the file's status, as it was when it was read or earlier.
-        """
+        """The bytes of a range, fewer where the file ends before it does."""
 
     @abc.abstractmethod
     def open_reader(self, path: str) -> Any:

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.backend import Backend, Note
 from beam_pipeline.files.faults import as_record_error, bytes_to_read, retry
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.durable import make_folders, replacing, sync
@@ -37,12 +37,7 @@ class Local(Backend):
 
     @retry
     def read(
-        self,
-        path: str,
-        offset: int,
-        length: int | None,
-        at_most: int,
-        note: Callable[[Status], None] | None = None,
+        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
     ) -> bytes:
         descriptor, facts = regular_files.descriptor_with_facts(path)
         try:

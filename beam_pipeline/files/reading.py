@@ -11,6 +11,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.content import span, whole
 from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.files.backend import Note
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.compressed import suffix_of, unpacking
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
@@ -40,7 +41,7 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
     return _read(file, at_most)
 
 
-def _read(file: FileRef, at_most: int, note: Callable[[Status], None] | None = None) -> bytes:
+def _read(file: FileRef, at_most: int, note: Note = None) -> bytes:
     _check_name(file.path)
     try:
         data = files_of(file.path).read(file.path, file.offset, file.length, at_most, note)

@@ -12,13 +12,13 @@ import functools
 import io
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.backend import Backend, Note
 from beam_pipeline.files.faults import bytes_to_read, too_large
 from beam_pipeline.files.remote_handles import Reader, Upload
 from tfrecord_dataset.store import remote_listing, requests
@@ -52,12 +52,7 @@ class Remote(Backend):
     match_files = staticmethod(remote_listing.match_files)
 
     def read(
-        self,
-        path: str,
-        offset: int,
-        length: int | None,
-        at_most: int,
-        note: Callable[[Status], None] | None = None,
+        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
     ) -> bytes:
         """One request, mostly."""
         if offset == 0 and length is None:
@@ -172,7 +167,7 @@ def _check_bucket(url: str) -> None:
         requests.list_level(url)
 
 
-def _read_all(url: str, at_most: int, note: Callable[[Status], None] | None = None) -> bytes:
+def _read_all(url: str, at_most: int, note: Note = None) -> bytes:
     def check(meta: Any) -> None:
         if note:
             note(_status(meta))

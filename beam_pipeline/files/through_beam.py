@@ -3,13 +3,13 @@
 import contextlib
 import errno
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from apache_beam.io.filesystem import BeamIOError
 from apache_beam.io.filesystems import FileSystems
 
-from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.backend import Backend, Note
 from beam_pipeline.files.faults import UnknownSchemeError, bytes_to_read
 from tfrecord_dataset.store.listing import FileNames, Status, names_by_folder
 from tfrecord_dataset.store.urls import scheme_of
@@ -50,12 +50,7 @@ class ThroughBeam(Backend):
     calls = 1
 
     def read(
-        self,
-        path: str,
-        offset: int,
-        length: int | None,
-        at_most: int,
-        note: Callable[[Status], None] | None = None,
+        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
     ) -> bytes:
         facts = self.status(path)
         if note:

@@ -4,12 +4,12 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
+from beam_pipeline.kinds.files import hashed
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
 from beam_pipeline.kinds.measuring import measure
 from beam_pipeline.records import Array, Deferred, FileRef, Inspected, Value
@@ -33,8 +33,7 @@ def read_deferred(
         if isinstance(value, Deferred):
             if value.file not in ranges:
                 data = read(value.file, MAX_RECORD_BYTES)
-                sha256 = hashlib.sha256(data).hexdigest()
-                ranges[value.file] = dataclasses.replace(value.file, sha256=sha256), data
+                ranges[value.file] = hashed(value.file, data), data
             file, data = ranges[value.file]
             values[name] = value.read(data)
             deferred[name] = Deferred(file=file, read=value.read)

@@ -13,7 +13,7 @@ from beam_pipeline.files.archive.paths import Inside, inside, placed
 from beam_pipeline.files.archive.read_only import ReadOnly
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members
-from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.backend import Backend, Note
 from beam_pipeline.files.faults import bytes_to_read
 from tfrecord_dataset.store.listing import (
     FileNames,
@@ -95,12 +95,7 @@ class Archives(ReadOnly):
         return self.place(path)[1].method == "deflated"
 
     def read(
-        self,
-        path: str,
-        offset: int,
-        length: int | None,
-        at_most: int,
-        note: Callable[[Status], None] | None = None,
+        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
     ) -> bytes:
         archive, place = self.place(path)
         wanted = bytes_to_read(path, place.length, offset, length, at_most)

@@ -9,7 +9,7 @@ from typing import Any
 
 from beam_pipeline.files.archive.paths import each_of, inside, top_of
 from beam_pipeline.files.archive.read_only import ReadOnly
-from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.backend import Backend, Note
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.listing import FileNames, Status, pattern_regex
 
@@ -47,12 +47,7 @@ class UnpackedFolders(ReadOnly):
         return getattr(self._files_of(real), method)(real, *arguments)
 
     def read(
-        self,
-        path: str,
-        offset: int,
-        length: int | None,
-        at_most: int,
-        note: Callable[[Status], None] | None = None,
+        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
     ) -> bytes:
         found: bytes = self._call("read", path, offset, length, at_most, note)
         return found

@@ -218,7 +218,7 @@ def _media(values: Sequence[Any]) -> str:
 
 def _any_exists(column: Iterable[tuple[Manifest, str]]) -> bool:
     paths = (_path(manifest, name) for manifest, name in column)
-    return any(map(_exists, itertools.islice(dict.fromkeys(filter(None, paths)), _FILES)))
+    return any(map(is_there, itertools.islice(dict.fromkeys(filter(None, paths)), _FILES)))
 
 
 def _path(manifest: Manifest, name: str) -> str:
@@ -229,7 +229,8 @@ def _path(manifest: Manifest, name: str) -> str:
         return ""
 
 
-def _exists(path: str) -> bool:
+def is_there(path: str) -> bool:
+    """Whether a file is there; one that may not be looked for is not."""
     try:
         return storage.exists(path)
     except (PermissionError, ConfigError):  # such as a scheme that nothing here opens

@@ -6,12 +6,11 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import storage
 from beam_pipeline.sources.columns.choice import lowered
 from beam_pipeline.sources.columns.column import LABELS
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.first_rows import Seen, texts_of
+from beam_pipeline.sources.manifest.first_rows import Seen, is_there, texts_of
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
@@ -140,7 +139,7 @@ def _in_folder(
         paths = {f"{value}.{written}" if ending else value: value for value in values}
         there = names.intersection(paths)
         if not listing.is_whole:
-            there |= {path for path in paths if path not in there and _exists(below(folder, path))}
+            there |= {path for path in paths if path not in there and is_there(below(folder, path))}
         if there:
             yield Whereabouts(
                 column=column,
@@ -162,7 +161,7 @@ def _below_folders(tree: Tree, column: str, values: Sequence[str]) -> Iterator[W
     if first == {name_of(tree.root)}:
         tops.append(parent(tree.root))
     for top in tops:
-        if there := frozenset(value for value in values if _exists(below(top, value))):
+        if there := frozenset(value for value in values if is_there(below(top, value))):
             kind = media_kind(next(iter(there)))
             yield Whereabouts(column=column, folders=(top,), suffix="", kind=kind, there=there)
 
@@ -177,13 +176,6 @@ def _together(parts: Iterable[Whereabouts]) -> Iterator[Whereabouts]:
         if several[1:] and len(there) == sum(len(part.there) for part in several):
             folders = tuple(part.folders[0] for part in several)
             yield dataclasses.replace(several[0], folders=folders, there=there)
-
-
-def _exists(path: str) -> bool:
-    try:
-        return storage.exists(path)
-    except (OSError, ConfigError):
-        return False
 
 
 def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabouts]:
