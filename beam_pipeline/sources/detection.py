@@ -22,6 +22,7 @@ from beam_pipeline.sources.proposing import (
     others_as_good,
     own_list,
     readings,
+    refuse_other_classes,
     with_tables,
 )
 from beam_pipeline.sources.references import name_of
@@ -121,6 +122,8 @@ def _chosen(
             return _of_tables(sure, tree)
         if in_doubt and len(inputs) == 1:
             return _only([with_tables(inputs[0], tree, found)], path)
+    elif kinds == {"folders"} and layout is None:
+        refuse_other_classes(inputs[0], tree)
     return _only(inputs, path, tree)
 
 
@@ -167,18 +170,14 @@ def _beside(place: Place, tree: Tree) -> Iterator[str]:
     """The files that may hold data and that the source of what lies at `place` does not list."""
     inner: Iterable[str] = ()
     if place.files is not None:
-        inner = (each for each in _data(tree) if each not in place.files)
+        inner = (each for each in tree.files() if each not in place.files)
     elif place.path:
-        inner = (each for each in _data(tree) if not each.startswith(f"{place.path}/"))
-    found = itertools.chain(filter(may_hold_data, tree.outside), inner)
+        inner = (each for each in tree.files() if not each.startswith(f"{place.path}/"))
+    found = filter(may_hold_data, itertools.chain(tree.outside, inner))
     lists = {place.class_list, *(path for path, _ in place.split_lists)}
     return (
         posixpath.normpath(joined(tree.ignored.base, each)) for each in found if each not in lists
     )
-
-
-def _data(tree: Tree) -> Iterator[str]:
-    return filter(may_hold_data, tree.files())
 
 
 def _class_folders(tree: Tree) -> list[Input]:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from beam_pipeline.errors import BeamTFRecordsError, RecordError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import may_hold_data
@@ -48,6 +48,8 @@ class Reading(NamedTuple):
         problem: Why they cannot be read without an option, and with which; "" where they can.
         is_list: Whether they have a file and its class a line.
         has_run_lengths: Whether they have the masks of the files' objects.
+        differs: How their classes differ from the folders of the files; "" where those of a folder
+            are of one class.
     """
 
     layout: str
@@ -57,6 +59,7 @@ class Reading(NamedTuple):
     problem: str = ""
     is_list: bool = False
     has_run_lengths: bool = False
+    differs: str = ""
 
     @property
     def is_sure(self) -> bool:
@@ -134,6 +137,7 @@ def _together(several: Sequence[Reading]) -> Reading:
         ).problem,
         all(each.is_list for each in several),
         all(each.has_run_lengths for each in several),
+        next((each.differs for each in several if each.differs), ""),
     )
 
 
@@ -160,7 +164,15 @@ def _reading(tree: Tree, name: str) -> Reading | None:
     if len(table.header) == 1 and suffix(name) == "txt":  # a list says nothing of its files
         return None
     runs = columns.has_runs
-    found = Reading(layout, (name,), has_labels, (), is_list=is_list, has_run_lengths=runs)
+    found = Reading(
+        layout,
+        (name,),
+        has_labels,
+        (),
+        is_list=is_list,
+        has_run_lengths=runs,
+        differs=_differs(table, columns.key, [column for _, column in columns.labels]),
+    )
     path, files = storage.join(tree.root, name), table.manifest.folder
     options = {"--layout": "csv"} if suffix(name) == "txt" else {}
     if not is_inside(files, [parent(path)]):
@@ -182,6 +194,19 @@ def _files_of(table: Table, column: str) -> Iterator[bool]:
     for row in first_rows([table]):
         with contextlib.suppress(RecordError):  # it lies outside the input
             yield storage.exists(table.manifest.path_of(str(row.values[column])))
+
+
+def _differs(table: Table, key: str, labels: Sequence[str]) -> str:
+    """ "'cat' and 'dog' of files in a/", where a table has two classes in one folder; else ""."""
+    first: dict[str, str] = {}
+    for row in first_rows([table]) if len(labels) == 1 else ():
+        label = str(row.values.get(labels[0]) or "")
+        with contextlib.suppress(RecordError):  # it lies outside the input
+            path = table.manifest.path_of(str(row.values[key]))
+            one = first.setdefault(parent(path), label)
+            if label and one and one != label and storage.exists(path):
+                return f"{one!r} and {label!r} of files in {name_of(parent(path))}/"
+    return ""
 
 
 def _or_else(found: Sequence[Reading]) -> str:
@@ -207,6 +232,20 @@ def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
         doubt=found.doubt and found.doubt + told,
         one_class=found.one_class and found.one_class + told,
     )
+
+
+def refuse_other_classes(found: Input, tree: Tree) -> None:
+    """Raises ConfigError where a table has other classes than the folders that state them."""
+    if not any(map(is_table, itertools.chain(tree.outside, tree.files()))):
+        return
+    for each in readings(tree):
+        if each.differs:
+            way = str(each) if each.ways else f"pass --layout {each.layout}"
+            raise ConfigError(
+                f"{found.path} has class folders, but {each.tables[0]} has other classes, such as "
+                f"{each.differs}: to read the table, {way}; to read the folders, pass --ignore "
+                f"{shlex.quote(name_of(each.tables[0]))}"
+            )
 
 
 def leaves_out_train(tables: Sequence[str], tree: Tree) -> bool:

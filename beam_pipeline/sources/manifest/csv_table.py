@@ -9,6 +9,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from beam_pipeline.sources.encodings import as_utf8
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.csv_dialect import Dialect
 from beam_pipeline.sources.manifest.csv_lines import Lines, RowTooLongError
@@ -197,7 +198,10 @@ class CsvTable(TextTable):
             return None
         if len(fields) != len(self.header):
             return f"{len(fields)} fields where the header has {len(self.header)}"
-        return "" if unicode or is_unicode("".join(fields)) else "not UTF-8; save it as UTF-8"
+        text = "" if unicode else self.dialect.delimiter.join(fields)
+        if unicode or is_unicode(text):
+            return ""
+        return f"not UTF-8; {as_utf8(self.manifest.path, text.encode(errors='surrogateescape'))}"
 
     def first_row(self, start: int) -> int:
         """As `Table.first_row`: of the two readings the one whose rows and quotes fit."""
