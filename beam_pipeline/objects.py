@@ -41,6 +41,8 @@ class Objects:
             the right one's; empty where that is not known.
         polygons: n outlines of any number of rings each, a ring x, y of one corner after the other
             in the unit of `format`; empty when there are none. They are never clipped.
+        rotated: n boxes that are not upright, x, y of their four corners in turn in the unit of
+            `format`, () for one that is upright; empty when all are.
         masks: n masks, None for the pixels that the object's polygons surround; empty when no
             object has one.
         image_size: The size that the annotation states, if it does; once inspected, of the image
@@ -57,5 +59,6 @@ class Objects:
     keypoint_names: tuple[str, ...] = ()
     keypoint_flips: tuple[int, ...] = ()
     polygons: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    rotated: tuple[tuple[float, ...], ...] = ()
     masks: tuple[Mask | None, ...] = ()
     image_size: ImageSize | None = None

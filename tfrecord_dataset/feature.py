@@ -55,7 +55,7 @@ class Feature:
         keypoints: Of boxes: points per box, 0 for none.
         keypoint_names: Of boxes: the names of the points, where they have some.
         keypoint_flips: For each point the number of the one that it is in a mirrored image.
-        geometry: Of boxes: "mask", "polygon", what objects have beside their box.
+        geometry: Of boxes: "mask", "polygon", "rotated", what objects have beside their box.
         unit, scale: Of a depth map: "m" where a depth is `scale` metres times the number; "" and 0
             where nothing is known.
         default: The value of a record without the key, such as -1 for a class label; None makes

@@ -29,6 +29,8 @@ _BESIDE: Mapping[str, Mapping[str, str]] = {
     },
     "class_label": {"text": "bytes"},
 }
+ROTATED = "rotated"
+ROTATED_PARTS = ("cx", "cy", "w", "h", "angle")
 _KEYPOINTS = {"x": "float32", "y": "float32", "visibility": "int64", "num": "int64"}
 # Of what has numbers, too.
 _NAMES = ("/class/text", "/keypoint/text")
@@ -133,7 +135,11 @@ def _of_boxes(feature: Feature) -> Iterator[tuple[str, str]]:
         yield from ((f"keypoint/{part}", kind) for part, kind in _KEYPOINTS.items())
         if feature.keypoint_names:
             yield "keypoint/text", "bytes"
-    yield from ((name, "bytes") for name in feature.geometry)
+    for name in feature.geometry:
+        if name == ROTATED:
+            yield from ((f"{name}/{part}", "float32") for part in ROTATED_PARTS)
+        else:
+            yield name, "bytes"
 
 
 def num_values(shape: Iterable[int | None]) -> int:

@@ -12,6 +12,8 @@ import numpy as np
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import (
+    ROTATED,
+    ROTATED_PARTS,
     SIDES,
     Lists,
     ListSpec,
@@ -129,6 +131,9 @@ def _of_boxes(
         values[_beside(feature, "masks")] = _masks(feature, encoded) if decode else encoded
     if "polygon" in feature.geometry:
         values[_beside(feature, "polygons")] = columns["polygon"]
+    if ROTATED in feature.geometry:
+        rotated = [columns[f"{ROTATED}/{part}"] for part in ROTATED_PARTS]
+        values[_beside(feature, ROTATED)] = np.stack(rotated, axis=-1)
     return values
 
 

@@ -1,7 +1,7 @@
 """Columns of objects: what each object of an image has beside its box.
 
 A further kind of annotation is a field of `records.Objects`, a `Column` and its place in `COLUMNS`.
-Polygons and masks stand in `kinds.outlines`.
+Polygons, rotated boxes and masks stand in `kinds.outlines`.
 """
 
 import functools
@@ -15,7 +15,7 @@ from beam_pipeline.kinds.kind import Stored, check_text
 from beam_pipeline.kinds.label import class_order, composed_names
 from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import Observed, wider
-from beam_pipeline.kinds.outlines import Masks, Polygons
+from beam_pipeline.kinds.outlines import Masks, Polygons, Rotated
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
@@ -24,7 +24,7 @@ from tfrecord_dataset.feature import Feature
 _FARTHEST = 1e9
 # What stands beside attributes under the same prefix of keys.
 OWN_PARTS = frozenset({"mask", "polygon"})
-OWN_FOLDERS = ("bbox/", "class/", "keypoint/")
+OWN_FOLDERS = ("bbox/", "class/", "keypoint/", "rotated/")
 
 
 class Labels(Column):
@@ -202,7 +202,7 @@ class Attributes(Column):
         return parts
 
 
-COLUMNS: tuple[Column, ...] = (Labels(), Keypoints(), Polygons(), Masks(), Attributes())
+COLUMNS: tuple[Column, ...] = (Labels(), Keypoints(), Polygons(), Rotated(), Masks(), Attributes())
 
 
 def _placed_points(triples: tuple[float, ...], frame: Frame) -> tuple[float, ...]:

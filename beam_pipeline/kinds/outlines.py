@@ -1,6 +1,7 @@
-"""Polygons and masks of objects: columns in which each object has its outline or its pixels."""
+"""Polygons, rotated boxes and masks of objects: what surrounds each object, or its pixels."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import ROTATED, ROTATED_PARTS
 
 Ring = tuple[float, ...]
 
@@ -23,6 +25,8 @@ FEWEST_CORNERS = 3
 _FARTHEST = 10.0
 # Of a corner's text, in 0..1: a hundredth of a pixel of an image of 10,000.
 _DECIMALS = 6
+# Of an angle: so little less than π/2 is -π/2.
+_ROUNDING = 1e-6
 # Of all masks of an image; each pixel takes about a nanosecond to be stored.
 _MOST_PIXELS = 1 << 34
 
@@ -67,6 +71,49 @@ class Polygons(Column):
             return {}
         outlines = objects.polygons or ((),) * len(objects.boxes)
         return {"polygon": list(map(_text, outlines))}
+
+
+class Rotated(Column):
+    """Boxes that are not upright, by their four corners; never clipped."""
+
+    field = "rotated"
+
+    def check_length(self, values: Sequence[Any], number: int) -> None:
+        if values and len(values) != number:
+            raise RecordError(MALFORMED, f"{number} boxes but {len(values)} rotated ones")
+        if wrong := [each for each in values if len(each) not in (0, 8)]:
+            raise RecordError(
+                MALFORMED, f"a rotated box of {len(wrong[0])} numbers, not x, y of four corners"
+            )
+
+    def place(
+        self, values: Sequence[Ring], kept: Sequence[int], frame: Frame, image: Frame
+    ) -> tuple[Ring, ...]:
+        return tuple(each and _placed(each, frame) for each in taken(values, kept))
+
+    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
+        if any(objects.rotated):
+            observed.geometry |= {ROTATED}
+
+    def complete(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Mapping[str, Any]:
+        return {}  # what polygons tell of all
+
+    def encode(
+        self, feature: Feature, objects: Objects, stored: Stored
+    ) -> Mapping[str, FeatureValue]:
+        """Five numbers an object, also of the upright ones."""
+        if ROTATED not in feature.geometry:
+            return {}
+        if objects.boxes and objects.image_size is None:
+            raise RecordError(MALFORMED, "rotated boxes of an image whose size is not known")
+        rows = [_rotated(objects, index) for index in range(len(objects.boxes))]
+        columns = zip(*rows, strict=True) if rows else [()] * len(ROTATED_PARTS)
+        return {
+            f"{ROTATED}/{part}": list(column)
+            for part, column in zip(ROTATED_PARTS, columns, strict=True)
+        }
 
 
 class Masks(Column):
@@ -117,6 +164,25 @@ class Masks(Column):
         if objects.boxes and objects.image_size is None:
             raise RecordError(MALFORMED, "masks of an image whose size is not known")
         return {"mask": [_png(objects, index) for index in range(len(objects.boxes))]}
+
+
+def _rotated(objects: Objects, index: int) -> tuple[float, ...]:
+    """cx, cy, w, h in fractions, and the angle of the longer side w, clockwise in -π/2..π/2.
+
+    Of corners that are no exact rectangle in the stored image, opposite sides are averaged.
+    """
+    assert objects.image_size is not None
+    xmin, ymin, xmax, ymax = objects.boxes[index]
+    upright = (xmin, ymin, xmax, ymin, xmax, ymax, xmin, ymax)
+    ring = (objects.rotated[index] if objects.rotated else ()) or upright
+    image = np.array(objects.image_size[::-1], np.float64)
+    corners = np.reshape(ring, (4, 2)) * image
+    first, second = (corners[[1, 2]] - corners[[0, 3]], corners[[2, 3]] - corners[[1, 0]])
+    long, short = sorted((first.mean(axis=0), second.mean(axis=0)), key=np.linalg.norm)[::-1]
+    turn = (math.atan2(long[1], long[0]) + math.pi / 2) % math.pi
+    angle = (turn if math.pi - turn > _ROUNDING else 0.0) - math.pi / 2
+    sides = (np.linalg.norm(long), np.linalg.norm(short)) / image
+    return (*(corners.mean(axis=0) / image).tolist(), *sides.tolist(), angle)
 
 
 def _text(rings: Sequence[Ring]) -> bytes:

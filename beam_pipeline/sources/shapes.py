@@ -35,6 +35,7 @@ class Shapes:
         self._boxes: list[Box] = []
         self._labels: list[str | None] = []
         self._rings: list[tuple[Ring, ...]] = []
+        self._rotated: list[Ring] = []
         self._masks: list[Mask | None] = []
         self._attributes: list[Attributes] = []
         self._are_segments = False
@@ -49,7 +50,7 @@ class Shapes:
     def turned_box(self, label: Label, corners: Sequence[Any], more: Attributes = NONE) -> None:
         """Adds a box that is not upright, by x, y of its four corners."""
         ring = _numbers(corners, 8)
-        self._add(label, _around([ring]), (ring,), None, more)
+        self._add(label, _around([ring]), (ring,), None, more, ring)
 
     def polygon(
         self, label: Label, rings: Sequence[Sequence[Any]], more: Attributes = NONE
@@ -74,6 +75,7 @@ class Shapes:
         rings: tuple[Ring, ...],
         mask: Mask | None,
         more: Attributes,
+        rotated: Ring = (),
     ) -> None:
         if label is not None and (not isinstance(label, str) or not label.strip()):
             raise malformed(f"the label {label!r:.80} is no text")
@@ -84,6 +86,7 @@ class Shapes:
         self._boxes.append((xmin, ymin, xmax, ymax))
         self._labels.append(label and label.strip())
         self._rings.append(rings)
+        self._rotated.append(rotated)
         self._masks.append(mask)
         self._attributes.append(more)
 
@@ -96,6 +99,7 @@ class Shapes:
             labels=tuple(each for each in self._labels if each),
             attributes={name: self._column(name) for name in names},
             polygons=tuple(self._rings) if any(self._rings) else (),
+            rotated=tuple(self._rotated) if any(self._rotated) else (),
             masks=tuple(self._masks) if self._are_segments else (),
             image_size=self.size,
         )

@@ -87,6 +87,7 @@ def objects(draw):
     corner, side = st.floats(0, 0.375, width=32), st.floats(0.125, 0.5, width=32)
     box = st.builds(lambda x, y, w, h: (x, y, x + w, y + h), corner, corner, side, side)
     has_labels, has_points = draw(st.booleans()), draw(st.booleans())
+    has_rotated, corners = draw(st.booleans()), st.tuples(*[st.floats(0, 1, width=32)] * 8)
     has_polygons, has_masks = draw(st.booleans()), draw(st.booleans())
     size = ImageSize(height=8, width=6)
     mask = st_numpy.arrays(np.uint8, size, elements=st.integers(0, 1)).map(mask_of)
@@ -102,6 +103,7 @@ def objects(draw):
             keypoints=((0.25, 0.5, 2.0),) * n if has_points else (),
             keypoint_names=("nose",) if has_points else (),
             polygons=tuple(draw(rings) for _ in range(n)) if has_polygons else (),
+            rotated=tuple(draw(st.just(()) | corners) for _ in range(n)) if has_rotated else (),
             masks=tuple(draw(st.none() | mask) for _ in range(n)) if has_masks else (),
         )
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES
+from tfrecord_dataset.feature_keys import ROTATED, ROTATED_PARTS, SIDES
 from trainer.parsing.columns import Rows
 from trainer.parsing.object_masks import decode_masks, see_masks
 from trainer.parsing.reader import (
@@ -38,7 +38,8 @@ class Boxes(Reader):
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
     `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `keypoints`, float32 [n, points, 3]
     (x, y in 0..1, visibility 0, 1 or 2; -1 if a box has fewer); `masks`, uint8 [n, height, width]
-    of 0 and 1, of the image's size; `polygons` [n], JSON texts, where no view moves them. A
+    of 0 and 1, of the image's size; where no view moves them `polygons` [n], JSON texts, and
+    `rotated`, float32 [n, 5] (cx, cy, w, h, angle). A
     feature with another name has outputs `<name>`, `<name>_labels`, `<name>_masks` and so on.
     """
 
@@ -60,6 +61,8 @@ class Boxes(Reader):
             columns[_beside(feature, "masks")] = (tf.uint8, size)
         if _has_polygons(feature, decoding):
             columns[_beside(feature, "polygons")] = (tf.string, ())
+        if _has_rotated(feature, decoding):
+            columns[_beside(feature, ROTATED)] = (tf.float32, (len(ROTATED_PARTS),))
         return [
             Output(
                 name=name,
@@ -92,6 +95,9 @@ class Boxes(Reader):
             outputs[_beside(feature, "masks")] = masks
         if _has_polygons(feature, decoding):
             outputs[_beside(feature, "polygons")] = parsed[feature.key_beside("polygon")]
+        if _has_rotated(feature, decoding):
+            keys = [feature.key_beside(f"{ROTATED}/{part}") for part in ROTATED_PARTS]
+            outputs[_beside(feature, ROTATED)] = tf.stack([parsed[key] for key in keys], axis=-1)
         return outputs
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
@@ -125,6 +131,10 @@ def _has_masks(feature: Feature, decoding: Decoding) -> bool:
 
 def _has_polygons(feature: Feature, decoding: Decoding) -> bool:
     return decoding.views is None and "polygon" in feature.geometry
+
+
+def _has_rotated(feature: Feature, decoding: Decoding) -> bool:
+    return decoding.views is None and ROTATED in feature.geometry
 
 
 def _keypoints(feature: Feature, parsed: Tensors) -> Any:

@@ -90,6 +90,9 @@ def parse_labels(
         polygons=tuple((polygons[at],) if at in polygons else () for at in every)
         if polygons
         else (),
+        rotated=tuple(polygons.get(at, ()) for at in every)
+        if polygons and not are_segments
+        else (),
         masks=(None,) * len(centers) if are_segments else (),
     )
 

@@ -14,6 +14,7 @@ from pycocotools import mask as coco_masks
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.kinds.masks import (
     mask_of,
     mask_of_polygons,
@@ -23,10 +24,13 @@ from beam_pipeline.kinds.masks import (
     runs_of,
     turned,
 )
-from beam_pipeline.kinds.outlines import Polygons
+from beam_pipeline.kinds.outlines import Polygons, Rotated
 from beam_pipeline.records import Mask, Objects
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import ROTATED_PARTS
 from tfrecord_dataset.image_size import ImageSize
 
+ROTATED_BOXES = Feature(name="boxes", kind="boxes", dtype="float32", key="b", geometry=("rotated",))
 SIZES = st.builds(ImageSize, st.integers(4, 60), st.integers(4, 60))
 
 
@@ -133,6 +137,38 @@ def test_the_box_of_the_mask_is_the_box(data):
         assert around == pytest.approx(np.array(box) * scale, abs=1e-4)
 
 
+@hypothesis.given(st.data())
+def test_a_rotated_box_is_that_of_the_turned_image(data):
+    """Its five numbers give back its corners, whatever way an image lies, and however large."""
+    size = data.draw(SIZES)
+    orientation, degrees = data.draw(st.integers(1, 8)), data.draw(st.integers(-360, 360))
+    scale = data.draw(st.sampled_from([1.0, 3.0]))
+    half = np.array([data.draw(st.integers(3, 30)), data.draw(st.integers(1, 2))])
+    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    turn = np.array([[cosine, sine], [-sine, cosine]])
+    signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+    ring = (signs * half @ turn + [size.width / 2, size.height / 3]).ravel()
+    frame = Frame(size=size, orientation=orientation, scale=(scale, scale))
+    objects = Objects(
+        boxes=((0.0, 0.0, 2.0, 2.0),), rotated=(tuple(ring.tolist()),), image_size=size
+    )
+    placed, _ = place(objects, frame)
+    stored = Rotated().encode(ROTATED_BOXES, placed, Stored("", "", {}, {}))
+    cx, cy, w, h, angle = (stored[f"rotated/{part}"][0] for part in ROTATED_PARTS)
+
+    assert -np.pi / 2 <= angle < np.pi / 2
+    image = np.array(placed.image_size[::-1])
+    long, short = np.array([w, h]) * image / 2
+    assert (long, short) == pytest.approx(half * scale)
+    across = np.array([np.cos(angle), np.sin(angle)])
+    down = np.array([-across[1], across[0]])
+    found = [np.array([cx, cy]) * image + a * long * across + b * short * down for a, b in signs]
+    spoken = frame.of_annotation(size, relative=False)
+    expected = [spoken.point(x, y) * image for x, y in ring.reshape(4, 2)]
+    distances = np.linalg.norm(np.array(found)[:, None] - np.array(expected), axis=-1)
+    assert distances.min(axis=0) == pytest.approx(np.zeros(4), abs=1e-3)
+
+
 @pytest.mark.parametrize("counts", [b"", b"abc", b"\xff", b"0", b"P1\x00", b"o" * 9, b"PPPPPPPP0"])
 def test_run_lengths_that_are_not_of_the_image(counts):
     with pytest.raises(RecordError, match="run lengths"):
@@ -149,6 +185,8 @@ def test_plain_run_lengths_that_are_not_of_the_image(runs):
     ("columns", "message"),
     [
         ({"polygons": ((), ())}, "1 boxes but 2 polygons"),
+        ({"rotated": ((), ())}, "1 boxes but 2 rotated ones"),
+        ({"rotated": ((1.0, 2.0),)}, "a rotated box of 2 numbers"),
         ({"masks": (None, None)}, "1 boxes but 2 masks"),
         ({"polygons": (((0.0, 0.0, 1e9, 0.0, 5.0, 5.0),),)}, "ten images away"),
         ({"polygons": (((0.0, 0.0, float("nan"), 0.0, 5.0, 5.0),),)}, "ten images away"),
