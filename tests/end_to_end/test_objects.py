@@ -159,7 +159,7 @@ def test_masks_can_be_left_out(coco, tmp_path):
     config = beam_pipeline.BuildConfig(
         input=str(coco), output=str(tmp_path), name="people", no_masks=True
     )
-    (feature,) = [each for each in beam_pipeline.build(config).features if each.name == "boxes"]
+    feature = beam_pipeline.build(config).features["boxes"]
     assert feature.geometry == ("polygon",)
     assert config.fingerprint != dataclasses.replace(config, no_masks=False).fingerprint
 
