@@ -112,9 +112,8 @@ class Dataset(Contents):
             `boxes`: float32 [b, n, 4], xmin, ymin, xmax, ymax in 0..1, with `box_labels`
             int64 [b, n] from 0 and `box_<attribute>` [b, n], padded with -1 ("" for an
             attribute of bytes); `keypoints` float32 [b, n, points, 3] of x, y in 0..1 and
-            visibility; `masks` uint8 [b, n, height, width] of 0 and 1; unless there are `views`
-            `polygons` [b, n], JSON lists of rings of x, y in 0..1, and `rotated` float32
-            [b, n, 5] of cx, cy, w, h in 0..1 and an angle in radians;
+            visibility; `masks` uint8 [b, n, height, width] of 0 and 1; without `views` `polygons`
+            [b, n], JSON of rings, and `rotated` float32 [b, n, 5] of cx, cy, w, h and an angle;
             every other column: [b] under its own name; text and bytes are `tf.string`.
 
         Args:
