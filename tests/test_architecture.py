@@ -81,7 +81,7 @@ LAYERS = {
     """,
     "trainer": """
         errors tensors progress startup
-        options
+        options input_process
         tuning
         records
         views

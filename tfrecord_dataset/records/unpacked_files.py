@@ -30,6 +30,9 @@ class UnpackedFiles:
         self._lock = threading.Lock()
         self._places: dict[int, tuple[int, int]] = {}  # of those that were found whole
 
+    def __reduce__(self) -> tuple[type, tuple[Files]]:
+        return type(self), (self._packed,)
+
     def num_bytes(self, number: int) -> int:
         made = self._made(number)
         os.close(made.descriptor)

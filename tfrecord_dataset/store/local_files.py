@@ -7,7 +7,7 @@ import resource
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import (
@@ -70,6 +70,10 @@ class LocalFiles:
         self._holds = _SHARE_OF_OPEN_FILES * len(names) <= most_open_files()
         with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
             self._states = [*pool.map(self._first_state, range(len(names)))]
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Descriptors are no other process's: it opens the names, whose states are compared."""
+        return _opened_again, (self.names, self._states, self._explain)
 
     def num_bytes(self, number: int) -> int:
         return self._states[number].num_bytes
@@ -139,6 +143,18 @@ class LocalFiles:
             is_same = False
         if not is_same:
             raise self._explain(self.names[number])
+
+
+def _opened_again(
+    names: Sequence[str], states: list[_State], explain: Callable[[str], DatasetChangedError]
+) -> LocalFiles:
+    """The files that another process has open, if they still have their names."""
+    try:
+        files = LocalFiles(names, explain=explain)
+    except FileNotFoundError as error:
+        raise explain(names[0]) from error
+    files._states = states
+    return files
 
 
 def most_open_files() -> int:

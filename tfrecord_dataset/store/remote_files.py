@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError
 from tfrecord_dataset.store.cache import Cache
@@ -33,9 +34,13 @@ class RemoteFiles:
     ) -> None:
         self.names = tuple(file.url for file in files)
         self._files = files
+        self._cache = cache
         self._explain = explain
         self._fetcher = Fetcher(files, cache)
         self._fits_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), (self._files, self._cache, self._explain)
 
     def num_bytes(self, number: int) -> int:
         return self._files[number].num_bytes

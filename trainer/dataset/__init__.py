@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -90,6 +89,7 @@ class Dataset(Contents):
         first_record: int = 0,
         worker: int = 0,
         num_workers: int = 1,
+        input_processes: int = 1,
         drop_remainder: bool = False,
         deterministic: bool = True,
         cache: ImageCache | str = "none",
@@ -159,6 +159,7 @@ class Dataset(Contents):
             worker: The number, from 0, of this process among `num_workers`.
             num_workers: Processes that share every batch: each gets its part of the same
                 `batch_size` records, of which it reads no others.
+            input_processes: Processes of this machine that make the same batches in turn.
             drop_remainder: Leave out a last batch that is not full (of each bucket); on every
                 worker alike.
             deterministic: False lets records overtake each other when reading stalls.
@@ -183,7 +184,7 @@ class Dataset(Contents):
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
         share = arguments.share(worker, num_workers, batch_size if not buckets else None)
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
-        seed = arguments.whole_number("seed", seed, least=None)
+        seed = arguments.seed(seed)
         passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
         if buckets and batch_size != _DEFAULT_BATCH_SIZE:
             raise ConfigError(
@@ -191,7 +192,6 @@ class Dataset(Contents):
             )
         if batch_size is not None and size is None:
             check_equal_sizes(selected)
-        seed = secrets.randbits(32) if seed is None else seed
         arguments.check_balance(balance, shuffle)
         read = functools.partial(self.batches, chosen.name)
         classes = read_classes(self.features, balance, read) if balance else None
@@ -208,8 +208,7 @@ class Dataset(Contents):
         images = parsing.keepable(selected)
         caching = self.image_cache(chosen.name, cache, images, views, size)
         decoding = dataclasses.replace(decoding, stored_size=caching.size)
-        count = functools.partial(self.num_records, chosen.name)
-        stored = self._stores.of(chosen, caching, images, count)
+        stored = self._stores.of(chosen, caching, images, lambda: self.num_records(chosen.name))
         outputs = parsing.outputs(selected, decoding)
         arrange = arranger(outputs, target, sample_weight)
         num_records = chosen.num_records if passes is None else self.num_records(chosen.name)
@@ -226,6 +225,7 @@ class Dataset(Contents):
                 passes=passes,
                 first_record=first_record,
                 share=share,
+                processes=arguments.processes(input_processes, caching.place),
                 deterministic=deterministic,
                 tuning=tuning or Tuning(),
             ),

@@ -84,6 +84,7 @@ class FileStore:
     def __init__(
         self, folder: Path, name: str, num_rows: int, row_bytes: int, max_bytes: int
     ) -> None:
+        self._made_of = (folder, name, num_rows, row_bytes, max_bytes)
         self._name = name
         self._stride = row_bytes + _CHECKSUM.size
         self._num_rows = num_rows
@@ -105,6 +106,9 @@ class FileStore:
                 f"decoded images cannot be kept in {path}: {error.strerror}; delete what lies "
                 "there, name another folder by --cache-dir, or take --cache memory or none"
             ) from error
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), self._made_of
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
         expected = self.holds(numbers)  # before the rows, which other threads keep meanwhile

@@ -1,5 +1,6 @@
 """Checks of the arguments of `Dataset.batches`, before anything is read."""
 
+import secrets
 from typing import Any
 
 from tfrecord_dataset.declaration import is_whole
@@ -27,6 +28,16 @@ def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
         wanted = "that fits into 64 bits" if least is None else f"{least} or more"
         raise ConfigError(f"{name}={value!r}: give a whole number, {wanted}")
     return int(value)
+
+
+def seed(value: Any) -> int:
+    """The seed, or a random one.
+
+    Raises:
+        ConfigError: It is no whole number.
+    """
+    seed = whole_number("seed", value, least=None)
+    return secrets.randbits(32) if seed is None else seed
 
 
 def size_in_pixels(image_size: Any) -> ImageSize | None:
@@ -82,3 +93,22 @@ def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None
             f"that is a multiple of {num_workers}, without buckets"
         )
     return Share(worker=int(worker), num_workers=int(num_workers), batch_size=batch_size)
+
+
+def processes(count: Any, cache: str) -> int:
+    """The number of processes that make batches.
+
+    Args:
+        count: `input_processes`.
+        cache: Where decoded images are kept.
+
+    Raises:
+        ConfigError: It is no such number, or each process would keep images of its own.
+    """
+    whole_number("input_processes", count)
+    if count > 1 and cache == "memory":
+        raise ConfigError(
+            f"input_processes={count} would keep decoded images in the memory of each of them; "
+            "pass cache='disk', whose files they share, or cache='none'"
+        )
+    return int(count)

@@ -37,6 +37,8 @@ class Reading:
         passes: Passes over the data; None for endless.
         first_record: Records already used, counted over all passes.
         share: The part of this worker in each global batch; None for all of it.
+        processes: That make the batches together.
+        iteration: Returns the number of each new iteration over a finite dataset; None counts them.
         deterministic: False lets records overtake each other when reading stalls.
         tuning: How many are read, and mapped, at once.
     """
@@ -48,6 +50,8 @@ class Reading:
     passes: int | None = 1
     first_record: int = 0
     share: Share | None = None
+    processes: int = 1
+    iteration: Callable[[], int] | None = None
     deterministic: bool = True
     tuning: Tuning = dataclasses.field(default_factory=Tuning)
 
@@ -65,8 +69,8 @@ class Records:
     is drawn at random for a record.
 
     Attributes:
-        num_shared_batches: Full global batches, where workers share them and there is an end;
-            else None.
+        num_shared_batches: Full global batches of this share, where there is one and an end; else
+            None.
 
     Args:
         shards: The files.
@@ -96,7 +100,7 @@ class Records:
         self.num_shared_batches: int | None = None
         if reading.share is not None and remaining != tf.data.INFINITE_CARDINALITY:
             assert remaining is not None  # such records are found by their numbers
-            self.num_shared_batches = remaining // reading.share.batch_size
+            self.num_shared_batches = reading.share.num_full_batches(remaining)
         self._images = images
         self._parallel_calls = reading.tuning.num_calls
 
@@ -154,9 +158,7 @@ def _own(remaining: int | None, reading: Reading) -> int | None:
     """How many of these are this worker's."""
     if reading.share is None or remaining is None or remaining == tf.data.INFINITE_CARDINALITY:
         return remaining
-    positions = np.arange(remaining % reading.share.batch_size)
-    batches = remaining // reading.share.batch_size
-    return batches * reading.share.size + int(reading.share.holds(positions).sum())
+    return reading.share.num_held(remaining)
 
 
 def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) -> tf.data.Dataset:
@@ -181,11 +183,11 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
     reader: Reads = RecordReader(index, reading.tuning.read_threads)
     if images is not None:
         reader = images.reader(reader)
-    iterations = itertools.count()
+    number_of_iteration = reading.iteration or itertools.count().__next__
 
     def begin(_: Any) -> Any:
         """The first pass of this iteration, and its first window, counted from that pass."""
-        first_pass = next(iterations) * (reading.passes or 0)
+        first_pass = number_of_iteration() * (reading.passes or 0)
         passes, rest = divmod(reading.first_record, order.num_records)
         number = order.find(first_pass + passes, rest)
         return np.array([first_pass, passes * order.num_windows + number], np.int64)

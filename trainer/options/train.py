@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Annotated, Any
 
+from tfrecord_dataset.option_values import make_whole, parse_whole
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.errors import ConfigError
@@ -21,6 +22,17 @@ from trainer.options.shared import (
 LOOPS = ("custom", "fit")
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "disk", "none")
+AUTO = "auto"
+
+
+def parse_processes(text: Any) -> int | str:
+    """A number of processes, or "auto"."""
+    if text == AUTO:
+        return AUTO
+    count = parse_whole(text) if isinstance(text, str) else make_whole(text)
+    if count < 1:
+        raise ValueError("is below 1; give a number of processes, or auto")
+    return count
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -201,6 +213,15 @@ class TrainConfig(InputConfig):
             may_change=True,
         ),
     ] = "auto"
+    input_processes: Annotated[
+        int | str,
+        RunOption(
+            "processes that make batches together; auto measures whether several are faster",
+            metavar="N|auto",
+            parse=parse_processes,
+            may_change=True,
+        ),
+    ] = 1
     tuning: Annotated[
         str | None,
         RunOption(
@@ -229,6 +250,17 @@ class TrainConfig(InputConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        try:
+            parse_processes(self.input_processes)
+        except ValueError as error:
+            raise ConfigError(
+                f"{option('input_processes')} {self.input_processes!r} {error}"
+            ) from error
+        if self.cache == "memory" and self.input_processes not in (1, AUTO):
+            raise ConfigError(
+                f"--input-processes {self.input_processes} would keep decoded images in the memory "
+                "of each of them; take --cache disk, whose files they share, or --cache none"
+            )
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
             raise ConfigError("--model-fn cannot be combined with --model or --weights; choose one")
         for name in ("head_epochs", "fine_tune_rate", "frozen_stages"):

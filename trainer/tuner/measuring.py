@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +13,7 @@ from trainer.image_cache import ImageCache
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.input_pipeline.selection import select
 from trainer.runs.batches import TrainingInput
+from trainer.runs.input_processes import rate
 from trainer.tasks.reading import augmentation_of
 from trainer.tuner.ladder import Rung
 
@@ -41,16 +41,8 @@ class Measurement(TrainingInput):
             yield Rung(stage, self.rate(batches))
 
     def rate(self, batches: tf.data.Dataset) -> float:
-        """Records a second of an endless dataset, after its first batch."""
-        iterator = iter(batches)
-        next(iterator)
-        began = time.monotonic()
-        for count in itertools.count(1):
-            next(iterator)
-            seconds = time.monotonic() - began
-            if seconds >= self.seconds:
-                return count * self.batch_size / seconds
-        raise AssertionError("the dataset has no end")
+        """Records a second of an endless dataset."""
+        return rate(batches, self.batch_size, self.seconds)
 
     def cached_rate(self, cache: ImageCache) -> float:
         """Records a second of the whole pipeline once its images are kept."""

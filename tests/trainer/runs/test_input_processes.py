@@ -1,0 +1,88 @@
+"""How many processes make the batches of a run."""
+
+import time
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from trainer.__main__ import main
+from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
+from trainer.runs import input_processes
+from trainer.runs.input_processes import faster_processes
+
+
+def endless(pause_s):
+    """Batches, each after a pause."""
+
+    def batches():
+        while True:
+            time.sleep(pause_s)
+            yield 1
+
+    return tf.data.Dataset.from_generator(batches, output_signature=tf.TensorSpec([], tf.int32))
+
+
+@pytest.mark.parametrize(
+    ("pauses", "expected", "said"),
+    [
+        pytest.param({1: 0.02, 2: 0.005}, 2, "2 input processes: measured ", id="faster"),
+        pytest.param({1: 0.02, 2: 0.02}, 1, "1 input process: measured ", id="no faster"),
+    ],
+)
+def test_several_are_taken_where_they_are_measured_faster(monkeypatch, pauses, expected, said):
+    monkeypatch.setattr(input_processes, "cpu_count", lambda: 2)
+    messages = []
+    chosen = faster_processes(
+        lambda count: endless(pauses[count]),
+        4,
+        keeps_in_memory=False,
+        say=messages.append,
+        seconds=0.3,
+    )
+    assert chosen == expected
+    (message,) = messages
+    assert message.startswith(said)
+    assert "records/s by 1" in message
+    assert "records/s by 2" in message
+
+
+def test_one_is_taken_where_images_are_kept_in_memory():
+    messages = []
+    assert faster_processes(endless, 4, keeps_in_memory=True, say=messages.append) == 1
+    assert messages == ["one input process: it keeps decoded images in memory"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"input_processes": 0}, "--input-processes 0 is below 1"),
+        ({"input_processes": "many"}, "--input-processes 'many' is not a whole number"),
+        ({"input_processes": 2, "cache": "memory"}, "take --cache disk"),
+    ],
+)
+def test_wrong_values_are_refused(given, message):
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig(data="d", output="o", **given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", ["2", "auto"])
+def test_a_run_goes_on_to_the_weights_of_one_process(colors, tmp_path, count):
+    """Of several, some steps are done, and a second command does the others."""
+    options = [
+        *("--data", str(colors), "--batch-size", "8", "--image-size", "16", "--seed", "3"),
+        *("--augment", "rand", "--mixup", "0.4", "--devices", "cpu", "--cache", "none"),
+    ]
+    one, several = str(tmp_path / "one"), str(tmp_path / "several")
+    assert main(["train", "--output", one, "--epochs", "2", *options]) == 0
+    for epochs in ("1", "2"):
+        more = [] if epochs == "1" else ["--resume"]
+        given = ["--output", several, "--epochs", epochs, "--input-processes", count, *more]
+        assert main(["train", *given, *options]) == 0
+
+    first, second = (keras.saving.load_model(f"{run}/model.keras") for run in (one, several))
+    for expected, found in zip(first.get_weights(), second.get_weights(), strict=True):
+        np.testing.assert_array_equal(expected, found)
