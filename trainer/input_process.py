@@ -4,7 +4,6 @@ It makes batches where it is asked to, and hands each over in anonymous memory, 
 that could be left behind. It ends with its parent.
 """
 
-import contextlib
 import importlib
 import os
 import pickle
@@ -13,6 +12,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -110,14 +110,15 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _read_make(made_of: int) -> Make:
-    """What makes batches, behind the names of the modules that its functions need."""
-    with startup.importing(), os.fdopen(made_of, "rb") as file:
-        for module in pickle.load(file):
-            with contextlib.suppress(ImportError):  # of a notebook's, or of a moved file
-                importlib.import_module(module)
-        returns_make: Callable[[], Make] = pickle.load(file)
-    return returns_make()
+def function_in(
+    module: str, code: Any, name: str, defaults: Any, closure: Any, keyword_defaults: Any
+) -> Any:
+    """A function that is not at the top of its module, made again there."""
+    names = importlib.import_module(module).__dict__
+    made = types.FunctionType(code, names, name, defaults, closure)
+    made.__kwdefaults__ = keyword_defaults
+    made.__module__ = module
+    return made
 
 
 def _serve(connection: Connection, made_of: int) -> None:
@@ -133,7 +134,9 @@ def _serve(connection: Connection, made_of: int) -> None:
         answer: Batch | Failure | None
         try:
             if make is None:
-                make = _read_make(made_of)
+                with startup.importing(), os.fdopen(made_of, "rb") as file:
+                    returns_make = pickle.load(file)
+                make = returns_make()
             if iteration is not None:
                 batches, iteration = make(iteration), None
             arrays = next(batches, None)

@@ -13,7 +13,6 @@ import functools
 import io
 import itertools
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -139,28 +138,34 @@ def made_together(make: MakeBatches, reading: Reading, batch_size: int | None) -
     )
 
 
-def _pickled(made_of: Callable[[], Make]) -> bytes:
-    """With the modules of functions in it before it, which are sent as they are.
+class _Pickler(cloudpickle.Pickler):
+    """Lets a function within another have all of its module's names, as where it comes from.
 
-    Without their modules `tf.function` would not find what they are written as.
+    `tf.function` reads how it is written, with names that it does not use when it is called.
     """
-    modules = set()
 
-    class Pickler(cloudpickle.Pickler):
-        def reducer_override(self, thing: Any) -> Any:
-            if isinstance(thing, types.FunctionType):
-                modules.add(thing.__module__)
-            return super().reducer_override(thing)
+    def reducer_override(self, thing: Any) -> Any:
+        if (
+            isinstance(thing, types.FunctionType)
+            and "<" in thing.__qualname__  # <locals>, <lambda>
+            and thing.__module__ in sys.modules
+            and thing.__module__ != "__main__"
+        ):
+            facts = (thing.__name__, thing.__defaults__, thing.__closure__, thing.__kwdefaults__)
+            return input_process.function_in, (thing.__module__, thing.__code__, *facts)
+        return super().reducer_override(thing)
 
+
+def _pickled(made_of: Callable[[], Make]) -> bytes:
     content = io.BytesIO()
     try:
-        Pickler(content).dump(made_of)
+        _Pickler(content).dump(made_of)
     except Exception as error:  # whatever a user's object raises
         raise ConfigError(
             f"what makes batches cannot be sent to an input process ({error}); leave out "
             "input_processes, or define functions without such objects"
         ) from error
-    return pickle.dumps(sorted(modules)) + content.getvalue()
+    return content.getvalue()
 
 
 def _end_all(processes: Sequence["_Process"]) -> None:
@@ -185,7 +190,7 @@ class _Process:
     """A process that makes batches, `_AHEAD` of them before they are taken.
 
     Args:
-        made_of: The pickled function that returns `input_process.Make`, behind its modules.
+        made_of: The pickled function that returns `input_process.Make`.
         dtypes: Of the arrays of a batch.
     """
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -63,7 +64,7 @@ def children():
     return psutil.Process().children()
 
 
-def test_batches_are_those_of_one_process_bit_for_bit(mixed):
+def test_batches_are_those_of_one_process_bit_for_bit(mixed, capfd):
     options = {"batch_size": 4, "image_size": 16, "boxes": "ragged", "augment": brighter}
     order = {"shuffle": True, "seed": 3, "repeat": 2, "first_record": 7}
     one = mixed.batches(**options, **order)
@@ -80,6 +81,9 @@ def test_batches_are_those_of_one_process_bit_for_bit(mixed):
 
     started = set(children()) - set(before)
     assert len(started) == 2  # for all iterations
+    assert (
+        "AutoGraph" not in capfd.readouterr().err
+    )  # it can read what the functions are written as
     del two
     gc.collect()
     assert not started & set(children())
@@ -158,16 +162,16 @@ def test_processes_end_with_their_parent_and_leave_no_memory_behind(colors, tmp_
     """The script has no `if __name__`: the processes do not run it again."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    shared = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
     with subprocess.Popen(
         [sys.executable, script, colors], stdout=subprocess.PIPE, text=True
     ) as parent:
         pids = [int(pid) for pid in parent.stdout.readline().split()]
         assert len(pids) == 2
+        links = [os.readlink(link) for link in Path(f"/proc/{pids[0]}/fd").iterdir()]
+        assert "/memfd:batch (deleted)" in links
+        assert not [link for link in links if link.startswith("/dev/shm")]
         os.kill(parent.pid, signal.SIGKILL)
     ends_at = time.monotonic() + 30
     while any(psutil.pid_exists(pid) for pid in pids):
         assert time.monotonic() < ends_at
         time.sleep(0.1)
-    if shared:
-        assert set(os.listdir("/dev/shm")) <= shared
