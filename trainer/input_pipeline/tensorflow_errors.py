@@ -1,6 +1,8 @@
 """Turns TensorFlow's errors about records into this package's errors."""
 
 import contextlib
+import json
+import os
 import re
 from collections.abc import Iterator
 
@@ -36,6 +38,11 @@ _IMAGE = re.compile(
     rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
     r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}"
 )
+# What the others are told of a worker that is gone, by its heartbeats or where it is the first.
+_LOST = re.compile(
+    r"(heartbeat|coordination service).*?/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
+    re.IGNORECASE | re.DOTALL,
+)
 # TensorFlow gives it the same type as a full memory.
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
 # What a compiled function says before the message, which stands above the nodes that it names.
@@ -65,6 +72,13 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
         return DatasetDamagedError(
             f"metadata.json states {match['stated']} records, but the shards hold "
             f"{match['count']}; `python -m beam_pipeline verify` names the shards that changed"
+        )
+    if match := _LOST.search(message):
+        worker = _worker(match["kind"], int(match["number"]))
+        return TrainerError(
+            f"{worker} is gone: it has ended or cannot be reached, and its own last lines may say "
+            "why; start the same command on all workers again, which continues the run at its "
+            "last checkpoint"
         )
     summary = brief(error)
     if match := _IMAGE.search(message):
@@ -98,6 +112,15 @@ def readable_errors() -> Iterator[None]:
         if raised is error:
             raise
         raise raised.with_traceback(None) from None
+
+
+def _worker(kind: str, number: int) -> str:
+    """A worker as TF_CONFIG names it: `worker 1 (host:port)`."""
+    try:
+        address = json.loads(os.environ["TF_CONFIG"])["cluster"][kind][number]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return f"{kind} {number}"
+    return f"{kind} {number} ({address})"
 
 
 def _without_autograph(error: TrainerError) -> TrainerError:

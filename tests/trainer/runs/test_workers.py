@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -54,7 +56,6 @@ def free_ports(count):
 
 MODULE = """
 import os
-import signal
 
 import keras
 
@@ -62,7 +63,7 @@ import keras
 class End(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if int(self.model.optimizer.iterations.numpy()) == int(os.environ.get("END_AT", -1)):
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), int(os.environ["END_BY"]))
 
 
 def end():
@@ -78,13 +79,25 @@ ALL_CHANGES = (
 )
 
 
-def train(data, run, num_workers, *more, options=ALL_CHANGES, ended=None, exit_code=0):
+def train(
+    data,
+    run,
+    num_workers,
+    *more,
+    options=ALL_CHANGES,
+    ended=None,
+    exit_code=0,
+    step=3,
+    by="SIGTERM",
+):
     """Trains in so many processes; returns what each said.
 
     Args:
         options: Of the command.
-        ended: The number of the process that gets SIGTERM after three steps, or None.
-        exit_code: What all of them return.
+        ended: The number of the process that gets a signal, or None.
+        exit_code: What all of them return; one that is killed says what killed it.
+        step: After how many steps.
+        by: Which signal.
     """
     (run.parent / "mine.py").write_text(MODULE)
     addresses = [f"localhost:{port}" for port in free_ports(num_workers)]
@@ -98,7 +111,8 @@ def train(data, run, num_workers, *more, options=ALL_CHANGES, ended=None, exit_c
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         environment |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
-        environment |= {"END_AT": "3"} if number == ended else {}
+        if number == ended:
+            environment |= {"END_AT": str(step), "END_BY": str(int(signal.Signals[by]))}
         processes.append(
             subprocess.Popen(
                 [str(each) for each in command],
@@ -114,7 +128,10 @@ def train(data, run, num_workers, *more, options=ALL_CHANGES, ended=None, exit_c
     finally:
         for process in processes:
             process.kill()
-    assert [process.returncode for process in processes] == [exit_code] * num_workers, said
+    codes = [exit_code] * num_workers
+    if by == "SIGKILL":
+        codes[ended] = -signal.SIGKILL
+    assert [process.returncode for process in processes] == codes, said
     return said
 
 
@@ -150,6 +167,21 @@ def test_two_workers_end_together_and_train_what_one_trains(colors, one, tmp_pat
 
     said = train(colors, run, 2)
     assert "continuing after epoch 0, step 4" in said[0]  # the step in which all were told
+    check_same(run, one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_lost_worker_is_named_and_the_same_command_goes_on(colors, one, tmp_path, lost):
+    run = tmp_path / "run"
+
+    said = train(colors, run, 2, ended=lost, exit_code=1, step=7, by="SIGKILL")
+
+    last = said[1 - lost].splitlines()[-1]
+    assert re.match(rf"error: worker {lost} \(localhost:\d+\) is gone: .* last checkpoint$", last)
+
+    said = train(colors, run, 2)
+    assert "continuing after epoch 1" in said[0]
     check_same(run, one)
 
 
