@@ -1,24 +1,31 @@
-"""The bytes of files as libraries write them: images, arrays, sounds, zips and tars."""
+"""The bytes of files as libraries write them: images, arrays, sounds, tables, zips and tars."""
 
 import io
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import soundfile
 from PIL import Image
 
 
+def written(write: Callable[..., Any], *more: Any, **options: Any) -> bytes:
+    """What `write` writes into the file that it takes first."""
+    file = io.BytesIO()
+    write(file, *more, **options)
+    return file.getvalue()
+
+
 def image_bytes(image: Image.Image | np.ndarray, file_format: str = "PNG", **options: Any) -> bytes:
     """A file of an image, or of pixels; options as Pillow's `save`."""
-    file = io.BytesIO()
     image = Image.fromarray(image) if isinstance(image, np.ndarray) else image
-    image.save(file, file_format, **options)
-    return file.getvalue()
+    return written(image.save, file_format, **options)
 
 
 def exif_of(orientation: int) -> Image.Exif:
@@ -35,15 +42,24 @@ def png_chunk(kind: bytes, body: bytes) -> bytes:
 
 def array_bytes(array: np.ndarray) -> bytes:
     """A .npy file."""
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
+    return written(np.save, array)
 
 
 def sound_bytes(samples: np.ndarray, file_format: str, rate: int = 8000, **options: Any) -> bytes:
     """A file of a sound; options as soundfile's `write`."""
+    return written(soundfile.write, samples, rate, format=file_format, **options)
+
+
+def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
+    """A Parquet file; options as pyarrow's `write_table`."""
+    return written(lambda file: pa.parquet.write_table(table, file, **options))
+
+
+def arrow_bytes(table: pa.Table, new: Any = pa.ipc.new_stream, **options: Any) -> bytes:
+    """A stream of Arrow, or a file by `pyarrow.ipc.new_file`, with two rows in a batch."""
     file = io.BytesIO()
-    soundfile.write(file, samples, rate, format=file_format, **options)
+    with new(file, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
+        out.write_table(table, max_chunksize=2)
     return file.getvalue()
 
 

@@ -1,13 +1,12 @@
 """Small files that would take all memory or time of who believes them, made at run time."""
 
-import io
 import struct
 import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from file_bytes import array_bytes, zip_bytes
+from file_bytes import array_bytes, image_bytes, zip_bytes
 from PIL import Image
 
 from beam_pipeline.media import wav
@@ -35,11 +34,8 @@ class Hostile(NamedTuple):
 
 def saved(mode: str, side: int, file_format: str, **options: Any) -> bytes:
     """An image of one colour."""
-    buffer = io.BytesIO()
-    Image.new(mode, (side, side), 90 if mode in ("L", "P") else (90,) * len(mode)).save(
-        buffer, file_format, **options
-    )
-    return buffer.getvalue()
+    colour = 90 if mode in ("L", "P") else (90,) * len(mode)
+    return image_bytes(Image.new(mode, (side, side), colour), file_format, **options)
 
 
 def resized_jpeg(side: int, **options: Any) -> bytes:

@@ -39,8 +39,15 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from file_bytes import array_bytes, image_bytes, tar_bytes, zip_bytes
+from file_bytes import (
+    array_bytes,
+    arrow_bytes,
+    image_bytes,
+    parquet_bytes,
+    tar_bytes,
+    written,
+    zip_bytes,
+)
 from PIL import Image
 from pyarrow import feather
 
@@ -100,23 +107,16 @@ def _examples(lines: bytes) -> bytes:
 
 
 def _parquet(lines: bytes) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(_table(lines), buffer, row_group_size=2)
-    return buffer.getvalue()
+    return parquet_bytes(_table(lines), row_group_size=2)
 
 
 def _arrow(lines: bytes) -> bytes:
-    table = _table(lines)
-    buffer = io.BytesIO()
-    with pa.ipc.new_stream(buffer, table.schema) as writer:
-        writer.write_table(table, max_chunksize=2)
-    return buffer.getvalue()
+    return arrow_bytes(_table(lines))
 
 
 def _feather(lines: bytes) -> bytes:
-    buffer = io.BytesIO()
-    feather.write_feather(_table(lines), buffer, compression="lz4", chunksize=2)
-    return buffer.getvalue()
+    table = _table(lines)
+    return written(lambda file: feather.write_feather(table, file, "lz4", chunksize=2))
 
 
 def _table(lines: bytes) -> pa.Table:
@@ -226,10 +226,8 @@ _FORMS = {
 
 
 def _npz(members: list[tuple[str, bytes]]) -> bytes:
-    buffer = io.BytesIO()
     arrays = {name.removesuffix(".npy"): np.load(io.BytesIO(data)) for name, data in members}
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
+    return written(np.savez, **arrays)
 
 
 _PACKED = {

@@ -45,7 +45,7 @@ def names_of(info, split):
 
 def test_tfds_reads_labels_and_slices(tfds, labelled):
     builder = tfds.builder_from_directory(labelled.path)
-    feature = builder.info.schema["image/class/label"]
+    feature = builder.info.features["image/class/label"]
     assert feature.names == ["cat", "dog"]
     assert builder.info.splits["train"].num_examples == labelled.num_records("train")
 
@@ -65,7 +65,7 @@ def test_tfds_reads_labels_and_slices(tfds, labelled):
 def test_tfds_reads_boxes(tfds, name, request):
     info = request.getfixturevalue(name)
     builder = tfds.builder_from_directory(info.path)
-    labels = builder.info.schema["image/object/class/label"].feature
+    labels = builder.info.features["image/object/class/label"].feature
     assert labels.names == ["background", *info.classes]
 
     seen = list(tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False)))

@@ -1,7 +1,5 @@
 """Records of every kind of value are written, read with TFDS and the trainer, and verified."""
 
-import io
-import wave
 from pathlib import Path
 
 import apache_beam as beam
@@ -9,7 +7,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 import tensorflow as tf
-from file_bytes import array_bytes
+from file_bytes import array_bytes, sound_bytes
 
 import beam_pipeline
 import trainer
@@ -46,13 +44,7 @@ RAW_DTYPES = (
 
 def sound(number):
     """16-bit mono WAV of 8 kHz, another length for each."""
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(8000)
-        file.writeframes((np.arange(100 + number) * 10).astype("<i2").tobytes())
-    return buffer.getvalue()
+    return sound_bytes((np.arange(100 + number) * 10).astype(np.int16), "WAV")
 
 
 def raw(dtype, number):
@@ -166,7 +158,7 @@ def test_tfds_reads_every_kind(info):
 
     builder = tensorflow_datasets.builder_from_directory(info.path)
     seen = list(tensorflow_datasets.as_numpy(builder.as_dataset(split="train")))
-    assert builder.info.schema["topics/label"].feature.names == ["x", "y", "z"]
+    assert builder.info.features["topics/label"].feature.names == ["x", "y", "z"]
     assert len(seen) == COUNT
     for each in seen:
         number = int(each["image/filename"])

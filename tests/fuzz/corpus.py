@@ -10,16 +10,23 @@ import wave
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import scipy.io
 from cases.inputs import make
 from cases.reading import options_of_case
-from file_bytes import array_bytes, image_bytes, sound_bytes, tar_bytes, zip_bytes
+from file_bytes import (
+    array_bytes,
+    arrow_bytes,
+    image_bytes,
+    parquet_bytes,
+    sound_bytes,
+    tar_bytes,
+    written,
+    zip_bytes,
+)
 from PIL import Image
 
 from tfrecord_dataset.example import encode
@@ -102,9 +109,9 @@ def parquets() -> list[bytes]:
     """Files in structs with classes of Hugging Face's, boxes in lists; a table of every type."""
     of_files, rows = tables()
     return [
-        _parquet(of_files, compression="snappy"),
-        _parquet(rows, compression="zstd", row_group_size=2),
-        _parquet(rows, compression="none", use_dictionary=False),
+        parquet_bytes(of_files, compression="snappy"),
+        parquet_bytes(rows, compression="zstd", row_group_size=2),
+        parquet_bytes(rows, compression="none", use_dictionary=False),
     ]
 
 
@@ -112,18 +119,11 @@ def arrows() -> list[bytes]:
     """The same as streams and files of Arrow, plain and packed."""
     of_files, rows = tables()
     return [
-        _arrow(pa.ipc.new_stream, of_files),
-        _arrow(pa.ipc.new_stream, rows, compression="zstd"),
-        _arrow(pa.ipc.new_file, rows),
-        _arrow(pa.ipc.new_file, of_files, compression="lz4"),
+        arrow_bytes(of_files),
+        arrow_bytes(rows, compression="zstd"),
+        arrow_bytes(rows, pa.ipc.new_file),
+        arrow_bytes(of_files, pa.ipc.new_file, compression="lz4"),
     ]
-
-
-def _arrow(new: Any, table: pa.Table, **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    with new(buffer, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
-        out.write_table(table, max_chunksize=2)
-    return buffer.getvalue()
 
 
 def tables() -> tuple[pa.Table, pa.Table]:
@@ -147,20 +147,10 @@ def tables() -> tuple[pa.Table, pa.Table]:
     return of_files.replace_schema_metadata(metadata), pa.table(rows)
 
 
-def _parquet(table: pa.Table, **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, **options)
-    return buffer.getvalue()
-
-
 def npzs() -> list[bytes]:
     """One array each, stored and packed."""
-    made = []
-    for save in (np.savez, np.savez_compressed):
-        out = io.BytesIO()
-        save(out, x=np.arange(40, dtype=np.int16).reshape(4, 10))
-        made.append(out.getvalue())
-    return made
+    x = np.arange(40, dtype=np.int16).reshape(4, 10)
+    return [written(save, x=x) for save in (np.savez, np.savez_compressed)]
 
 
 def zips() -> list[bytes]:
@@ -195,10 +185,8 @@ def mats() -> list[bytes]:
     """Arrays of version 5, their records along the last axis; compressed or not."""
     made = []
     for packed in (False, True):
-        buffer = io.BytesIO()
         arrays = {"X": np.arange(48, dtype=np.uint8).reshape(3, 2, 8), "y": np.arange(8.0)}
-        scipy.io.savemat(buffer, arrays, do_compression=packed)
-        data = buffer.getvalue()
+        data = written(scipy.io.savemat, arrays, do_compression=packed)
         made.append(b"MATLAB 5.0 MAT-file".ljust(116) + data[116:])  # without the time of day
     return made
 

@@ -1,15 +1,13 @@
 """What Inspect finds out about the values of a record, and what it refuses."""
 
 import hashlib
-import io
-import wave
 from pathlib import Path
 
 import numpy as np
 import PIL.Image
 import pytest
 import tokenizers
-from file_bytes import array_bytes, image_bytes
+from file_bytes import array_bytes, image_bytes, sound_bytes, written
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect import record as checking
@@ -64,13 +62,7 @@ def write(tmp_path):
 
 
 def wav(samples, rate=8000, channels=1):
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setnchannels(channels)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes(np.asarray(samples, "<i2").tobytes())
-    return buffer.getvalue()
+    return sound_bytes(np.asarray(samples, np.int16).reshape(-1, channels), "WAV", rate)
 
 
 def test_audio(write):
@@ -120,9 +112,7 @@ def test_an_array_within_another_file(write):
 
 
 def test_an_array_that_is_compressed_keeps_its_file(write):
-    packed = io.BytesIO()
-    np.savez_compressed(packed, GRID)
-    data = packed.getvalue()
+    data = written(np.savez_compressed, GRID)
     record = inspected(x=Array(file=write(data)))
     found = record.features["x"]
     assert found.conversions == ("compressed",)

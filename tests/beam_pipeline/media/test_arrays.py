@@ -8,7 +8,7 @@ import zipfile
 import hypothesis
 import numpy as np
 import pytest
-from file_bytes import zip_bytes
+from file_bytes import written, zip_bytes
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
@@ -17,15 +17,11 @@ from beam_pipeline.media.arrays import array_header, encode_array, inspect_array
 
 
 def npy(array, version=None, **options):
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.asanyarray(array), version=version, **options)
-    return buffer.getvalue()
+    return written(np.lib.format.write_array, np.asanyarray(array), version=version, **options)
 
 
 def npz(save=np.savez, **arrays):
-    buffer = io.BytesIO()
-    save(buffer, **arrays)
-    return buffer.getvalue()
+    return written(save, **arrays)
 
 
 def store(data):

@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-import soundfile
+from file_bytes import sound_bytes
 from PIL import Image
 
 from beam_pipeline.report.pictures import audio
@@ -16,10 +16,7 @@ def test_a_tone_is_where_its_frequency_is_in_the_spectrogram(rate, seconds):
     """At eight tenths of the way up, from silence to the second half."""
     times = np.arange(int(rate * seconds))
     tone = np.sin(2 * np.pi * 0.4 * times) * (times > len(times) / 2)
-    file = io.BytesIO()
-    soundfile.write(file, 0.5 * tone, rate, format="WAV")
-
-    encoded = audio(file.getvalue())["spectrogram"].partition(",")[2]
+    encoded = audio(sound_bytes(0.5 * tone, "WAV", rate))["spectrogram"].partition(",")[2]
 
     picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(encoded))), int)
     height, width = picture.shape

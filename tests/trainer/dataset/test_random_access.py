@@ -1,11 +1,9 @@
 """Without TensorFlow a record has the values that the trainer reads with it."""
 
-import io
-
 import numpy as np
 import pytest
-import soundfile
 import tensorflow as tf
+from file_bytes import sound_bytes
 
 import tfrecord_dataset
 import trainer
@@ -16,18 +14,12 @@ def scalar(name, dtype, **more):
     return {"name": name, "kind": "scalar", "dtype": dtype, "shape": [], "key": name, **more}
 
 
-def sound(samples, **options):
-    file = io.BytesIO()
-    soundfile.write(file, samples, 8000, **options)
-    return file.getvalue()
-
-
 RANDOM = np.random.default_rng(0)
 PIXELS = RANDOM.integers(0, 256, (9, 7, 3), np.uint8)
 MASK = tf.io.encode_png(PIXELS[..., :1] % 2).numpy()
 SAMPLES = RANDOM.uniform(-1, 1, (50, 2))
 CUT_PNG = tf.io.encode_png(PIXELS).numpy()[:80]
-CUT_FLAC = sound(SAMPLES, format="FLAC")[:100]
+CUT_FLAC = sound_bytes(SAMPLES, "FLAC")[:100]
 POINTS = "image/object/keypoint"
 AUDIO = {"name": "audio", "kind": "audio", "key": "audio/encoded", "sample_rate": 8000}
 IMAGE = {"name": "image", "kind": "image", "key": "image/encoded"}
@@ -50,8 +42,8 @@ KINDS = {
         IMAGE,
         [{"image/encoded": tf.io.encode_png(PIXELS[..., :1]).numpy()}],
     ),
-    "wav": (AUDIO, [{"audio/encoded": sound(SAMPLES, format="WAV", subtype="PCM_16")}]),
-    "flac": (AUDIO, [{"audio/encoded": sound(SAMPLES[:, :1], format="FLAC")}]),
+    "wav": (AUDIO, [{"audio/encoded": sound_bytes(SAMPLES, "WAV", subtype="PCM_16")}]),
+    "flac": (AUDIO, [{"audio/encoded": sound_bytes(SAMPLES[:, :1], "FLAC")}]),
     "numbers": (scalar("n", "int64"), [{"n": 2**40}, {"n": -1}]),
     "fractions": (scalar("x", "float32"), [{"x": 0.1}, {"x": float("nan")}]),
     "texts": ({"name": "t", "kind": "text"}, [{"t": "grün".encode()}, {"t": b""}]),

@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 import soundfile
+from file_bytes import sound_bytes
 from tensorflow_examples import write_examples
 
 import trainer
@@ -17,9 +18,7 @@ SAMPLES = np.random.default_rng(0).integers(-32768, 32767, (101, 2), np.int16)
 def _encoded(encoding, subtype, samples=SAMPLES):
     if subtype in ("FLOAT", "DOUBLE"):
         samples = samples / 32768
-    file = io.BytesIO()
-    soundfile.write(file, samples, 8000, format=encoding, subtype=subtype)
-    return file.getvalue()
+    return sound_bytes(samples, encoding, subtype=subtype)
 
 
 def _chunk(name, data, size=None):

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 from tiers import first_quick
 
@@ -40,9 +41,7 @@ def photograph(form, mode="RGB", size=(120, 90)):
     image = Image.fromarray(pixels).resize(size, Image.Resampling.BICUBIC)
     if mode == "I;16":
         image = Image.fromarray(np.asarray(image.convert("L")).astype(np.uint16) * 257)
-    buffer = io.BytesIO()
-    image.save(buffer, form)
-    return buffer.getvalue()
+    return image_bytes(image, form)
 
 
 LOSSLESS = "--image-max-side 48 --image-format bmp"

@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 import tensorflow as tf
+from file_bytes import image_bytes
 from PIL import Image, ImageOps
 
 from trainer.views.exif import exif_orientation, upright
@@ -23,9 +24,7 @@ def photograph(orientation=None, byte_order="<", artist=""):
     exif[0x010F] = "a maker"
     if orientation is not None:
         exif[0x0112] = orientation
-    file = io.BytesIO()
-    Image.fromarray(PIXELS).save(file, "JPEG", exif=exif, quality=95)
-    return file.getvalue()
+    return image_bytes(PIXELS, "JPEG", exif=exif, quality=95)
 
 
 @pytest.mark.parametrize("byte_order", ["<", ">"])
@@ -39,11 +38,9 @@ def test_orientation(orientation, byte_order):
 
 
 def test_jpegs_without_exif_or_cut_in_it():
-    plain = io.BytesIO()
-    Image.fromarray(PIXELS).save(plain, "JPEG")
     whole = photograph(6)
 
-    for encoded in (plain.getvalue(), whole[:40], whole[:4]):
+    for encoded in (image_bytes(PIXELS, "JPEG"), whole[:40], whole[:4]):
         assert int(exif_orientation(tf.constant(encoded))) == 1
 
 

@@ -1,7 +1,6 @@
 """What the files repeat of one another is compared, where each is the file that was written."""
 
 import hashlib
-import io
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+from file_bytes import parquet_bytes
 from sealing import edit
 from tensorflow_examples import write_examples
 from tiers import first_quick
@@ -46,9 +46,7 @@ def rows(dataset):
 
 
 def put_rows(dataset, table, path=ROWS):
-    sink = io.BytesIO()
-    pyarrow.parquet.write_table(table, sink)
-    put(dataset, path, sink.getvalue())
+    put(dataset, path, parquet_bytes(table))
 
 
 def with_cell(table, column, row, value):

@@ -1,9 +1,8 @@
 """Maps as files, and drawn on images."""
 
-import io
-
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 
 from tfrecord_dataset.image_size import ImageSize
@@ -47,12 +46,11 @@ def test_the_pixels_of_a_map_are_class_numbers(tmp_path):
     ],
 )
 def test_classes_are_drawn_over_the_image(tmp_path, first, shown):
-    encoded = io.BytesIO()
-    Image.new("RGB", (80, 60), (100, 100, 100)).save(encoded, "PNG")
+    encoded = image_bytes(Image.new("RGB", (80, 60), (100, 100, 100)))
     classes = np.zeros((60, 80), np.uint8)
     classes[:, 70:] = 1
 
-    draw_map(encoded.getvalue(), classes, (first, "car"), tmp_path / "drawn.png")
+    draw_map(encoded, classes, (first, "car"), tmp_path / "drawn.png")
 
     drawn = np.asarray(Image.open(tmp_path / "drawn.png"))
     assert drawn[55, 5].tolist() == shown
