@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+from eager_runner import yielded
 
 from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.config import BuildConfig
@@ -32,6 +33,12 @@ def source_at(
     scratch = scratch or f"{root}.scratch"
     found = find_input(config, scratch)
     return found, source_of(complete(config, found, scratch), found, scratch)
+
+
+def elements_of(path: Path | str, **options: Any) -> list[Any]:
+    """What is read of the input at `path`; options as those of `BuildConfig`."""
+    config = BuildConfig(input=str(path), **options)
+    return yielded(source_of(config, find_input(config), f"{path}.scratch"))
 
 
 def options_of_case(case: Path) -> str:

@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
-from eager_runner import yielded
+from cases.reading import elements_of
 from PIL import Image
 
-from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import ClassLabel, Objects, Record
 from beam_pipeline.sources import detection
-from beam_pipeline.sources.inputs import find_input, source_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "archives-and-arrays.md"
 
@@ -121,7 +119,5 @@ def test_what_the_page_says_of_cifar_helps(tmp_path, run_snippet):
 def test_what_the_page_says_of_annotations_helps(tmp_path, run_snippet, file, make, name, expected):
     make(tmp_path / file)
     run_snippet(file)
-    config = BuildConfig(input=str(tmp_path))
-    elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
-    records = [each for each in elements if isinstance(each, Record)]
+    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
     assert [each.features[name] for each in records] == expected

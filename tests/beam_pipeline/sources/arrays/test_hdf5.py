@@ -5,13 +5,11 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from eager_runner import yielded
+from cases.reading import elements_of
 
-from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Record
-from beam_pipeline.sources.inputs import find_input, source_of
 
 IMAGES = np.random.default_rng(3).integers(0, 256, (40, 12, 9, 3), np.uint8)
 LABELS = np.arange(40, dtype=np.int64) % 3
@@ -21,11 +19,6 @@ FORMS = {
     "gzip": {"chunks": (7, 12, 9, 3), "compression": "gzip", "shuffle": True},
     "lzf": {"chunks": (7, 12, 9, 3), "compression": "lzf", "fletcher32": True},
 }
-
-
-def elements_of(path, **options):
-    config = BuildConfig(input=str(path), **options)
-    return yielded(source_of(config, find_input(config), f"{path}.scratch"))
 
 
 def values(record, name):

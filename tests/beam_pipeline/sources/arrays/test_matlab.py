@@ -8,13 +8,11 @@ import h5py
 import numpy as np
 import pytest
 import scipy.io
-from eager_runner import yielded
+from cases.reading import elements_of
 
-from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.inputs import find_input, source_of
 
 NUMBER = 30
 IMAGES = np.random.default_rng(5).integers(0, 256, (NUMBER, 8, 6, 3), np.uint8)
@@ -43,11 +41,6 @@ def of_7(path, arrays):
 @pytest.fixture(params=[of_5, of_7], ids=["5", "7.3"])
 def save(request):
     return request.param
-
-
-def elements_of(path, **options):
-    config = BuildConfig(input=str(path), **options)
-    return yielded(source_of(config, find_input(config), f"{path}.scratch"))
 
 
 def values(record, name):

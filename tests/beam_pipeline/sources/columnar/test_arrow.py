@@ -22,8 +22,6 @@ from beam_pipeline.records import Record
 from beam_pipeline.sources.columnar import arrow_file
 from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet
-from beam_pipeline.sources.manifest.records import read_table
-from beam_pipeline.sources.manifest.survey import overview, survey
 
 FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 TOLD = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["zebra", "ant"]}}
@@ -64,13 +62,6 @@ def packed_stream(table, path):
 WRITERS = [as_stream, as_file, as_feather, packed_stream]
 
 
-def read(source):
-    job = source.job()
-    parts = [part for table in job.tables for part in table.ranges(scratch=job.scratch)]
-    rows = overview([survey(part, job.questions) for part in parts], job.questions)
-    return [element for part in parts for element in read_table(part, rows)]
-
-
 @pytest.mark.parametrize("write", first_quick(WRITERS))
 def test_images_are_those_that_were_written(tmp_path, write):
     (tmp_path / "input").mkdir()
@@ -90,11 +81,11 @@ def test_images_are_those_that_were_written(tmp_path, write):
 @pytest.mark.parametrize(
     ("write", "in_place"), [*zip(WRITERS, [True, True, False, False], strict=True)]
 )
-def test_what_is_not_packed_is_read_where_it_lies(tmp_path, write, in_place):
+def test_what_is_not_packed_is_read_where_it_lies(tmp_path, write, in_place, read_manifest):
     path = tmp_path / "train.arrow"
     write(photographs(7), path)
 
-    records = read(ReadArrow(str(path), scratch=str(tmp_path / "scratch")))
+    records = read_manifest(ReadArrow(str(path), scratch=str(tmp_path / "scratch")))
 
     files = [record.features["image"].file for record in records]
     assert [storage.read_bytes(file) for file in files] == [png(n) for n in range(7)]
@@ -102,7 +93,7 @@ def test_what_is_not_packed_is_read_where_it_lies(tmp_path, write, in_place):
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_values_are_those_of_parquet(tmp_path, write):
+def test_values_are_those_of_parquet(tmp_path, write, read_manifest):
     table = pa.table(
         {
             "x": pa.array([1, None, 3, 4, 5, 6, 7], pa.int16()),
@@ -119,8 +110,10 @@ def test_values_are_those_of_parquet(tmp_path, write):
     write(table, tmp_path / "a.arrow")
     pa.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=3)
 
-    arrow = read(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
-    parquet = read(ReadParquet(str(tmp_path / "a.parquet"), scratch=str(tmp_path / "scratch")))
+    arrow = read_manifest(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
+    parquet = read_manifest(
+        ReadParquet(str(tmp_path / "a.parquet"), scratch=str(tmp_path / "scratch"))
+    )
 
     def shown(elements):
         return [
@@ -134,7 +127,7 @@ def test_values_are_those_of_parquet(tmp_path, write):
     assert len(arrow) == 7
 
 
-def test_dictionaries_that_change_on_the_way(tmp_path):
+def test_dictionaries_that_change_on_the_way(tmp_path, read_manifest):
     """A stream may replace its dictionary: each batch has the one before it."""
     batches = [
         pa.record_batch({"c": pa.array(names).dictionary_encode(), "x": range(2)})
@@ -144,13 +137,13 @@ def test_dictionaries_that_change_on_the_way(tmp_path):
         for batch in batches:
             out.write_batch(batch)
 
-    records = read(ReadArrow(str(tmp_path / "a.arrow")))
+    records = read_manifest(ReadArrow(str(tmp_path / "a.arrow")))
 
     assert [record.features["c"] for record in records] == list("abcdef")
 
 
 @pytest.mark.parametrize("write", [as_stream, as_feather])
-def test_views_as_polars_writes_them(tmp_path, write):
+def test_views_as_polars_writes_them(tmp_path, write, read_manifest):
     table = pa.table(
         {
             "image": pa.array([png(n) for n in range(4)], pa.binary_view()),
@@ -159,7 +152,7 @@ def test_views_as_polars_writes_them(tmp_path, write):
     )
     write(table, tmp_path / "a.arrow")
 
-    records = read(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
+    records = read_manifest(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
 
     assert [storage.read_bytes(each.features["image"].file) for each in records] == [
         png(n) for n in range(4)
@@ -167,13 +160,13 @@ def test_views_as_polars_writes_them(tmp_path, write):
     assert records[3].features["name"] == "3 of a long name"
 
 
-def test_a_file_on_a_store(tmp_path, bucket):
+def test_a_file_on_a_store(tmp_path, bucket, read_manifest):
     url, _ = bucket
     as_stream(photographs(8), tmp_path / "train.arrow")
     storage.write_bytes(f"{url}/input/train.arrow", (tmp_path / "train.arrow").read_bytes())
 
-    here = read(ReadArrow(str(tmp_path / "train.arrow"), scratch=str(tmp_path / "a")))
-    there = read(ReadArrow(f"{url}/input/train.arrow", scratch=str(tmp_path / "b")))
+    here = read_manifest(ReadArrow(str(tmp_path / "train.arrow"), scratch=str(tmp_path / "a")))
+    there = read_manifest(ReadArrow(f"{url}/input/train.arrow", scratch=str(tmp_path / "b")))
 
     def contents(records):
         return [storage.read_bytes(record.features["image"].file) for record in records]
@@ -182,19 +175,19 @@ def test_a_file_on_a_store(tmp_path, bucket):
     assert there[0].features["image"].file.path.startswith(url)
 
 
-def test_a_batch_that_is_too_large_is_refused_with_what_helps(tmp_path, monkeypatch):
+def test_a_batch_that_is_too_large_is_refused_with_what_helps(tmp_path, monkeypatch, read_manifest):
     monkeypatch.setattr(arrow_file, "_MAX_BATCH_BYTES", 10_000)
     table = pa.table({"x": list(range(100_000))})
     path = tmp_path / "a.feather"
     feather.write_feather(table, path, compression="uncompressed")
     with pytest.raises(DataError, match=r"524,\d+ bytes, .* chunksize=1000\) of pyarrow"):
-        read(ReadArrow(str(path)))
+        read_manifest(ReadArrow(str(path)))
 
     feather.write_feather(table, path, compression="uncompressed", chunksize=1000)
-    assert len(read(ReadArrow(str(path)))) == 100_000
+    assert len(read_manifest(ReadArrow(str(path)))) == 100_000
 
 
-def test_a_file_of_version_1_is_written_anew_as_the_refusal_says(tmp_path):
+def test_a_file_of_version_1_is_written_anew_as_the_refusal_says(tmp_path, read_manifest):
     path = tmp_path / "a.feather"
     with pytest.warns(DeprecationWarning, match="Feather V1"):
         feather.write_feather(pa.table({"x": [1, 2]}), path, version=1)
@@ -203,10 +196,10 @@ def test_a_file_of_version_1_is_written_anew_as_the_refusal_says(tmp_path):
 
     with pytest.warns(DeprecationWarning, match="Feather V1"):
         feather.write_feather(feather.read_table(path), path)
-    assert len(read(ReadArrow(str(path)))) == 2
+    assert len(read_manifest(ReadArrow(str(path)))) == 2
 
 
-def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(tmp_path):
+def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(tmp_path, read_manifest):
     path = tmp_path / "a.feather"
     feather.write_feather(pa.table({"x": [7] * 1000}), path, compression="lz4")
     data = path.read_bytes()
@@ -214,4 +207,4 @@ def test_sizes_that_cannot_be_are_refused_before_memory_is_taken(tmp_path):
     path.write_bytes(data[:at] + struct.pack("<q", 1 << 40) + data[at + 8 :])
 
     with pytest.raises(DataError, match=r"states 1,099,511,627,776 bytes"):
-        read(ReadArrow(str(path)))
+        read_manifest(ReadArrow(str(path)))

@@ -18,8 +18,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import Deferred, FileRef, Record
 from beam_pipeline.sources.columnar.read import ReadParquet
-from beam_pipeline.sources.manifest.records import read_table
-from beam_pipeline.sources.manifest.survey import overview, survey
 
 CLASSES = ["zebra", "ant", "cat"]  # in another order than their names
 FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -136,14 +134,12 @@ def test_tables_are_what_the_same_json_lines_are(written, tmp_path):
     assert values[0] == values[1]
 
 
-def read(folder, scratch):
-    job = ReadParquet(str(folder), scratch=str(scratch)).job()
-    parts = [part for table in job.tables for part in table.ranges(scratch=job.scratch)]
-    rows = overview([survey(part, job.questions) for part in parts], job.questions)
-    return [element for part in parts for element in read_table(part, rows)]
+@pytest.fixture
+def read(read_manifest):
+    return lambda folder, scratch: read_manifest(ReadParquet(str(folder), scratch=str(scratch)))
 
 
-def test_long_values_and_files_are_references(written, tmp_path):
+def test_long_values_and_files_are_references(written, tmp_path, read):
     """What a record carries through a shuffle does not grow with them."""
     table = photographs(4).append_column("text", pa.array(["long " * 5000, "short"] * 2))
 
@@ -156,7 +152,7 @@ def test_long_values_and_files_are_references(written, tmp_path):
     assert len({file.path for file in files}) == 2  # a row group
 
 
-def test_a_file_that_changes_is_unpacked_again(written, tmp_path):
+def test_a_file_that_changes_is_unpacked_again(written, tmp_path, read):
     first = read(written(photographs(3)), tmp_path / "scratch")
     table = photographs(3).set_column(
         0, "image", pa.array([{"bytes": png(9), "path": None}] * 3, FILE)

@@ -8,11 +8,6 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.manifest.joining import join_rows, numbered
-from beam_pipeline.sources.manifest.read import ReadManifest
-from beam_pipeline.sources.manifest.records import read_entries, read_table
-from beam_pipeline.sources.manifest.survey import overview, survey
-from beam_pipeline.sources.manifest.table import RANGE_BYTES
 
 
 @pytest.fixture(scope="session")
@@ -59,22 +54,3 @@ def rejects() -> Callable[[list[Any]], dict[str, tuple[str, str]]]:
         return {reject.source: (reject.reason, reject.detail) for reject in found}
 
     return of
-
-
-@pytest.fixture(scope="session")
-def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """read_manifest(source, range_bytes=) -> what a source of manifests yields, without Beam."""
-
-    def run(source: ReadManifest, range_bytes: int = RANGE_BYTES) -> list[Any]:
-        job = source.job()
-        parts = [part for table in job.tables for part in table.ranges(range_bytes, job.scratch)]
-        all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
-        if not all_rows.columns.key:
-            return [element for part in parts for element in read_table(part, all_rows)]
-        parts = [*parts, *job.folders]
-        read = (entry for part in parts for entry in read_entries(part, all_rows))
-        if all_rows.columns.joins_rows:
-            return gather(read, join_rows, all_rows)
-        return gather(read, numbered)
-
-    return run

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,12 +9,6 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.columns.kinds import merge_kinds
 from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
-
-
-def write(path: Path, text: str | bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return str(path)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +24,7 @@ def write(path: Path, text: str | bytes) -> str:
         pytest.param(["train.csv", "notes.csv"], {"a.jpg": "train"}, id="named after a split"),
     ],
 )
-def test_which_files_of_a_folder_are_read(tmp_path, read_manifest, files, splits):
+def test_which_files_of_a_folder_are_read(tmp_path, read_manifest, files, splits, write):
     for file in files:
         write(tmp_path / file, "file_name\na.jpg\n")
     records = read_manifest(ReadCsv(str(tmp_path)))
@@ -39,7 +32,7 @@ def test_which_files_of_a_folder_are_read(tmp_path, read_manifest, files, splits
     assert len(records) == len(splits)
 
 
-def test_compressed_manifests_of_splits(tmp_path, read_manifest):
+def test_compressed_manifests_of_splits(tmp_path, read_manifest, write):
     for split in ("train", "test"):
         write(tmp_path / f"{split}.csv.gz", gzip.compress(b"x\n1\n"))
     records = read_manifest(ReadCsv(str(tmp_path)))
@@ -49,7 +42,7 @@ def test_compressed_manifests_of_splits(tmp_path, read_manifest):
     }
 
 
-def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, read_manifest):
+def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, read_manifest, write):
     for source, message in [
         (ReadCsv(str(tmp_path / "absent.csv")), "absent.csv does not exist"),
         (ReadCsv(write(tmp_path / "d/empty.csv", "")), "empty.csv is empty"),
@@ -62,7 +55,7 @@ def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, read_mani
             read_manifest(source)
 
 
-def test_too_many_columns_stop_before_the_job(tmp_path, read_manifest):
+def test_too_many_columns_stop_before_the_job(tmp_path, read_manifest, write):
     names = [f"c{number}" for number in range(20_001)]
     for source in (
         ReadCsv(write(tmp_path / "wide.csv", ",".join(names) + "\n")),
@@ -79,7 +72,7 @@ def split_by_key(elements):
     return {record.key: record.split for record in elements}
 
 
-def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, read_manifest):
+def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, read_manifest, write):
     rows = "".join(f'{{"image": "train/{number}.png"}}\n' for number in range(100))
     path = write(tmp_path / "m.jsonl", rows + '{"image": "more/x.png"}\n{"image": "test/y.png"}\n')
     splits = split_by_key(read_manifest(ReadJsonl(path)))
@@ -96,14 +89,14 @@ def test_later_files_outside_of_split_folders_are_left_to_the_build(tmp_path, re
         pytest.param("more/y.png", True, {None}, id="a folder of no split behind"),
     ],
 )
-def test_one_split_folder_may_be_divided(tmp_path, read_manifest, later, divided, expected):
+def test_one_split_folder_may_be_divided(tmp_path, read_manifest, later, divided, expected, write):
     names = [*(f"train/{number}.png" for number in range(100)), later]
     path = write(tmp_path / "m.csv", "\n".join(["file_name", *names]))
     splits = split_by_key(read_manifest(ReadCsv(path, divided=divided)))
     assert set(splits.values()) == expected
 
 
-def test_columns_that_the_user_leaves_out_are_not_told(tmp_path, read_manifest, caplog):
+def test_columns_that_the_user_leaves_out_are_not_told(tmp_path, read_manifest, caplog, write):
     path = write(tmp_path / "m.csv", "10,1,2\n")
     (record,) = read_manifest(ReadCsv(path, column_names=["a", "", "b"]))
     assert record.features == {"a": 10, "b": 2}

@@ -1,7 +1,6 @@
 """Rows of CSV and JSON Lines files, with the lines they start on."""
 
 import gzip
-from pathlib import Path
 
 import pytest
 
@@ -9,12 +8,6 @@ from beam_pipeline.errors import DataError
 from beam_pipeline.sources.manifest import csv_lines
 from beam_pipeline.sources.manifest.lines import read_blocks
 from beam_pipeline.sources.manifest.read import ReadCsv
-
-
-def write(path: Path, text: str | bytes) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return str(path)
 
 
 def rows_of(source):
@@ -40,7 +33,7 @@ def csv_rows(path, column_names=()):
         pytest.param(lambda data: data[:20] + b"\xff" * 9 + data[29:], id="damaged"),
     ],
 )
-def test_a_compressed_file_that_is_damaged(tmp_path, damage):
+def test_a_compressed_file_that_is_damaged(tmp_path, damage, write):
     whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % number for number in range(999)))
     path = write(tmp_path / "a.csv.gz", whole)
     assert len(csv_rows(path)) == 999
@@ -49,7 +42,7 @@ def test_a_compressed_file_that_is_damaged(tmp_path, damage):
         csv_rows(path)
 
 
-def test_a_quote_that_is_not_closed_costs_its_line_alone(tmp_path):
+def test_a_quote_that_is_not_closed_costs_its_line_alone(tmp_path, write):
     lines = [f"{number},cat\n" for number in range(2, 1500)]
     lines[8] = '"10,cat\n'
     path = write(tmp_path / "a.csv", "a,b\n" + "".join(lines))
@@ -61,7 +54,7 @@ def test_a_quote_that_is_not_closed_costs_its_line_alone(tmp_path):
     assert all(rows[line] == {"a": str(line), "b": "cat"} for line in rows)
 
 
-def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch):
+def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch, write):
     monkeypatch.setattr(csv_lines, "_MAX_AGAIN_BYTES", 100_000)
     path = write(tmp_path / "a.csv", "a,b\n" + 'x","\n' * 50_000)
     rows = csv_rows(path)
@@ -70,7 +63,7 @@ def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz"])
-def test_a_line_without_end_stops_the_build(tmp_path, name):
+def test_a_line_without_end_stops_the_build(tmp_path, name, write):
     data = b"a,b\n" + bytes(20 << 20)
     path = write(tmp_path / name, gzip.compress(data, 1) if name.endswith("gz") else data)
     with pytest.raises(DataError, match=r"has a line of over 16 MiB behind byte 4; is it a text"):
