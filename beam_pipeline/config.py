@@ -8,6 +8,7 @@ import math
 import numbers
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -116,11 +117,12 @@ class BuildConfig(BuildOptions):
             f"--split {self.split!r}",
             "give fractions by name, such as {'train': 0.9, 'test': 0.1}",
         )
-        shown = ",".join(f"{name}={fraction:g}" for name, fraction in self.split.items())
+        text = ",".join(f"{name}={fraction:g}" for name, fraction in self.split.items())
+        shown = shlex.quote(text)
         _check(
             bool(self.split) and all(re.fullmatch(r"\w+", name) for name in self.split),
             f"--split {shown}",
-            "name splits with letters, digits and underscores, such as train=0.9,test=0.1",
+            "name splits with letters, digits and underscores, as in --split train=0.9,test=0.1",
         )
         _check(
             all(fraction > 0 for fraction in self.split.values())

@@ -182,8 +182,9 @@ def _constructor(name: str) -> Any:
         return getattr(keras.applications, name)
     if name == retinanet.NAME:
         raise ConfigError(f"--model {name} is for boxes; name another model")
-    near = difflib.get_close_matches(name.lower(), [each.lower() for each in available], n=1)
-    guess = next((each for each in available if near and each.lower() == near[0]), None)
+    names = [SMALL, retinanet.NAME, *available]
+    near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=1)
+    guess = next((each for each in names if near and each.lower() == near[0]), None)
     raise ConfigError(
         f"there is no model {name!r}" + (f" (did you mean {guess!r}?)" if guess else "") + "; use "
         f"small, {retinanet.NAME} for boxes, or a name of keras.applications: "
