@@ -9,15 +9,9 @@ from typing import NoReturn
 
 # The first ends the program on Windows, before what cannot be imported there.
 from beam_pipeline import beam_import
+from beam_pipeline.running.native_threads import ONE_THREAD
 from tfrecord_dataset import log_lines, streams
 from tfrecord_dataset import posix_only as posix_only
-
-# Native libraries that keep threads from their load on, for work that nobody here gives them:
-# without them this process may be copied (`running.worker_pool`).
-ONE_THREAD = {
-    "OPENBLAS_NUM_THREADS": "1",  # NumPy's
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's
-}
 
 # Imported by Beam's clients of services, and for few tables and dates of others: 0.2 s, 15 MB. With
 # `apache-beam[gcp]` these clients are used, and import parts of the first three before the whole.

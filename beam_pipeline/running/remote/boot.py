@@ -9,27 +9,36 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import grpc
-from apache_beam.portability.api import (
-    beam_provision_api_pb2,
-    beam_provision_api_pb2_grpc,
-    endpoints_pb2,
-)
-from apache_beam.runners.worker import sdk_worker_main
-from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
-from google.protobuf import json_format, text_format
+from beam_pipeline.running.remote import warm_start
+
+if TYPE_CHECKING:
+    from apache_beam.portability.api import beam_provision_api_pb2
 
 _ADDRESSES = ("logging", "artifact", "provision", "control")
 
 
+# What workers of a build import.
+_IMPORTS = ("apache_beam.runners.worker.sdk_worker_main", "beam_pipeline.pipeline")
+
+
 def main() -> None:
     """Runs a worker until its runner is done with it."""
+    sys.exit(warm_start.run(f"{__package__}.boot:work", _IMPORTS, sys.argv[1:]))
+
+
+def work(given: Sequence[str]) -> None:
+    """Runs a worker in this process; `given` are a runner's arguments."""
+    from apache_beam.runners.worker import sdk_worker_main
+    from google.protobuf import json_format
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--id", required=True)
     for name in _ADDRESSES:
         parser.add_argument(f"--{name}_endpoint")
-    arguments, _ = parser.parse_known_args()
+    arguments, _ = parser.parse_known_args(given)
     worker_id = arguments.id.strip("'")  # Prism quotes it
     information = _provision(arguments.provision_endpoint, worker_id)
     control = arguments.control_endpoint or information.control_endpoint.url
@@ -41,11 +50,18 @@ def main() -> None:
         "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(control),
         "LOGGING_API_SERVICE_DESCRIPTOR": _descriptor(logging),
     }
-    sdk_worker_main.main(sys.argv)
+    sdk_worker_main.main([sys.argv[0], *given])
 
 
-def _provision(address: str, worker_id: str) -> beam_provision_api_pb2.ProvisionInfo:
+def _provision(address: str, worker_id: str) -> "beam_provision_api_pb2.ProvisionInfo":
     """What the runner tells a worker: the pipeline's options, and addresses."""
+    import grpc
+    from apache_beam.portability.api import (
+        beam_provision_api_pb2,
+        beam_provision_api_pb2_grpc,
+    )
+    from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
+
     channel = grpc.intercept_channel(grpc.insecure_channel(address), WorkerIdInterceptor(worker_id))
     service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
     request = beam_provision_api_pb2.GetProvisionInfoRequest()
@@ -53,6 +69,9 @@ def _provision(address: str, worker_id: str) -> beam_provision_api_pb2.Provision
 
 
 def _descriptor(url: str) -> str:
+    from apache_beam.portability.api import endpoints_pb2
+    from google.protobuf import text_format
+
     return str(text_format.MessageToString(endpoints_pb2.ApiServiceDescriptor(url=url)))
 
 
