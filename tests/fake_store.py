@@ -21,6 +21,7 @@ import urllib.parse
 import uuid
 import xml.sax.saxutils
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 _COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source")
@@ -126,6 +127,11 @@ class FakeStore:
     def put(self, url: str, data: bytes = b"") -> None:
         """Lays an object into the store."""
         self.objects[_place(url)] = data
+
+    def put_folder(self, url: str, folder: Path) -> None:
+        """Lays all files below a folder into the store."""
+        for path in filter(Path.is_file, folder.rglob("*")):
+            self.put(f"{url}/{path.relative_to(folder)}", path.read_bytes())
 
     def keys(self, url: str) -> list[str]:
         """The keys of the objects below a URL, without the bucket, sorted."""

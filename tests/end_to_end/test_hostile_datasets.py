@@ -124,9 +124,7 @@ def test_no_name_leads_out_of_its_place_on_a_store(labelled, bucket, tmp_path, m
             directory / "metadata.json",
             lambda facts, name=name: facts["splits"]["train"]["shards"][0].update(file=name),
         )
-        for file in directory.rglob("*"):
-            if file.is_file():
-                store.put(f"{url}/data/pets/1.0.0/{file.relative_to(directory)}", file.read_bytes())
+        store.put_folder(f"{url}/data/pets/1.0.0", directory)
         use(f"{url}/data/pets/1.0.0")
     own = f"{url.removeprefix('s3://')}/data/pets/1.0.0"
     strange = {place for kind, place in store.requests if kind != "list"} - {own}

@@ -15,8 +15,7 @@ def folders(bucket, tmp_path, class_folders):
     """A folder of classes on the store and here: their paths, and the store."""
     url, store = bucket
     local = class_folders(tmp_path / "pets")
-    for path in local.rglob("*.jpg"):
-        store.put(f"{url}/pets/{path.relative_to(local)}", path.read_bytes())
+    store.put_folder(f"{url}/pets", local)
     return f"{url}/pets", str(local), store
 
 

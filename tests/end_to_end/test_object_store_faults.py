@@ -35,8 +35,7 @@ def stored(request, bucket, class_folders, tmp_path):
     url, store = bucket
     url = url.replace("s3://", f"{request.param}://")
     local = class_folders(tmp_path / "pets")
-    for path in local.rglob("*.jpg"):
-        store.put(f"{url}/in/{path.relative_to(local)}", path.read_bytes())
+    store.put_folder(f"{url}/in", local)
     return url, local, store
 
 

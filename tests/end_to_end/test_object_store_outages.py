@@ -19,8 +19,7 @@ def pets(bucket, tmp_path, class_folders):
     """The URL of class folders on a store, the same folders here, and the store."""
     url, store = bucket
     local = class_folders(tmp_path / "pets")
-    for path in local.rglob("*.jpg"):
-        store.put(f"{url}/pets/{path.relative_to(local)}", path.read_bytes())
+    store.put_folder(f"{url}/pets", local)
     return f"{url}/pets", local, store
 
 
@@ -103,9 +102,7 @@ def uploaded(built, pets):
     """The dataset on a store, and the store."""
     url, _, store = pets
     url = url.replace("/pets", "/uploaded/pets/1.0.0")
-    for name, data in files(built).items():
-        store.put(f"{url}/{name}", data)
-    store.put(f"{url}/build.json", (built / "build.json").read_bytes())
+    store.put_folder(url, built)
     return url, store
 
 

@@ -60,9 +60,7 @@ def test_datasets_of_others_and_on_stores(opened, tmp_path, bucket, kind):
         beam_pipeline.adopt(path)
     if kind == "store":
         url, store = bucket
-        for each in GOLDEN.rglob("*"):
-            if each.is_file():
-                store.put(f"{url}/golden/{each.relative_to(GOLDEN)}", each.read_bytes())
+        store.put_folder(f"{url}/golden", GOLDEN)
         path = f"{url}/golden"
     page_path = write_report(path, str(folder))
     assert (folder / "report.html").stat().st_size < 5_000_000

@@ -288,9 +288,7 @@ def test_bare_files_and_a_store(golden, tmp_path, bucket):
     assert facts["records"] == 10
     assert not any(each["exact"] for each in facts["figures"]["classes"])
     assert len(shards) == 3
-    for path in golden.rglob("*"):
-        if path.is_file():
-            store.put(f"{url}/golden/{path.relative_to(golden)}", path.read_bytes())
+    store.put_folder(f"{url}/golden", golden)
     assert write_report(f"{url}/golden") == f"{url}/golden/report.html"
 
 

@@ -54,8 +54,7 @@ class Kept:
         place = str(self._local)
         if self.remote:
             url, store = self._bucket
-            for file in self._local.iterdir():
-                store.put(f"{url}/tiny/1.0.0/{file.name}", file.read_bytes())
+            store.put_folder(f"{url}/tiny/1.0.0", self._local)
             place = f"{url}/tiny/1.0.0"
         bare = self.kind in ("index", "copies of bare files")
         self.source = f"{place}/*.tfrecord-*" if bare else place

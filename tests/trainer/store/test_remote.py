@@ -16,8 +16,7 @@ from trainer.input_pipeline.tensorflow_errors import readable_errors
 def stored(bucket, colors):
     """The URL of `colors` on a store, and the store."""
     url, store = bucket
-    for file in colors.iterdir():
-        store.put(f"{url}/data/tiny/1.0.0/{file.name}", file.read_bytes())
+    store.put_folder(f"{url}/data/tiny/1.0.0", colors)
     return f"{url}/data/tiny/1.0.0", store
 
 

@@ -37,9 +37,7 @@ def local(tmp_path_factory, write_dataset, schema):
 def stored(bucket, local):
     """The URL of the dataset on a store, and the store."""
     url, store = bucket
-    for file in local.rglob("*"):
-        if file.is_file():
-            store.put(f"{url}/tiny/1.0.0/{file.relative_to(local)}", file.read_bytes())
+    store.put_folder(f"{url}/tiny/1.0.0", local)
     return f"{url}/tiny/1.0.0", store
 
 
