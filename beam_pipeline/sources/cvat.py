@@ -42,17 +42,18 @@ class CvatFiles(ItemFiles):
     sign = re.compile(rb"<annotations[\s>]")
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault | DeclaredClasses]:
-        place = 0
+        place, points = 0, tuple[str, ...]()
         with storage.decompressed(file.path) as handle:
             try:
                 for _, element in iterparse(handle, events=("end",)):
                     if element.tag == "labels" and (names := _class_names(element)):
+                        points = _point_names(element)
                         yield DeclaredClasses(feature="boxes", names=names)
                     elif element.tag == "track":
                         raise malformed(_OF_VIDEO)
                     elif element.tag == "image":
                         place += 1
-                        yield _told(f"image {place}", element)
+                        yield _told(f"image {place}", element, points)
                         element.clear()
             except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
                 raise malformed(f"not usable as XML: {error}") from error
@@ -65,15 +66,23 @@ def _class_names(labels: Element) -> dict[int, str]:
     return dict(enumerate(filter(None, names)))
 
 
-def _told(where: str, image: Element) -> Item | Fault:
+def _point_names(labels: Element) -> tuple[str, ...]:
+    """The points of all skeletons, in their order; a name that several have counts once."""
+    stated = (each for each in labels.findall("label") if each.findtext("parent"))
+    names = ((each.findtext("name") or "").strip() for each in stated)
+    return tuple(dict.fromkeys(filter(None, names)))
+
+
+def _told(where: str, image: Element, points: tuple[str, ...]) -> Item | Fault:
     try:
-        return _item(where, image)
+        return _item(where, image, points)
     except RecordError as error:
         return Fault(where, error)
 
 
-def _item(where: str, image: Element) -> Item:
+def _item(where: str, image: Element, points: tuple[str, ...]) -> Item:
     shapes = Shapes(stated_size(image.get("width"), image.get("height")))
+    shapes.point_names = points
     left, tags = list[str](), list[str]()
     for shape in image:
         if shape.tag == "tag":
@@ -106,8 +115,31 @@ def _add(shapes: Shapes, shape: Element) -> Iterator[str]:
         shapes.polygon(label, [[number(each, "points") for each in points]], more)
     elif shape.tag == "mask":
         _add_mask(shapes, label, shape, more)
+    elif shape.tag == "skeleton":
+        if not shapes.points(label, _points(shape, shapes.point_names), more):
+            yield "skeleton without a point in the image"
     else:
         yield str(shape.tag)
+
+
+def _points(skeleton: Element, names: tuple[str, ...]) -> list[float]:
+    """x, y and visibility by name: 1 of what is occluded, three 0 of what is outside or lacks."""
+    triples = dict.fromkeys(names, (0.0, 0.0, 0.0))
+    for each in skeleton.findall("points"):
+        name = (each.get("label") or "").strip()
+        if name not in triples:
+            raise malformed(f"a skeleton's point {name!r:.80} that the labels do not name")
+        if each.get("outside") != "1":
+            x, y = _pair(each.get("points") or "")
+            triples[name] = (x, y, 1.0 if each.get("occluded") == "1" else 2.0)
+    return [number for triple in triples.values() for number in triple]
+
+
+def _pair(text: str) -> tuple[float, float]:
+    x, comma, y = text.partition(",")
+    if not comma:
+        raise malformed(f"points {text!r:.80} are no x, y")
+    return number(x, "x"), number(y, "y")
 
 
 def _add_mask(shapes: Shapes, label: str, shape: Element, more: Attributes) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Mask, Objects
 from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.mirrored import mirrored
 from tfrecord_dataset.image_size import ImageSize
 
 Ring = tuple[float, ...]
@@ -27,16 +28,19 @@ class Shapes:
 
     Attributes:
         size: Of the image, where it is stated.
-        format: Of boxes: "xyxy" or "rel_xyxy"; rings are in the same unit.
+        format: Of boxes: "xyxy" or "rel_xyxy"; rings and points are in the same unit.
+        point_names: Of the points of each object that has some.
     """
 
     def __init__(self, size: ImageSize | None = None, format: str = "xyxy") -> None:
         self.size, self.format = size, format
+        self.point_names: tuple[str, ...] = ()
         self._boxes: list[Box] = []
         self._labels: list[str | None] = []
         self._rings: list[tuple[Ring, ...]] = []
         self._rotated: list[Ring] = []
         self._masks: list[Mask | None] = []
+        self._points: list[Ring] = []
         self._attributes: list[Attributes] = []
         self._are_segments = False
 
@@ -68,6 +72,20 @@ class Shapes:
         self._are_segments = True
         self._add(label, _numbers(box, 4), (), mask, more)
 
+    def points(self, label: Label, triples: Sequence[Any], more: Attributes = NONE) -> bool:
+        """Adds x, y, visibility of one point after the other, with the box around those there are.
+
+        Returns:
+            Whether there is one: a visibility that is not 0.
+        """
+        known = _numbers(triples)
+        points = zip(known[::3], known[1::3], known[2::3], strict=True)
+        there = [each for x, y, visibility in points if visibility for each in (x, y)]
+        if there:
+            self._add(label, _around([tuple(there)]), (), None, more)
+            self._points[-1] = known
+        return bool(there)
+
     def _add(
         self,
         label: Label,
@@ -88,16 +106,21 @@ class Shapes:
         self._rings.append(rings)
         self._rotated.append(rotated)
         self._masks.append(mask)
+        self._points.append(())
         self._attributes.append(more)
 
     def objects(self) -> Objects:
         """All of them; an attribute that some lack is -1 there, or "" among texts."""
         names = sorted({name for each in self._attributes for name in each})
+        point_names = self.point_names if any(self._points) else ()
         return Objects(
             boxes=tuple(self._boxes),
             format=self.format,
             labels=tuple(each for each in self._labels if each),
             attributes={name: self._column(name) for name in names},
+            keypoints=tuple(self._points) if any(self._points) else (),
+            keypoint_names=point_names,
+            keypoint_flips=mirrored(point_names),
             polygons=tuple(self._rings) if any(self._rings) else (),
             rotated=tuple(self._rotated) if any(self._rotated) else (),
             masks=tuple(self._masks) if self._are_segments else (),
