@@ -1,6 +1,7 @@
 """Forms in which data lies that nothing here reads: told by name, with what helps."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,13 @@ from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.tree import head
 
 _LOOKED_INTO = 20
+_TEXT = re.compile(rb"[^\0-\x08\x0e-\x1f]+")
+# What is no UTF-8 is Windows-1252, or else Latin-1, which all bytes are.
+_AS_TEXT = shlex.quote(
+    '{ iconv -f UTF-8 -t UTF-8 "$1" > "$1.txt" 2> /dev/null '
+    '|| iconv -f CP1252 -t UTF-8 "$1" > "$1.txt" 2> /dev/null '
+    '|| iconv -f LATIN1 -t UTF-8 "$1" > "$1.txt"; } && rm "$1"'
+)
 _DOCS = "docs/archives-and-arrays.md#what-is-not-read"
 
 
@@ -68,3 +76,19 @@ def refuse_not_read(root: str, files: Sequence[str]) -> None:
                 raise ConfigError(
                     f"{whole} is {form.what}, and is not read: {form.remedy} ({_DOCS})"
                 )
+    if root:
+        _refuse_texts(root, files)
+
+
+def _refuse_texts(root: str, files: Sequence[str]) -> None:
+    """Raises ConfigError where files in folders have no suffix and hold text, as newsgroups."""
+    nameless = [path for path in files if not suffix(path) and "/" in path]
+    starts = [head(storage.join(root, path)) for path in nameless[:_LOOKED_INTO]]
+    if len(nameless) * 2 > len(files) and all(map(_TEXT.fullmatch, starts)):
+        command = (
+            f"find {shlex.quote(root)} -type f ! -name '*.*' -exec sh -c {_AS_TEXT} - {{}} ';'"
+        )
+        raise ConfigError(
+            f"{root} holds texts without a suffix, such as {nameless[0]}: call them .txt, in "
+            f"UTF-8, by {command}"
+        )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotation_formats import described
+from beam_pipeline.sources.as_tables import as_table
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
@@ -65,9 +66,13 @@ class Reading(NamedTuple):
     def is_sure(self) -> bool:
         """Whether these are tables of all; texts may be anything but where they are lists."""
         are_texts = any(suffix(name) == "txt" for name in self.tables)
-        is_one_fold = len(self.tables) == 1 and bool(_OF_FOLD.match(name_of(self.tables[0])))
-        is_part = is_one_fold or _is_held_back(self.tables)
+        is_part = self.is_one_fold or _is_held_back(self.tables)
         return not is_part and (self.is_list or not are_texts)
+
+    @property
+    def is_one_fold(self) -> bool:
+        """Whether it is a fold's list of a share of the files: fold1_train.txt."""
+        return len(self.tables) == 1 and bool(_OF_FOLD.match(name_of(self.tables[0])))
 
     def __str__(self) -> str:
         """ "give labels.csv"."""
@@ -90,7 +95,8 @@ def readings(tree: Tree) -> list[Reading]:
     found = [each for name in names[:_MAX_TABLES] if (each := _reading(tree, name))]
     found = [_together(several) for several in _groups(found)]
     best = max(map(_rank, found), default=None)
-    return [each for each in found if _rank(each) == best]
+    found = [each for each in found if _rank(each) == best]
+    return [each for each in found if not each.is_one_fold] or found
 
 
 def others_as_good(tables: Sequence[str], tree: Tree) -> list[Reading]:
@@ -225,8 +231,9 @@ def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
     """Folders in doubt with the tables that tell, or with whose the files beside them are."""
     beside = [*filter(may_hold_data, tree.outside), *filter(may_hold_data, tree.files())]
     told = _or_else(tables)
-    if not told and (whose := own_list(tree) or described(tree.root, beside) or _table_alone(tree)):
-        told = f"; {whose}"
+    if not told:
+        whose = own_list(tree) or as_table(tree) or described(tree.root, beside)
+        told = f"; {whose}" if whose or (whose := _table_alone(tree)) else ""
     return dataclasses.replace(
         found,
         doubt=found.doubt and found.doubt + told,

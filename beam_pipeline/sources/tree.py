@@ -13,7 +13,7 @@ from beam_pipeline.sources.paths import below, joined, media_kind, suffix
 from tfrecord_dataset.store.at_once import at_once
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
-_MAX_DEPTH = 4
+_MAX_DEPTH = 5
 _MAX_FOLDERS_PER_LEVEL = 40
 _LOOKED_AT_FIRST = frozenset(
     {"annotations", "imagesets", "main", "jpegimages", "images", "masks", "labels"}

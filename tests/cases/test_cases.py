@@ -16,6 +16,8 @@ import logging
 import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import apache_beam as beam
@@ -26,7 +28,7 @@ from tiers import first_quick
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Audio, Image, Record
+from beam_pipeline.records import Audio, Image, Record, Rejected
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.inputs import find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
@@ -57,6 +59,12 @@ TABLES_PROPOSED = [
     name
     for name, case in CASES.items()
     if (case / "error").exists() and " with --" in (case / "error").read_text("utf-8")
+]
+_MADE = re.compile(r"make a table of it by (python .* > ('[^']+'|\S+)), and give that")
+TABLES_MADE = [
+    name
+    for name, case in CASES.items()
+    if (case / "error").exists() and _MADE.search((case / "error").read_text("utf-8"))
 ]
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 # The options that a refusal names.
@@ -162,6 +170,23 @@ def test_every_table_that_a_refusal_proposes_names_files_that_are_there(tmp_path
         files = [value.file.path for value in values if isinstance(value, Image | Audio)]
         assert len(files) == len(records) > 0
         assert all(map(os.path.exists, files))
+
+
+@pytest.mark.parametrize("name", TABLES_MADE)
+def test_every_table_that_a_refusal_has_a_command_for_is_read(tmp_path, name):
+    make(CASES[name] / "input", tmp_path)
+    error = (CASES[name] / "error").read_text("utf-8").replace("INPUT", str(tmp_path))
+    command, table = _MADE.search(error).groups()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(command, shell=True, check=True, env={**os.environ, "PATH": path})
+    config = config_of(table)
+    elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
+    records = [each for each in elements if isinstance(each, Record)]
+    files = [next(iter(each.features.values())).file.path for each in records]
+    assert len({*files}) == len([*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.wav")])
+    assert all(map(os.path.exists, files))
+    assert all(len(each.features) == 2 for each in records)
+    assert not [each for each in elements if isinstance(each, Rejected) and each.bad]
 
 
 class ReadAll(beam.PTransform):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import options_page
 import pytest
+import trees_page
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.cli.beam_arguments import Parser, beam_options
@@ -95,6 +96,10 @@ def _after(start: list[str], words: list[str]) -> list[str]:
         if words[at : at + len(start)] == start and words[:2] != ["docker", "build"]:
             return words[at + len(start) :]
     return []
+
+
+def test_the_trees_page_is_current() -> None:
+    assert trees_page.PAGE.read_text("utf-8") == trees_page.page(), trees_page.__doc__
 
 
 def test_the_page_of_options_and_the_arguments_in_python_are_made_from_them() -> None:

@@ -38,6 +38,7 @@ def find_tables(
     - .npy files of one folder and split are the columns of a table, and so are .npz files of one
       array without a name (`np.savez(file, array)`). Where they differ in a
       number at the end (`x_0.npy`, `x_1.npy`), each number is a table.
+    - HDF5 files of one array, which are called otherwise, are the columns of a table (PCam).
 
     Args:
         path: A file, a folder, or a pattern of files.
@@ -74,7 +75,7 @@ def is_array(path: str) -> bool:
 
 
 _Group = dict[str, InputFile]
-"""Files of .npy by the column that each is; or one file of several arrays, by ""."""
+"""Files of one array by the column that each is; or one file of several arrays, by ""."""
 
 
 def _groups(files: Iterable[InputFile]) -> list[_Group]:
@@ -95,7 +96,24 @@ def _groups(files: Iterable[InputFile]) -> list[_Group]:
         packed += ({"": file} for file in unnamed)
     numbered = _group_columns(plain, numbered=True)
     alike = len({frozenset(group) for group in numbered}) <= 1
-    return packed + (numbered if alike else _group_columns(plain, numbered=False))
+    return _joined(packed) + (numbered if alike else _group_columns(plain, numbered=False))
+
+
+def _joined(packed: list[_Group]) -> list[_Group]:
+    """HDF5 of one array each, called x and y, as the columns of a table a folder and split."""
+    files = [file for group in packed for file in group.values()]
+    tables: dict[tuple[str, str], _Group] = defaultdict(dict)
+    for file in files if files[1:] and all(is_hdf5(each.path) for each in files) else ():
+        try:
+            members = [*_members(file.path)]
+        except RecordError:  # is rejected when its columns are looked at
+            return packed
+        table = tables[folder(file.relative), file.split or ""]
+        if len(members) > 1 or members[0] in table:
+            return packed
+        table[members[0]] = file
+    alike = len({frozenset(table) for table in tables.values()}) == 1
+    return [*tables.values()] if alike and len(tables) < len(files) else packed
 
 
 def _has_one_unnamed(file: InputFile) -> bool:
@@ -201,8 +219,8 @@ def _members_of_npz(path: str) -> Mapping[str, Place]:
 
 
 def _column_of_npy(file: InputFile) -> Column:
-    if suffix(file.path) == "npz":
-        [(name, place)] = _members_of_npz(file.path).items()
+    if suffix(file.path) != "npy":
+        [(name, place)] = _members(file.path).items()
         return _column_of_member(file.path, name, place)
     with naming(file.relative), storage.opened(file.path) as handle:
         size = handle.seek(0, 2)

@@ -1,12 +1,15 @@
 """What the names of files say where folders leave it in doubt, and the patterns that read it."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from beam_pipeline.sources.folders.pattern import has_features, parse_pattern
+from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.tree import places
 from tfrecord_dataset.split_names import is_split
+
+_MOST_IGNORED = 3
 
 
 def ways(profile: Profile, *ways: tuple[str, str]) -> str:
@@ -21,8 +24,16 @@ def ways(profile: Profile, *ways: tuple[str, str]) -> str:
         options = f"--path-pattern '{text}'"
         if profile.beside.number and not has_features(pattern):
             options += f" {profile.beside.ignoring()}"
+        options += "".join(f" --ignore {shlex.quote(each)}" for each in _unfitting(pattern, paths))
         said.append(f"{when}, pass {options}")
     return "".join(f"; {each}" for each in said)
+
+
+def _unfitting(pattern: PathPattern, paths: Sequence[str]) -> list[str]:
+    """The first folders of which no file fits a pattern that other folders' do, if they are few."""
+    tops = {path.partition("/")[0] for path in paths if "/" in path}
+    left = tops - {path.partition("/")[0] for path in paths if pattern.match(path) is not None}
+    return sorted(left) if len(left) < len(tops) and len(left) <= _MOST_IGNORED else []
 
 
 def _is_no_label(names: Sequence[str], found: Sequence[Sequence[str]]) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from beam_pipeline.media import png
@@ -16,7 +17,7 @@ from tfrecord_dataset.split_names import is_split, split_in_name
 # Folders of images and audio, and of what goes with them, are no classes.
 _OF_IMAGES = frozenset({"images", "image", "imgs", "img", "jpegimages", "pictures", "photos"})
 _OTHERS = frozenset(
-    {"labels", "label", "masks", "mask", "annotations", "annotation", "data"}
+    {"labels", "label", "masks", "mask", "annotations", "annotation", "data", "manualmask"}
     | {"segmentationclass", "segmentationobject"}
     | {"audio", "wavs", "sounds", "clips", "recordings", "arrays"}
 )
@@ -25,7 +26,7 @@ _MAX_NAMED = 5
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
 # Words of longer names: HAM10000_images_part_1, img_align_celeba, 5_Labels_all.
 _WORDS = frozenset({"images", "imgs", "img", "masks", "labels", "annotations"})
-_OF_MASKS = frozenset({"labels", "label", "masks", "mask"})
+_OF_MASKS = frozenset({"labels", "label", "masks", "mask", "manualmask"})
 # What is numbered so is a share of the files: video_0, Actor_01.
 _SHARES = frozenset(
     {"part", "fold", "batch", "chunk", "shard", "video", "clip", "seq", "sequence", "scene"}
@@ -173,7 +174,8 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             f"classes should be{ways(profile, ('to read it so', _pattern(profile)))}, or move the "
             "files to <split>/<class>/"
         )
-    if _several(split_in_name(name) for name in classes if not is_split(name)):
+    said = [split_in_name(name) for name in classes if not is_split(name)]
+    if _several(said) or (said[1:] and all(said)):  # DIV2K_train_HR, DIV2K_train_LR
         called = sorted(filter(split_in_name, classes))
         way = ways(profile, ("where all folders are splits", _pattern(profile)))
         return (
@@ -206,7 +208,7 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         return f"{places(sorted(classes))} hold folders and no files{alone}" + ways(
             profile,
             ("where they are the classes", _pattern(profile, depth)),
-            ("where those in them are", _pattern(profile, deeper)),
+            (f"where those in them are{_of_one_name(profile, deeper)}", _pattern(profile, deeper)),
             *(
                 []
                 if depth
@@ -244,6 +246,12 @@ def _depth_of_only_folders(profile: Profile, depth: int) -> int:
     if not all(is_no_class(name) for [name] in inside):
         return depth + 1
     return depth + 2 if _has_folders(profile, depth + 2) else 0
+
+
+def _of_one_name(profile: Profile, depth: int) -> str:
+    """That folders of one name, which lie in several, are one class: Omniglot's character01."""
+    inner = Counter(place[-1] for place in set(_paths(profile, depth)))
+    return ", those of one name together" if max(inner.values(), default=0) > 1 else ""
 
 
 def _has_folders(profile: Profile, depth: int) -> bool:

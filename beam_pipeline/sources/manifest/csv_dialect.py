@@ -209,19 +209,28 @@ def _delimiter(path: str, first: str, num_columns: int = 0) -> str:
 
 
 def columns_of_list(path: str) -> list[str]:
-    """The columns of a text with a file and its class a line, and no header; none of others."""
+    """The columns of a text with a file and its class a line, and no header; none of others.
+
+    A third one, of texts, is left out: DCASE's lists have the recording that a part is of.
+    """
     if suffix(path) != "txt" or is_partition(path):
         return []
     lines = itertools.chain.from_iterable(block.lines for block in read_blocks(path))
     first = [line.strip("\r\n") for line in itertools.islice(lines, _ROWS)]
     for delimiter in f"{_DELIMITERS} ":
         rows = [line.split(delimiter) for line in first]
-        if all(len(row) == 2 and row[1].strip() and not media_kind(row[1]) for row in rows):
-            kinds = {media_kind(name) for name, _ in rows}
-            labels = [label for _, label in rows]
+        widths = {*map(len, rows)}
+        is_wide = (
+            delimiter == "\t" and widths == {3} and not any(row[2].isdecimal() for row in rows)
+        )
+        if (widths == {2} or is_wide) and all(
+            row[1].strip() and row[1][0] not in "[{" and not media_kind(row[1]) for row in rows
+        ):
+            kinds = {media_kind(row[0]) for row in rows}
+            labels = [row[1] for row in rows]
             are_classes = all(map(str.isdecimal, labels)) or len({*labels}) < len(labels)
             if are_classes and len(kinds) == 1 and all(kinds):
-                return [*kinds, "label"]
+                return [*kinds, "label", *([""] if is_wide else [])]
     return []
 
 

@@ -40,6 +40,7 @@ _OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
 # KITTI's depths have it amid their names.
 _OF_KITTI = re.compile(r"(?<=_sync)_(?:image|groundtruth_depth)(?=_\d)")
+_OF_DRIVE = re.compile(r"proj_depth/groundtruth(?=/)|(?<=/image_\d\d)/data$")
 _OF_LABELS = re.compile(r"_gt(?:Fine|Coarse)_(?P<what>\w+)$")
 
 
@@ -59,7 +60,8 @@ class Place(NamedTuple):
 def place_of(home: str) -> Place:
     """What a folder says of the files in it."""
     shows, shared = "", []
-    for part in home.lower().split("/") if home else ():
+    home = _OF_DRIVE.sub(lambda found: "depth" if found[0][0] == "p" else "", home.lower())
+    for part in home.split("/") if home else ():
         part = _OF_STUFF.sub(r"\1_masks", part)
         end = _ENDS.search(part)
         if said := _HOMES.get(_OF_FORMAT.sub("", part)):

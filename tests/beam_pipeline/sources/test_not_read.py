@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -121,3 +122,16 @@ def test_what_the_page_says_of_annotations_helps(tmp_path, run_snippet, file, ma
     run_snippet(file)
     records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
     assert [each.features[name] for each in records] == expected
+
+
+def test_the_command_makes_texts_of_files_without_a_suffix(tmp_path):  # 20 Newsgroups
+    texts = {"ascii": b"a\n", "utf-8": "é\n".encode(), "cp1252": "’é\n".encode("cp1252")}
+    for name, data in {**texts, "latin-1": b"\x81\n"}.items():
+        (tmp_path / "two words").mkdir(exist_ok=True)
+        (tmp_path / "two words" / name).write_bytes(data)
+    with pytest.raises(ConfigError, match="texts without a suffix") as caught:
+        detection.detect(str(tmp_path))
+    subprocess.run(str(caught.value).partition(" by ")[2], shell=True, check=True)
+    found = {path.stem: path.read_text("utf-8") for path in tmp_path.glob("two words/*.txt")}
+    assert found == {"ascii": "a\n", "utf-8": "é\n", "cp1252": "’é\n", "latin-1": "\x81\n"}
+    assert len([*tmp_path.rglob("*")]) == 5

@@ -132,3 +132,25 @@ def test_without_h5py_the_command_that_installs_it_is_named(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ConfigError, match=r"pip install -e '\.\[hdf5\]' in the clone"):
         elements_of(tmp_path / "x.h5")
+
+
+def test_the_images_and_classes_of_a_split_in_two_files(tmp_path):  # PatchCamelyon
+    for split, number in (("train", 4), ("valid", 2)):
+        for name, array in (("x", IMAGES[:number]), ("y", LABELS[:number].reshape(-1, 1, 1, 1))):
+            path = tmp_path / f"camelyonpatch_level_2_split_{split}_{name}.h5"
+            with h5py.File(path, "w") as file:
+                file[name] = array
+    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    assert sorted(each.split for each in records) == ["train"] * 4 + ["valid"] * 2
+    for record in records:
+        number = int(record.key.rpartition("#")[2])
+        assert (values(record, "x") == IMAGES[number]).all()
+        assert record.features["label"].name == str(number % 3)
+
+
+def test_files_of_arrays_of_one_name_are_rows_of_one_table(tmp_path):
+    for name in ("a", "b"):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["x"] = IMAGES[:2]
+    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    assert [each.key for each in records] == ["a.h5#0", "a.h5#1", "b.h5#0", "b.h5#1"]
