@@ -38,9 +38,10 @@ _IMAGE = re.compile(
     rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
     r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}"
 )
-# What the others are told of a worker that is gone, by its heartbeats or where it is the first.
+# What the others are told of a worker that is gone: by its heartbeats, or by the connection to it.
 _LOST = re.compile(
-    r"(heartbeat|coordination service).*?/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
+    r"(heartbeat|coordination service|GRPC error information from remote target).*?"
+    r"/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
     re.IGNORECASE | re.DOTALL,
 )
 # TensorFlow gives it the same type as a full memory.

@@ -204,6 +204,12 @@ def test_what_a_compiled_function_says_first_is_left_out(root):
             "/job:worker/replica:0/task:0 while calling /tensorflow.CoordinationService/Heartbeat:",
             r"worker 0 \(a:1\) is gone",
         ),
+        (
+            "Collective ops is aborted by: Socket closed\nAdditional GRPC error information from "
+            "remote target /job:worker/replica:0/task:0 while calling "
+            "/tensorflow.WorkerService/CompleteInstance:\n:UNKNOWN:Error received from peer",
+            r"worker 0 \(a:1\) is gone",
+        ),
     ],
 )
 def test_a_lost_worker_is_named(monkeypatch, message, named):
