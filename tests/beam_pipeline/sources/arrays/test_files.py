@@ -51,12 +51,6 @@ def test_a_damaged_member_costs_its_file(read, write):
     assert (rejects["b.npz"].reason, rejects["b.npz"].bad) == ("damaged archive", True)
 
 
-def test_other_files(read):
-    records, rejects = read({"x.npy": X, "readme.txt": b""})
-    assert len(records) == 6
-    assert (rejects["readme.txt"].reason, rejects["readme.txt"].bad) == ("not an array", False)
-
-
 @pytest.mark.parametrize(
     ("files", "ignored", "kept"),
     [

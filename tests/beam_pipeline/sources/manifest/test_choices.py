@@ -32,7 +32,6 @@ def test_what_is_between_classes(name, values, separator):
         pytest.param("price", ["12000", "900"], "", id="large numbers"),
         pytest.param("note", ["the quick brown fox jumps over"], "", id="sentences"),
         pytest.param("Caption", ["a dog"], "", id="a caption"),
-        pytest.param("patient_id", ["a", "b"], "", id="an id"),
         pytest.param("empty", [], "", id="nothing"),
     ],
 )
