@@ -95,17 +95,6 @@ def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     assert in_folder == info.num_records("train") + sum(rejected.values())
 
 
-@pytest.mark.slow
-def test_the_fraction_is_exact(bad_folders, tmp_path, capsys):
-    """6 of 22 are 0.2727…: allowed from there on, not below."""
-    for fraction, expected in ((6 / 22, 0), (0.2727, 3)):
-        output = tmp_path / str(expected)
-        code, _ = run(
-            capsys, "build", bad_folders, "--output", output, "--max-bad-fraction", fraction
-        )
-        assert code == expected
-
-
 def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, shown = run(capsys, "plan", bad_folders)
@@ -113,38 +102,6 @@ def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, mo
     assert "cat/empty.jpg: empty file" in shown.out
     assert "6 of 22 records are bad" in shown.err
     assert not list(tmp_path.iterdir())
-
-
-@pytest.fixture
-def bad_voc(tmp_path, write_voc):
-    """Two good images; malformed XML, an impossible box, an image that is missing."""
-    root = tmp_path / "cells"
-    for number, stem in enumerate(("good", "fine", "malformed", "impossible", "missing", "words")):
-        write_voc(root, stem, [("red", 5, 5, 15, 15)], seed=number)
-    xml = root / "Annotations"
-    truncate(xml / "malformed.xml", 40)
-    text = (xml / "impossible.xml").read_text()
-    (xml / "impossible.xml").write_text(text.replace("<xmax>15", "<xmax>2"))
-    (xml / "words.xml").write_text(text.replace("<xmin>5", "<xmin>left"))
-    (root / "JPEGImages/missing.jpg").unlink()
-    return root
-
-
-def test_bad_annotations(bad_voc, tmp_path, capsys):
-    code, _ = run(
-        capsys, "build", bad_voc, "--output", tmp_path / "out", "--max-bad-fraction", "0.7"
-    )
-    info = open_dataset(str(tmp_path / "out/cells/1.0.0"))
-    rejects = rejects_of(tmp_path / "out/cells/1.0.0")
-
-    assert code == 0
-    assert info.num_records("train") == 2
-    assert {each["source"].rpartition("/")[2]: each["reason"] for each in rejects} == {
-        "malformed.xml": "malformed annotation",
-        "words.xml": "malformed annotation",
-        "impossible.xml": "impossible box",
-        "missing.xml": "missing image",
-    }
 
 
 def test_bad_rows_of_a_manifest(tmp_path, write_image, capsys):
@@ -159,25 +116,6 @@ def test_bad_rows_of_a_manifest(tmp_path, write_image, capsys):
     [rejected] = rejects_of(tmp_path / "out/labels/1.0.0")
     assert rejected["reason"] == "missing file"
     assert "labels.csv:4" in rejected["source"]
-
-
-def test_bad_annotations_of_coco(tmp_path, coco_file, capsys):
-    root = tmp_path / "zoo"
-    shutil.copytree(coco_file.parent, root)
-    content = json.loads((root / "instances.json").read_text())
-    content["annotations"][0]["bbox"] = [1, 2, "x", 4]
-    content["annotations"][1]["bbox"] = [1, 2, -5, 4]
-    (root / "images/2.jpg").unlink()
-    (root / "instances.json").write_text(json.dumps(content))
-
-    code, _ = run(capsys, "build", root, "--output", tmp_path / "out", "--max-bad-fraction", "0.3")
-    rejects = rejects_of(tmp_path / "out/zoo/1.0.0")
-    assert code == 0
-    assert sorted(each["reason"] for each in rejects) == [
-        "impossible box",
-        "malformed annotation",
-        "missing file",
-    ]
 
 
 @pytest.mark.slow

@@ -76,13 +76,6 @@ def test_passing_faults_pass(stored, expected):
 
 
 @pytest.mark.slow
-def test_slow_answers(stored, expected):
-    url, _, store = stored
-    store.latency_s = 0.05
-    assert hashes(beam_pipeline.build(configuration(url))) == expected
-
-
-@pytest.mark.slow
 def test_objects_that_are_missing_or_forbidden(stored):
     """Deleted behind the listing's back, or not to be read."""
     url, _, store = stored

@@ -29,15 +29,6 @@ def shards(info):
 
 
 @pytest.mark.slow
-def test_fractions(class_folders, build, tmp_path):
-    info = build(class_folders(tmp_path / "pets", each=20), "--split", "train=0.5,test=0.5")
-    counts = {split: info.num_records(split) for split in info.splits}
-    assert sum(counts.values()) == 40
-    assert all(10 <= count <= 30 for count in counts.values())
-    assert not names(info, "train") & names(info, "test")
-
-
-@pytest.mark.slow
 def test_the_layouts_splits_are_kept_and_share_nothing(class_folders, build, tmp_path, capsys):
     for split in ("train", "val"):
         class_folders(tmp_path / "pets" / split, each=3)
@@ -66,21 +57,6 @@ def test_groups_by_level(write_image, build, tmp_path):
     assert sum(map(len, patients)) == 10
 
 
-@pytest.mark.slow
-def test_groups_by_column(write_image, build, tmp_path):
-    rows = ["file_name,label,patient"]
-    for number in range(30):
-        write_image(tmp_path / f"in/{number}.jpg", seed=number)
-        rows.append(f"{number}.jpg,cat,p{number % 10}")
-    (tmp_path / "in/labels.csv").write_text("\n".join(rows))
-    info = build(tmp_path / "in", "--split", "train=0.5,test=0.5", "--group-by", "patient")
-    patients = [
-        {each["patient"][0] for each in read_examples(info, split)} for split in info.splits
-    ]
-    assert len(patients) == 2
-    assert not patients[0] & patients[1]
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     first_quick(
@@ -97,12 +73,3 @@ def test_shards(class_folders, build, tmp_path, options, expected):
     assert all(shard.num_records for found in info.splits.values() for shard in found)
     if "--target-shard-bytes" in options:
         assert all(1500 < shard.num_bytes < 5000 for shard in info.splits["train"])
-
-
-@pytest.mark.slow
-def test_shards_by_split(class_folders, build, tmp_path):
-    info = build(
-        class_folders(tmp_path / "pets"),
-        *("--split", "train=0.6,test=0.4", "--num-shards", "train=4,test=1"),
-    )
-    assert shards(info) == {"test": 1, "train": 4}

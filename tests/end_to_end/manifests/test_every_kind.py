@@ -1,7 +1,5 @@
 """Manifests and folders of every kind go in, and come out of the trainer as they were written."""
 
-import gzip
-
 import numpy as np
 import pytest
 import soundfile
@@ -87,26 +85,6 @@ def test_every_kind_in_one_manifest(
         assert classes["color"][record["color"]] == row["color"]
         assert record["shape"] == row["shape"]
         assert [classes["tags"][number] for number in record["tags"]] == row["tags"]
-
-
-@pytest.mark.slow
-def test_a_table_without_labels(tmp_path, write_manifest, build_verified, read_by_id, kinds):
-    rows = [{"id": number, "x": number - 3, "y": number / 8} for number in range(NUM_ROWS)]
-    path = write_manifest(tmp_path / "m.csv", rows)
-    (tmp_path / "m.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
-    infos = [
-        build_verified(tmp_path / name, tmp_path / name.replace(".", "_"))
-        for name in ("m.csv", "m.csv.gz")
-    ]
-    for info in infos:
-        assert kinds(info) == {
-            "id": "scalar int64 []",
-            "x": "scalar int64 []",
-            "y": "scalar float32 []",
-        }
-        assert {id_: (record["x"], record["y"]) for id_, record in read_by_id(info).items()} == {
-            row["id"]: (row["x"], row["y"]) for row in rows
-        }
 
 
 def test_folders_of_arrays_and_flat_folders(media, tmp_path, build_verified, kinds):

@@ -39,11 +39,3 @@ def test_the_page_again_and_beside_another_run(colors, tmp_path, capsys):
     facts.unlink()
     assert main(["report", str(first)]) == 0
     assert 'id="batch"' not in (first / "report.html").read_text()
-
-
-@pytest.mark.slow
-def test_nothing_is_trained_beside_a_run_that_is_not_there(colors, tmp_path, capsys):
-    code = main(options(colors, tmp_path / "run", "--compare", str(tmp_path / "none")))
-    assert code == 2
-    assert "does not hold a run" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
