@@ -71,7 +71,9 @@ LAYERS = {
         folders
         manifest
         texts
-        captions transcripts cub voc coco yolo kitti labelme masks columnar tar arrays idx tfrecord
+        karpathy
+        captions transcripts cub voc coco yolo kitti labelme masks
+        columnar tar arrays idx tfrecord
         dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot
         proposing
         registry

@@ -53,6 +53,7 @@ class Item(NamedTuple):
         features: Beside the image.
         notes: What is not kept.
         group: Of images that must share a split.
+        split: Of the image, where the file says it of each.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Item(NamedTuple):
     features: Mapping[str, Value]
     notes: Mapping[str, int] = Counter()
     group: str | None = None
+    split: str | None = None
 
 
 class Fault(NamedTuple):
@@ -187,7 +189,7 @@ class ItemReader:
                 yield Record(
                     key=key,
                     features={"image": Image(file=FileRef(path=path)), **item.features},
-                    split=file.split,
+                    split=item.split or file.split,
                     group=item.group,
                     source=source,
                     notes=item.notes,

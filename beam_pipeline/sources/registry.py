@@ -20,6 +20,7 @@ from beam_pipeline.sources.cvat import LAYOUT as CVAT
 from beam_pipeline.sources.dota import LAYOUT as DOTA
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
+from beam_pipeline.sources.karpathy import LAYOUT as KARPATHY
 from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.label_studio import LAYOUT as LABEL_STUDIO
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
@@ -53,6 +54,7 @@ _OWN = (
     CVAT,
     VIA,
     CREATEML,
+    KARPATHY,
     SUPERVISELY,
     BDD100K,
     VISDRONE,

@@ -15,6 +15,7 @@ from beam_pipeline.sources.image_folders import (
     base_of,
     split_of_file,
 )
+from beam_pipeline.sources.karpathy import SENTENCES
 from beam_pipeline.sources.paths import joined, left_out, stem
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
@@ -119,9 +120,14 @@ def find_coco_files(
 
 
 def is_coco(path: str) -> bool:
-    """Whether a JSON file begins as COCO's do: an object with lists of images or annotations."""
+    """Whether a JSON file begins as COCO's do: an object with lists of images or annotations.
+
+    In Karpathy's, which does, too, each image has its sentences.
+    """
     with contextlib.suppress(RecordError):
         start = storage.read_start(path, _START_BYTES)
+        if SENTENCES.search(start):
+            return False
         return start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{" and bool(_LISTS.search(start))
     return False
 
