@@ -71,26 +71,6 @@ def test_a_dataset_on_a_store_is_the_local_one(
 
 
 @pytest.mark.slow
-def test_a_build_that_failed_at_its_commit_continues(folders, command, built_here, digests_there):
-    url, _, store = folders
-    output = url.replace("/pets", "/data")
-    build = ("beam_pipeline", "build", url, "--output", output, "--num-shards", 3)
-    store.fail(output, 403, operation="copy")
-    failed = command(*build)
-    assert (failed.returncode, failed.stdout) == (1, "")
-    assert "error: Permission denied: s3://" in failed.stderr
-    store.mend()
-    store.forget()
-
-    done = command(*build)
-
-    assert done.returncode == 0, done.stderr
-    written = [place for operation, place in store.requests if operation == "put"]
-    assert not [place for place in written if ".tfrecord" in place]
-    assert digests_there(done.stdout.splitlines()[-1]) == built_here("--num-shards", 3)
-
-
-@pytest.mark.slow
 def test_two_builds_of_one_dataset_do_not_mix(folders, command):
     """Each waits for the other's commit; the later one replaces the earlier one whole."""
     url, _, store = folders
