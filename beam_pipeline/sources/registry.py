@@ -35,6 +35,7 @@ from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 from beam_pipeline.sources.via import LAYOUT as VIA
 from beam_pipeline.sources.visdrone import LAYOUT as VISDRONE
 from beam_pipeline.sources.voc.layout import LAYOUT as VOC
+from beam_pipeline.sources.vott import LAYOUT as VOTT
 from beam_pipeline.sources.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 
@@ -55,6 +56,7 @@ _OWN = (
     VIA,
     CREATEML,
     KARPATHY,
+    VOTT,
     SUPERVISELY,
     BDD100K,
     VISDRONE,
