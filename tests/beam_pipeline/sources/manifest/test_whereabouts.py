@@ -1,5 +1,9 @@
+import pytest
+
 from beam_pipeline.records import Record, Rejected
+from beam_pipeline.sources.manifest.first_rows import is_there
 from beam_pipeline.sources.manifest.read import ReadCsv
+from tfrecord_dataset.store import clients
 
 
 def test_files_of_later_rows_in_folders_of_other_numbers(tmp_path, read_manifest):
@@ -39,3 +43,13 @@ def test_a_folder_of_more_files_than_are_listed(tmp_path, read_manifest):
     (tmp_path / "m.csv").write_text("\n".join(["id,label", *rows]))
     elements = read_manifest(ReadCsv(str(tmp_path / "m.csv")))
     assert len({each.key for each in elements if isinstance(each, Record)}) == 1500 == len(elements)
+
+
+def test_a_store_that_is_out_has_lost_no_file(bucket, monkeypatch):
+    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
+    url, store = bucket
+    store.put(f"{url}/a.jpg", b"1")
+    assert [is_there(f"{url}/{name}") for name in ("a.jpg", "b.jpg")] == [True, False]
+    store.fail(url, 503)
+    with pytest.raises(OSError, match="503"):
+        is_there(f"{url}/a.jpg")
