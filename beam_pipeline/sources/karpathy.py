@@ -15,7 +15,7 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import items
 from beam_pipeline.sources.paths import joined
 
-SENTENCES = re.compile(rb'"sentids"\s*:\s*\[|"sentences"\s*:\s*\[\s*\{\s*"tokens"\s*:')
+SENTENCES = re.compile(rb'"sentids"\s*:\s*\[|"sentences"\s*:\s*\[\s*\{\s*"(tokens|raw)"\s*:')
 
 
 class KarpathyFiles(ItemFiles):

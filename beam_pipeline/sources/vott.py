@@ -16,6 +16,7 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import members
 from beam_pipeline.sources.shapes import Shapes, number, stated_size
 
+_KINDS = ("RECTANGLE", "SQUARE", "POLYGON")
 _SIDES = ("left", "top", "width", "height")
 
 
@@ -44,6 +45,9 @@ def _item(where: str, asset: object) -> Item:
         kind, tags = str(region.get("type")).upper(), region.get("tags")
         if not isinstance(tags, list) or not tags:
             left.append("region without tag")
+            continue
+        if kind not in _KINDS:
+            left.append(kind.lower())
             continue
         left += ["second tag"] * (len(tags) - 1)
         if kind == "POLYGON" and isinstance(region.get("points"), list):
