@@ -163,7 +163,7 @@ def test_a_part_has_flags_of_its_own():
 
 
 def test_an_option_that_one_command_needs():
-    parser = argparse.ArgumentParser(prog="it", exit_on_error=False)
+    parser = argparse.ArgumentParser(prog="it")
     add_options(parser, Whole, needed=["name"])
 
     with pytest.raises(SystemExit):
