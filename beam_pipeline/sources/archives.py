@@ -133,7 +133,8 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
                 tar = tar_place(packed, scratch)
                 text = text.replace(tar, packed)
                 discard(tar)
-        text = text.replace(f"{packed}::", f"{packed}:")
+        if packed:
+            text = text.replace(f"{packed}::", f"{packed}:")
     return type(error)(text)
 
 

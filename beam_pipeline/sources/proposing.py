@@ -13,6 +13,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.as_tables import as_table
 from beam_pipeline.sources.beside import may_hold_data
+from beam_pipeline.sources.folders.imagenet import class_list
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
 from beam_pipeline.sources.manifest.csv_table import CsvTable
@@ -245,8 +246,9 @@ def refuse_other_classes(found: Input, tree: Tree) -> None:
     """Raises ConfigError where a table has other classes than the folders that state them."""
     if not any(map(is_table, itertools.chain(tree.outside, tree.files()))):
         return
+    ours = name_of(class_list(tree))  # which is read with the folders
     for each in readings(tree):
-        if each.differs:
+        if each.differs and name_of(each.tables[0]) != ours:
             way = str(each) if each.ways else f"pass --layout {each.layout}"
             raise ConfigError(
                 f"{found.path} has class folders, but {each.tables[0]} has other classes, such as "

@@ -116,7 +116,7 @@ def test_another_column_of_files_outside_is_text(tree, tmp_path, bucket, name, c
         beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"))
     )
     assert {each.name: each.kind for each in info.schema}["thumbnail"] == "text"
-    assert "--allow-outside): thumbnail" in caplog.text
+    assert "allow_outside=): thumbnail" in caplog.text
     assert bucket[1].requests == []
 
 
