@@ -4,10 +4,10 @@ import argparse
 import importlib.metadata
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
+from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean, nearest
 
 DISTRIBUTION = "beam-tfrecords"
 
@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         commands = _commands_of(self)
         command = commands.get(words[0]) if words else None
         if command is not None:
-            command._note_unknown(words[1:], others)
+            words = [words[0], *command._known(words[1:], others)]
         elif words and not words[0].startswith("-"):
             raise UnknownNameError("command", words[0], commands)
         found = self.parse_known_args(list(words))
@@ -55,15 +55,25 @@ class Parser(argparse.ArgumentParser):
             command.error("")
         return found
 
-    def _note_unknown(self, words: Iterable[str], others: Collection[str]) -> None:
+    def _known(self, words: Sequence[str], others: Collection[str]) -> Iterator[str]:
+        """The words without those of unknown options, which are noted."""
         options = [*self._option_string_actions, *others]
         without_name = [f"--{each.dest}" for each in self._actions if not each.option_strings]
+        is_value = False
         for word in words:
-            name = word.partition("=")[0]
+            name, has_value, _ = word.partition("=")
             if name in without_name:
                 self._unknown.append(f"the {name[2:]} is given without {name!r}")
-            elif name.startswith("--") and name not in options:
+                is_value = False
+                continue
+            if name.startswith("--") and name not in options:
                 self._unknown.append(f"there is no option {name}{did_you_mean(name, options)}")
+                meant = self._option_string_actions.get(nearest(name, options))
+                is_value = bool(meant and meant.nargs is None and not has_value)
+                continue
+            if not is_value or word.startswith("--"):
+                yield word
+            is_value = False
 
     def error(self, message: str) -> NoReturn:
         told = "; ".join(filter(None, (*self._unknown, message)))

@@ -89,7 +89,12 @@ class RecordError(BeamTFRecordsError):
         return (RecordError, (self.reason, self.detail))
 
 
+def nearest(name: str, choices: Iterable[str]) -> str:
+    """The choice that is written most alike, or "" if none is near."""
+    return next(iter(difflib.get_close_matches(str(name), list(choices), n=1)), "")
+
+
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """` (did you mean 'train'?)` for the nearest choice, or "" if none is near."""
-    near = difflib.get_close_matches(str(name), list(choices), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(name, choices)
+    return f" (did you mean {near!r}?)" if near else ""

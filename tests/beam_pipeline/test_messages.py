@@ -33,6 +33,7 @@ TABLE = [
     ("", 2, "required: COMMAND"),
     ("fly", 2, "there is no command 'fly'; there are: build, plan, "),
     ("biuld x", 2, r"there is no command 'biuld' \(did you mean 'build'\?\)"),
+    ("build --outptu y", 2, r"required: input, --output"),
     ("build x --outptu y", 2, r"--outptu \(did you mean '--output'\?\); .* required: --output"),
     ("build INPUT/pets", 2, "required: --output"),
     (
