@@ -33,11 +33,13 @@ def record(key="a/b/c.jpg", sha256="00", **features):
         pytest.param("1", "a", id="first folder"),
         pytest.param("3", "c.jpg", id="file name"),
         pytest.param("patient", "17", id="column"),
+        pytest.param("site", "north", id="column of texts"),
         pytest.param("label", "cat", id="class"),
     ],
 )
 def test_group_of(group_by, expected):
-    assert placement.group_of(record(patient=17, label=ClassLabel("cat")), group_by) == expected
+    made = record(patient=17, site="north", label=ClassLabel("cat"))
+    assert placement.group_of(made, group_by) == expected
 
 
 @pytest.mark.parametrize("group_by", ["4", "0", "nobody", "boxes"])
