@@ -83,7 +83,7 @@ def test_a_build_survives(pets, built, command, scheme, kind, seconds, operation
     assert not [key for key in store.keys(output) if "/." in key]
 
 
-READ_OUTAGES = [("s3", "503", 5), ("gs", "reset", 30)]
+READ_OUTAGES = [("s3", "503", 5), ("gs", "reset", 30), ("az", "refused", 90)]
 
 
 @pytest.fixture
