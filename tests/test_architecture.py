@@ -63,7 +63,8 @@ LAYERS = {
         archives tree input_files columns
         image_folders
         beside
-        annotation_formats as_tables not_read encodings
+        annotation_formats
+        as_tables not_read encodings
         listing gather split_lists
         layout
         class_maps

@@ -21,7 +21,11 @@ class _Format(NamedTuple):
     remedy: str
 
 
+DATUMARO = re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{')
+DARWIN = re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin')
 _FORMATS = (
+    _Format("Datumaro", DATUMARO, "COCO"),
+    _Format("V7 Darwin", DARWIN, "COCO"),
     _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:'), "COCO"),
     _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:'), "COCO"),
 )

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from beam_pipeline.sources.annotation_formats import DARWIN, DATUMARO
 from beam_pipeline.sources.paths import media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree, head
@@ -27,6 +28,7 @@ class _Form(NamedTuple):
         begins: How it begins.
         program: Prints the table; its arguments are the tree's folder and the file.
         ending: Of the table.
+        table: Its name; "" for that of the file.
     """
 
     what: str
@@ -34,13 +36,21 @@ class _Form(NamedTuple):
     begins: re.Pattern[bytes]
     program: str
     ending: str
+    table: str = ""
 
+
+# Of all files beside one of them: each image by the name of its file.
+_FILES = (
+    "import csv, json, pathlib, sys; r = pathlib.Path(sys.argv[1]); f = pathlib.Path(sys.argv[2]); "
+    "m = {p.stem: str(p.relative_to(r)) for p in r.rglob('*') "
+    "if p.suffix.lower() in ('.jpg', '.jpeg', '.png')}; "
+)
 
 _FORMS = (
     _Form(
         "is a manifest of SageMaker Ground Truth",
         re.compile(r".*\.(manifest|jsonl|json)"),
-        re.compile(rb'\s*\{[^\n]*"source-ref"\s*:'),
+        re.compile(rb'\A\s*\{[^\n]*"source-ref"\s*:'),
         "import json, sys; box = lambda a: [a[k] for k in ('left', 'top', 'width', 'height')]; "
         "said = lambda v, m, c: {'objects': {'bbox': [*map(box, v['annotations'])], 'category': "
         "[c[str(a['class_id'])] for a in v['annotations']]}} if isinstance(v, dict) else "
@@ -55,7 +65,7 @@ _FORMS = (
         "has the corners and the text of each word, as ICDAR's files do, which become upright "
         "boxes with their texts",
         re.compile(r"gt_.*\.txt"),
-        re.compile(rb"(?:\xef\xbb\xbf)?(?:-?\d+ ?,){8}"),
+        re.compile(rb"\A(?:\xef\xbb\xbf)?(?:-?\d+ ?,){8}"),
         "import json, pathlib, sys; r = pathlib.Path(sys.argv[1]); "
         "of = lambda p: 'test' if 'test' in str(p.relative_to(r)).lower() else 'train'; "
         "m = {(p.stem, of(p)): str(p.relative_to(r)) for p in r.rglob('*') "
@@ -68,6 +78,43 @@ _FORMS = (
         "'category': ['text'] * len(w), 'transcript': [t for _, t in w]}})) "
         "for g in sorted(r.rglob('gt_*.txt')) for w in [rows(g)]]",
         ".jsonl",
+        "words",
+    ),
+    _Form(
+        "is one of FGVC-Aircraft's lists of classes",
+        re.compile(r"images_variant_\w+\.txt"),
+        re.compile(rb"\A\d+ \S"),
+        _FILES + "w = csv.writer(sys.stdout); w.writerow(['image', 'label', 'split']); "
+        "[w.writerow((m[i], c, s)) for s in ('train', 'val', 'test') "
+        "for l in (f.parent / ('images_variant_%s.txt' % s)).read_text().splitlines() "
+        "for i, c in [l.split(' ', 1)]]",
+        ".csv",
+        "variants",
+    ),
+    _Form(
+        "is Datumaro's, whose boxes become a table",
+        re.compile(r".*\.json"),
+        DATUMARO,
+        _FILES + "of = lambda d: [c['name'] for c in d['categories']['label']['labels']]; "
+        "box = lambda i: [a for a in i['annotations'] if a['type'] == 'bbox']; "
+        "[print(json.dumps({'image': m[pathlib.Path(i['id']).name], 'split': p.stem, 'objects': "
+        "{'bbox': [a['bbox'] for a in box(i)], 'category': [of(d)[a['label_id']] for a in box(i)]}"
+        "})) for p in sorted(f.parent.glob('*.json')) for d in [json.loads(p.read_text('utf-8'))] "
+        "for i in d['items']]",
+        ".jsonl",
+        "boxes",
+    ),
+    _Form(
+        "is V7 Darwin's, whose boxes become a table",
+        re.compile(r".*\.json"),
+        DARWIN,
+        _FILES + "box = lambda b: [b['x'], b['y'], b['w'], b['h']]; "
+        "some = lambda d: [a for a in d['annotations'] if 'bounding_box' in a]; "
+        "[print(json.dumps({'image': m[pathlib.Path(d['item']['name']).stem], 'objects': {'bbox': "
+        "[box(a['bounding_box']) for a in some(d)], 'category': [a['name'] for a in some(d)]}})) "
+        "for p in sorted(f.parent.glob('*.json')) for d in [json.loads(p.read_text('utf-8'))]]",
+        ".jsonl",
+        "boxes",
     ),
 )
 _OF_NAMES = (
@@ -88,7 +135,7 @@ def as_table(tree: Tree) -> str:
     likely = [path for path in (*tree.outside, *tree.files()) if _may_be(path)]
     for path in likely[:_LOOKED_INTO]:
         if form := next(_forms_of(tree, path), None):
-            table = tree.path(f"{_table_name(path)}{form.ending}")
+            table = tree.path(f"{form.table or stem(path)}{form.ending}")
             return (
                 f"{name_of(path)} {form.what}: make a table of it by python -c "
                 f"{shlex.quote(form.program.replace(_QUOTE, _DOUBLE))} {shlex.quote(tree.root)} "
@@ -101,14 +148,10 @@ def _may_be(path: str) -> bool:
     return suffix(path) in ("json", "jsonl", "manifest", "txt")
 
 
-def _table_name(path: str) -> str:
-    return "words" if path.endswith(".txt") and name_of(path).startswith("gt_") else stem(path)
-
-
 def _forms_of(tree: Tree, path: str) -> Iterator[_Form]:
     start = head(tree.path(path))
     for form in _FORMS:
-        if form.is_called.fullmatch(name_of(path)) and form.begins.match(start):
+        if form.is_called.fullmatch(name_of(path)) and form.begins.search(start):
             yield form
     if suffix(path) == "json" and (named := _NAMED.match(start)):
         kind = media_kind(f"a{named[1].decode()}")

@@ -7,6 +7,7 @@ import re
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.annotation_formats import is_of_a_format
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.image_folders import (
     NEXT_TO_IMAGES,
@@ -122,11 +123,12 @@ def find_coco_files(
 def is_coco(path: str) -> bool:
     """Whether a JSON file begins as COCO's do: an object with lists of images or annotations.
 
-    In Karpathy's, which does, too, each image has its sentences.
+    In Karpathy's, which does, too, each image has its sentences; other programs' have their own
+    signs.
     """
     with contextlib.suppress(RecordError):
         start = storage.read_start(path, _START_BYTES)
-        if SENTENCES.search(start):
+        if SENTENCES.search(start) or is_of_a_format(start):
             return False
         return start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{" and bool(_LISTS.search(start))
     return False
