@@ -33,6 +33,8 @@ COMPRESSIONS = {
     "tar.zst": lambda data: pa.compress(data, "zstd", asbytes=True),
 }
 _STEP = re.compile(r" \[while running '[^']*'\]$")
+# A command for a file on this machine, of which no archive has one.
+_OF_FILES = re.compile(r", by iconv \S+ \S+ -t UTF-8 \S+ > \S+ && mv \S+ [^\s:]+")
 
 
 def packed(folder, how):
@@ -72,7 +74,8 @@ def read(options, root, scratch):
     """What is found at `root`, and the elements; or the refusal."""
 
     def text(each):
-        return str(each).replace(root, "INPUT").replace("INPUT:", "INPUT")
+        shown = str(each).replace(root, "INPUT").replace("INPUT:", "INPUT")
+        return _OF_FILES.sub("", shown)
 
     try:
         found, source = source_at(root, options, scratch)
