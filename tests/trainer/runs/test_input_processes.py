@@ -11,7 +11,7 @@ from trainer.__main__ import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs import input_processes
-from trainer.runs.input_processes import faster_processes
+from trainer.runs.input_processes import faster_processes, rate
 
 
 def endless(pause_s):
@@ -26,27 +26,22 @@ def endless(pause_s):
 
 
 @pytest.mark.parametrize(
-    ("pauses", "expected", "said"),
+    ("rates", "expected", "said"),
     [
-        pytest.param({1: 0.02, 2: 0.005}, 2, "2 input processes: measured ", id="faster"),
-        pytest.param({1: 0.02, 2: 0.02}, 1, "1 input process: measured ", id="no faster"),
+        ({1: 200, 2: 800}, 2, "2 input processes: measured 200 records/s by 1, 800 records/s by 2"),
+        ({1: 200, 2: 219}, 1, "1 input process: measured 200 records/s by 1, 219 records/s by 2"),
     ],
 )
-def test_several_are_taken_where_they_are_measured_faster(monkeypatch, pauses, expected, said):
+def test_several_are_taken_where_they_are_measured_faster(monkeypatch, rates, expected, said):
     monkeypatch.setattr(input_processes, "cpu_count", lambda: 2)
+    monkeypatch.setattr(input_processes, "rate", lambda rate, batch_size, seconds: rate)
     messages = []
-    chosen = faster_processes(
-        lambda count: endless(pauses[count]),
-        4,
-        keeps_in_memory=False,
-        say=messages.append,
-        seconds=0.3,
-    )
-    assert chosen == expected
-    (message,) = messages
-    assert message.startswith(said)
-    assert "records/s by 1" in message
-    assert "records/s by 2" in message
+    chosen = faster_processes(rates.get, 4, keeps_in_memory=False, say=messages.append)
+    assert (chosen, messages) == (expected, [said])
+
+
+def test_the_rate_of_endless_batches():
+    assert rate(endless(0.001), 4, 0.1) > 0
 
 
 def test_one_is_taken_where_images_are_kept_in_memory():
