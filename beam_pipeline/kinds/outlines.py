@@ -61,6 +61,7 @@ class Polygons(Column):
     def complete(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
     ) -> Mapping[str, Any]:
+        """Of rotated boxes and masks, too."""
         return {"geometry": feature.geometry or tuple(sorted(observed.geometry))}
 
     def encode(
@@ -94,11 +95,6 @@ class Rotated(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if any(objects.rotated):
             observed.geometry |= {ROTATED}
-
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
-        return {}  # what polygons tell of all
 
     def encode(
         self, feature: Feature, objects: Objects, stored: Stored
@@ -149,11 +145,6 @@ class Masks(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if objects.masks:
             observed.geometry |= {"mask"}
-
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
-        return {}  # what polygons tell of both
 
     def encode(
         self, feature: Feature, objects: Objects, stored: Stored

@@ -125,7 +125,7 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
     They are deleted, and the error names the compressed ones.
     """
     text = str(error)
-    for path in (config.input, config.image_root):
+    for path in filter(None, (config.input, config.image_root)):
         found = _THROUGH_PACKED.fullmatch(path)
         packed = found[1] if found else path
         if scratch and is_packed_tar(packed) and storage.exists(packed):
@@ -133,8 +133,7 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
                 tar = tar_place(packed, scratch)
                 text = text.replace(tar, packed)
                 discard(tar)
-        if packed:
-            text = text.replace(f"{packed}::", f"{packed}:")
+        text = text.replace(f"{packed}::", f"{packed}:")
     return type(error)(text)
 
 

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import items
@@ -27,10 +26,7 @@ class Bdd100kFiles(ItemFiles):
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, frame in enumerate(items(file.path, ""), start=1):
-            try:
-                yield _item(f"frame {place}", frame)
-            except RecordError as error:
-                yield Fault(f"frame {place}", error)
+            yield item_or_fault(_item, f"frame {place}", frame)
 
 
 def _item(where: str, frame: Any) -> Item:

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
@@ -69,6 +69,14 @@ class Fault(NamedTuple):
 
     where: str
     error: RecordError
+
+
+def item_or_fault(read: Callable[[str, Any], Item], where: str, stated: Any) -> Item | Fault:
+    """What `read` makes of what is stated there, or why it cannot."""
+    try:
+        return read(where, stated)
+    except RecordError as error:
+        return Fault(where, error)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,9 +7,8 @@ dataset_flickr8k.json, dataset_flickr30k.json).
 import re
 from collections.abc import Iterator
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import items
@@ -27,10 +26,7 @@ class KarpathyFiles(ItemFiles):
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, image in enumerate(items(file.path, "images"), start=1):
-            try:
-                yield _item(f"image {place}", image)
-            except RecordError as error:
-                yield Fault(f"image {place}", error)
+            yield item_or_fault(_item, f"image {place}", image)
 
 
 def _item(where: str, image: object) -> Item:

@@ -9,10 +9,9 @@ import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.records import ClassLabel, ClassLabels, Value
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import csv_rows, items
@@ -35,7 +34,7 @@ class LabelStudioFiles(ItemFiles):
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, task in enumerate(items(file.path, ""), start=1):
-            yield from _told(f"task {place}", task)
+            yield item_or_fault(_item, f"task {place}", task)
 
 
 class LabelStudioCsv(ItemFiles):
@@ -49,14 +48,7 @@ class LabelStudioCsv(ItemFiles):
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, row in enumerate(csv_rows(file.path), start=1):
-            yield from _told(f"row {place}", row)
-
-
-def _told(where: str, task: Any) -> Iterator[Item | Fault]:
-    try:
-        yield _item(where, task)
-    except RecordError as error:
-        yield Fault(where, error)
+            yield item_or_fault(_item, f"row {place}", row)
 
 
 def _item(where: str, task: Any) -> Item:

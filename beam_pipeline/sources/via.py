@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import csv_rows, members
@@ -33,7 +32,7 @@ class ViaFiles(ItemFiles):
         if first and first[0][0].startswith("_via"):
             first, pairs = [], members(file.path, "_via_img_metadata")
         for name, image in itertools.chain(first, pairs):
-            yield from _told(name, image)
+            yield _told(name, image)
 
 
 class ViaCsv(ItemFiles):
@@ -49,19 +48,15 @@ class ViaCsv(ItemFiles):
                 for row in rows
                 if row["region_shape_attributes"] != {}
             ]
-            yield from _told(str(name), {"filename": name, "regions": regions})
+            yield _told(str(name), {"filename": name, "regions": regions})
+
+
+def _told(name: str, image: Any) -> Item | Fault:
+    return item_or_fault(_item, f"image {name[:80]}", image)
 
 
 def _file_name(row: Mapping[str, Any]) -> Any:
     return row.get("filename", row.get("#filename"))  # VIA 1
-
-
-def _told(name: str, image: Any) -> Iterator[Item | Fault]:
-    where = f"image {name[:80]}"
-    try:
-        yield _item(where, image)
-    except RecordError as error:
-        yield Fault(where, error)
 
 
 def _item(where: str, image: Any) -> Item:

@@ -8,9 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import members
@@ -28,10 +27,7 @@ class VottFiles(ItemFiles):
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, (_, asset) in enumerate(members(file.path, "assets"), start=1):
-            try:
-                yield _item(f"asset {place}", asset)
-            except RecordError as error:
-                yield Fault(f"asset {place}", error)
+            yield item_or_fault(_item, f"asset {place}", asset)
 
 
 def _item(where: str, asset: object) -> Item:
