@@ -11,7 +11,7 @@ PACKAGES = {
     "grain": ["grain==0.2.18", "opencv-python-headless==5.0.0.93"],
     "torch": ["torch==2.15.0", "torchvision", "webdataset==1.0.2"],
     "dali": ["nvidia-dali-cuda120==2.4.0", "numpy"],
-    "ray": ["ray[data]==2.60.0", "tensorflow-cpu==2.21.0"],
+    "ray": ["ray[data]==2.60.0", "crc32c==2.9.post0", "tensorflow-cpu==2.21.0"],
 }
 
 
