@@ -8,6 +8,8 @@ from apache_beam.metrics import Metrics, MetricsFilter
 
 from tfrecord_dataset.store.tally import TALLY, Requests
 
+SHARDS = "shards written"
+BYTES = "bytes written"
 _NAMESPACE = "beam_tfrecords"
 # Requests to stores have their operation in the name: "store get: bytes".
 _STORE = "store "

@@ -34,6 +34,7 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
+from beam_pipeline.running import counters
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.parallel import Ahead, choose_parallelism, start_processes
@@ -107,8 +108,9 @@ class _WriteShard(beam.DoFn):
 
     def setup(self) -> None:
         self._meter = Meter(self._job.progress_dir, "write", self._job.beat_s)
+        self._num_shards = counter(counters.SHARDS)
         self._num_records = counter("records written")
-        self._num_bytes = counter("bytes written")
+        self._num_bytes = counter(counters.BYTES)
         self._shard_threads = ThreadPoolExecutor(_SHARDS_AT_ONCE)
         self._receipt_threads = ThreadPoolExecutor(_RECEIPTS_AT_ONCE)
 
@@ -160,6 +162,7 @@ class _WriteShard(beam.DoFn):
     def _counted(self, shards: Iterator[ShardInfo]) -> Iterator[ShardInfo]:
         """The shards, counted in Beam's own thread."""
         for info in shards:
+            self._num_shards.inc()
             self._num_records.inc(info.num_records)
             self._num_bytes.inc(info.num_bytes)
             yield info

@@ -83,6 +83,13 @@ def test_equal_bytes_spread_over_slots(cluster, launch, tmp_path, digests, write
     assert cluster.failures(job) == []
     assert f"records read {records:,}" in text
     assert f"records written {records:,}" in text
+    assert "shards written 32" in text
     num_bytes = sum(shard.num_bytes for split in here.splits.values() for shard in split)
     assert f"bytes written {num_bytes:,}" in text
     shutil.rmtree(tmp_path / "there")
+
+
+def test_slots_without_a_shard_are_said(cluster, launch, heavy, tmp_path):
+    code, text = launch(heavy.source, tmp_path / "there", "--name=data").finish()
+    assert code == 0, text
+    assert "note: 1 of 4 slots had a shard to write; --num-shards 4 gives each one" in text
