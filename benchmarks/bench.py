@@ -46,8 +46,10 @@ def main() -> None:
             kept.write_text(json.dumps(found, indent=1) + "\n")
     results.write(args.output, found)
     if args.output == HERE:
-        page = HERE.parent / "docs/measurements.md"
-        page.write_text(results.into_page(page.read_text(), found))
+        tables = {"docs/measurements.md": results.summary, "README.md": results.brief}
+        for page, table in tables.items():
+            path = HERE.parent / page
+            path.write_text(results.into_page(path.read_text(), table(found)))
 
 
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:

@@ -51,9 +51,23 @@ def write(folder: Path, found: Mapping[str, Any]) -> None:
     (folder / "RESULTS.md").write_text("\n".join(parts))
 
 
-def into_page(text: str, found: Mapping[str, Any]) -> str:
-    """docs/measurements.md with the present summary of all suites."""
-    return _BETWEEN.sub(lambda _: summary(found), text)
+def into_page(text: str, table: str) -> str:
+    """A page with another table between its marks."""
+    return _BETWEEN.sub(lambda _: table, text)
+
+
+def brief(found: Mapping[str, Any]) -> str:
+    """A table of all suites for the README: a row each, with the times of the others over ours."""
+    lines = ["| | ours | time of others, where ours is 1 |", "|---|---|---|"]
+    for suite in (each for each in SUITES if each.name in found):
+        runs = found[suite.name]["runs"]
+        ours, *others = runs
+        rate = statistics.median(run["records"] / run["wall_s"] for run in runs[ours])
+        times = " · ".join(
+            f"{title} {_ratio(runs, title, ours, 'wall_s'):.2f}" for title in others
+        )
+        lines.append(f"| {suite.title} | {rate:,.0f} records/s | {times} |")
+    return "\n".join([*lines, ""])
 
 
 def summary(found: Mapping[str, Any]) -> str:
