@@ -63,9 +63,7 @@ def brief(found: Mapping[str, Any]) -> str:
         runs = found[suite.name]["runs"]
         ours, *others = runs
         rate = statistics.median(run["records"] / run["wall_s"] for run in runs[ours])
-        times = " · ".join(
-            f"{title} {_ratio(runs, title, ours, 'wall_s'):.2f}" for title in others
-        )
+        times = " · ".join(f"{title} {_ratio(runs, title, ours, 'wall_s'):.2f}" for title in others)
         lines.append(f"| {suite.title} | {rate:,.0f} records/s | {times} |")
     return "\n".join([*lines, ""])
 

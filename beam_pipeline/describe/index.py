@@ -138,6 +138,7 @@ class IndexWriter:
             parquet, arrow_schema(schema), compression="zstd"
         )
         self._waiting: list[pyarrow.Table] = []
+        self._waiting_bytes = 0
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._end = 0
 
@@ -150,7 +151,8 @@ class IndexWriter:
         self._end = int(ends[-1]) if len(ends) else self._end
         self._lengths.append(lengths)
         self._waiting.append(table)
-        if sum(waiting.nbytes for waiting in self._waiting) >= _GROUP_BYTES:
+        self._waiting_bytes += table.nbytes
+        if self._waiting_bytes >= _GROUP_BYTES:
             self._flush()
 
     def __enter__(self) -> Self:
@@ -184,7 +186,7 @@ class IndexWriter:
     def _flush(self) -> None:
         if self._waiting:
             self._writer.write_table(pyarrow.concat_tables(self._waiting).combine_chunks())
-        self._waiting = []
+        self._waiting, self._waiting_bytes = [], 0
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:

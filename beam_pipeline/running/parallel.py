@@ -95,17 +95,21 @@ def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
 
 
 class Ahead(Generic[_R]):
-    """Calls under way in an executor: a few ahead of the one awaited, results in order."""
+    """Calls under way in an executor: a few ahead of the one awaited, results in order.
+
+    Attributes:
+        count: How many may be under way when another is made.
+    """
 
     def __init__(self, executor: Executor | WorkerPool, count: int):
         self._executor = executor
-        self._count = count
+        self.count = count
         self._waiting: deque[Future[_R] | PoolCall[Any, _R]] = deque()
 
     def call(self, function: Callable[[_T], _R], item: _T) -> Iterator[_R]:
         """Submits a call; yields the result of an earlier one, where enough are under way."""
         self._waiting.append(self._executor.submit(function, item))
-        if len(self._waiting) > self._count:
+        if len(self._waiting) > self.count:
             yield self._next()
 
     def rest(self) -> Iterator[_R]:

@@ -26,6 +26,7 @@ from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
+from beam_pipeline.write.frame_memory import MemoryFile, leave
 from tfrecord_dataset.example import FeatureValue, encode
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import list_specs
@@ -39,7 +40,8 @@ class EncodedChunk(NamedTuple):
     """Some records of a shard, one after the other.
 
     Attributes:
-        frames: Of a TFRecord file: the Examples as it holds them.
+        frames: Of a TFRecord file: the Examples as it holds them. Empty where they were left in
+            the chunk's memory.
         lengths: int64 [n], little-endian: bytes of each frame.
         rows: Their rows of the index (`index.to_bytes`).
     """
@@ -127,10 +129,12 @@ class Chunk(NamedTuple):
     Attributes:
         table: They (`columns.to_bytes`).
         first_number: As `columns.records_of` has it.
+        memory: The file to leave the frames in; without one they come as they are.
     """
 
     table: bytes
     first_number: int | None
+    memory: MemoryFile | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,7 +152,9 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
     def __call__(self, chunk: Chunk) -> EncodedChunk:
         seconds = _TIMES_INSPECTION * self.encoder.value.rules.max_seconds
         with ending_after(seconds * self.threads) as start_time:
-            return self._encoded(chunk, start_time)
+            encoded = self._encoded(chunk, start_time)
+        left = leave(encoded.frames, chunk.memory)
+        return encoded._replace(frames=b"") if left else encoded
 
     def here(self, chunk: Chunk) -> EncodedChunk:
         """The same in a process that is not to end, however long it takes."""

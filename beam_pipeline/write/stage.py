@@ -37,13 +37,19 @@ from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.running import counters
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
-from beam_pipeline.running.parallel import Ahead, choose_parallelism, start_processes
+from beam_pipeline.running.parallel import (
+    Ahead,
+    WorkerProcesses,
+    choose_parallelism,
+    start_processes,
+)
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
+from beam_pipeline.write.frame_memory import FrameMemory
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
@@ -269,8 +275,21 @@ class _WriteShard(beam.DoFn):
         encode = EncodeChunk(self._encoder, parallelism.threads)
         chunks = _chunks(rows, first_number)
         if parallelism.processes and rows.num_rows > RECORDS_WITHOUT_PROCESSES:
-            return start_processes(parallelism.processes).ahead().map(encode, chunks)
+            return _encoded_elsewhere(start_processes(parallelism.processes), encode, chunks)
         return map(encode.here, chunks)
+
+
+def _encoded_elsewhere(
+    processes: WorkerProcesses, encode: EncodeChunk, chunks: Iterator[Chunk]
+) -> Iterator[EncodedChunk]:
+    """The chunks, encoded in other processes, whose frames come by way of memory."""
+    ahead = processes.ahead()
+    with FrameMemory(ahead.count + 1) as memory:
+        placed = (chunk._replace(memory=memory.give()) for chunk in chunks)
+        for encoded in ahead.map(encode, placed):
+            lengths = np.frombuffer(encoded.lengths, "<i8")
+            left = memory.take(0 if encoded.frames else int(lengths.sum()))
+            yield encoded if encoded.frames else encoded._replace(frames=left)
 
 
 def _part(split: str, shard: int) -> str:
