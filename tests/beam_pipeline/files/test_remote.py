@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from tiers import first_quick
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import remote, storage
@@ -114,42 +113,6 @@ def test_reading_on_fetches_more_at_once(folder):
         assert b"".join(iter(lambda: handle.read(100_000), b"")) == data
     assert store.fetched_bytes == len(data)
     assert store.calls["get"] < 10
-
-
-@pytest.mark.parametrize("status", first_quick([503, 500, 429, 0]))
-def test_a_passing_fault_passes(folder, status):
-    url, store = folder
-    store.put(f"{url}/x", b"0123456789")
-    store.fail(f"{url}/x", status, times=2)
-    assert storage.read_bytes(FileRef(path=f"{url}/x")) == b"0123456789"
-    assert store.calls["get"] == 3
-
-
-def test_a_connection_that_breaks_off_is_taken_up_again(folder):
-    url, store = folder
-    store.put(f"{url}/x", bytes(range(250)))
-    store.fail(f"{url}/x", 1, times=1)
-    assert storage.read_bytes(FileRef(path=f"{url}/x")) == bytes(range(250))
-
-
-@pytest.fixture
-def short_limit(monkeypatch):
-    from tfrecord_dataset.store import clients
-
-    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
-
-
-@pytest.mark.parametrize("status", first_quick([503, 429, 0]))
-def test_a_lasting_fault_fails_the_job(folder, short_limit, status):
-    url, store = folder
-    store.put(f"{url}/x", b"0123456789")
-    store.fail(f"{url}/x", status)
-    for read in (
-        lambda: storage.read_bytes(FileRef(path=f"{url}/x")),
-        lambda: storage.size(url + "/x"),
-    ):
-        with pytest.raises(OSError, match=f"{url}/x"):
-            read()
 
 
 def test_what_is_not_there_and_what_may_not_be_read_are_rejects(folder):

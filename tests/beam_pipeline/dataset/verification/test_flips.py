@@ -7,20 +7,13 @@ import pytest
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("seed", "count"),
-    [
-        pytest.param(0, 40, id="some"),
-        pytest.param(1, 1000, id="a thousand"),
-    ],
-)
-def test_flipped_bits_are_found(whole, found, files, tmp_path, seed, count):
-    rng = random.Random(seed)
+def test_flipped_bits_are_found(whole, found, files, tmp_path):
+    rng = random.Random(1)
     dataset = shutil.copytree(whole, tmp_path / "copy")
     paths = [path for path in files(dataset) if (dataset / path).stat().st_size]
     assert len(paths) >= 20
     missed = []
-    for number in range(count):
+    for number in range(1000):
         path = paths[number % len(paths)]
         data = (dataset / path).read_bytes()
         bit = rng.randrange(8 * len(data))
