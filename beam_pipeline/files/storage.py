@@ -1,8 +1,7 @@
 """Files by path, local or remote: every file that this package reads or writes.
 
 Local paths go to the operating system; gs://, s3://, az:// and http(s):// to a store library that
-reads exact ranges; other schemes to Beam's FileSystems. Worker processes that read local files
-alone load neither Beam (0.8 s, 100 MB) nor the library.
+reads exact ranges. Worker processes that read local files alone do not load it.
 """
 
 import contextlib

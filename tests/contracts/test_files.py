@@ -1,61 +1,19 @@
-"""What files by path keep, whatever kind they are: local, of stores, of what only Beam opens."""
+"""What files by path keep, whatever kind they are: local, or of stores."""
 
 import os
 
 import pytest
-from apache_beam.io.filesystem import FileMetadata
-from apache_beam.io.localfilesystem import LocalFileSystem
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 
 
-class Attic(LocalFileSystem):
-    """A file system of Beam's: attic:///path is /path."""
-
-    @classmethod
-    def scheme(cls):
-        return "attic"
-
-    def _list(self, folder):
-        for each in super()._list(_local(folder)):
-            yield FileMetadata(f"attic://{each.path}", each.size_in_bytes)
-
-    def metadata(self, path):
-        found = super().metadata(_local(path))
-        return FileMetadata(path, found.size_in_bytes, found.last_updated_in_seconds)
-
-    def open(self, path, *arguments, **options):
-        return super().open(_local(path), *arguments, **options)
-
-    def create(self, path, *arguments, **options):
-        return super().create(_local(path), *arguments, **options)
-
-    def mkdirs(self, path):
-        super().mkdirs(_local(path))
-
-    def exists(self, path):
-        return super().exists(_local(path))
-
-    def rename(self, sources, destinations):
-        super().rename([*map(_local, sources)], [*map(_local, destinations)])
-
-    def delete(self, paths):
-        super().delete([*map(_local, paths)])
-
-
-def _local(path):
-    return path.removeprefix("attic://")
-
-
-@pytest.fixture(params=["local", "attic", "s3", "gs", "az"])
+@pytest.fixture(params=["local", "s3", "gs", "az"])
 def folder(request, tmp_path):
     """The path of an empty folder."""
     if request.param == "local":
         return str(tmp_path)
-    if request.param == "attic":
-        return f"attic://{tmp_path}"
     url, _ = request.getfixturevalue("bucket")
     return f"{request.param}{url.removeprefix('s3')}/in"
 
@@ -69,8 +27,6 @@ def path(folder):
 
 @pytest.mark.parametrize("name", ["a b.jpg", "ä#?%20+[1].jpg", "%41", "d/e=1/f&g.jpg"])
 def test_names_survive(folder, name):
-    if "[" in name and folder.startswith("attic"):
-        pytest.skip("Beam takes it for a pattern")
     storage.write_bytes(f"{folder}/{name}", b"0123456789")
     [file] = storage.list_files(folder)
     assert (file.path, file.relative) == (f"{folder}/{name}", name)

@@ -1,4 +1,4 @@
-"""What a path means: a local file, an object of a store, or something that Apache Beam opens."""
+"""What a path means: a local file, an object of a store, or what nothing here opens."""
 
 import posixpath
 import re
@@ -11,7 +11,7 @@ _WEB = frozenset({"http", "https"})
 # Parts of the names of parameters that sign a request.
 _SIGNING = re.compile(r"sig|token|key|secret|passw|pwd|cred|auth|session|policy", re.IGNORECASE)
 
-# Those that the store library speaks; whatever else has a scheme goes through Beam's FileSystems.
+# Those that the store library speaks.
 OBJECT_SCHEMES = frozenset(
     {"gs", "s3", "s3a", "az", "azure", "abfs", "abfss", "adl", "http", "https"}
 )
