@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.manifest.read_json import ReadJsonl as ReadJsonl
     from beam_pipeline.sources.tar.read import ReadTar as ReadTar
     from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
-    from beam_pipeline.sources.voc.layout import ReadVoc as ReadVoc
+    from beam_pipeline.sources.voc import ReadVoc as ReadVoc
     from beam_pipeline.sources.yolo.layout import ReadYolo as ReadYolo
     from tfrecord_dataset.feature import Feature as Feature
 
@@ -92,7 +92,7 @@ _MODULES = {
     "ReadJsonl": "sources.manifest.read_json",
     "ReadTFRecords": "sources.tfrecord.read",
     "ReadTar": "sources.tar.read",
-    "ReadVoc": "sources.voc.layout",
+    "ReadVoc": "sources.voc",
     "ReadYolo": "sources.yolo.layout",
     "BeamTFRecordsError": "errors",
     "ConfigError": "errors",

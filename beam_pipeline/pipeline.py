@@ -24,10 +24,9 @@ from beam_pipeline.inspect.stage import InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
-from beam_pipeline.running.job import job_pipeline, watched
+from beam_pipeline.running.job import as_in_a_program, job_pipeline, watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
-from beam_pipeline.running.notebooks import as_in_a_program
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch

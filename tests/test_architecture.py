@@ -56,7 +56,7 @@ LAYERS = {
         __init__ __main__
     """,
     "beam_pipeline.sources": """
-        paths malformed mirrored
+        paths malformed
         shapes
         ignored
         splits references unpacking nesting left_behind
@@ -64,10 +64,9 @@ LAYERS = {
         image_folders
         beside
         annotation_formats
-        as_tables not_read encodings
+        as_tables not_read
         listing gather split_lists
         layout
-        class_maps
         side_files image_items
         folders
         manifest

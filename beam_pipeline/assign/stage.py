@@ -4,17 +4,19 @@ All of it works on tables (`columns`): nothing here unpacks a record that stays.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
-from beam_pipeline.assign.keys import FindEqualKeys, keys_of
 from beam_pipeline.assign.near_duplicates import ChooseSplits, FindNearDuplicates, counted
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import Keyed, PlaceInShards, tables_by_key
@@ -34,6 +36,77 @@ RECORDS_PER_BUCKET = 250_000
 _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
+_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
+
+Keys = tuple[int, bytes]
+"""A bucket of positions, and a table of keys."""
+
+
+def keys_of(table: pa.Table, num_buckets: int) -> Iterator[Keys]:
+    """The keys of records; equal ones have equal positions, and so come to one bucket."""
+    rows = table.select(_SCHEMA.names)
+    buckets = (columns.numbers(rows, "position") % num_buckets).astype(np.int64)
+    for bucket, part in columns.divide(rows, buckets):
+        yield bucket, columns.to_bytes(part)
+
+
+@dataclasses.dataclass
+class FindEqualKeys(beam.PTransform):
+    """`Keys` of all records to Statistics that name those of two records.
+
+    Attributes:
+        max_rows: As `columns.parts` has it.
+        spill: Where the tables wait.
+    """
+
+    max_rows: int
+    spill: Spill
+
+    def expand(self, keys: beam.PCollection[Keys]) -> beam.PCollection[Statistics]:
+        return (
+            keys
+            | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
+            | "CompareKeys"
+            >> beam.MapTuple(
+                functools.partial(_compare, max_rows=self.max_rows, spill=self.spill)
+            ).with_output_types(Statistics)
+        )
+
+
+def _compare(bucket: int, tables: Iterable[bytes], max_rows: int, spill: Spill) -> Statistics:
+    statistics = Statistics()
+    statistics.add_equal_keys(equal_keys(columns.parts(spill.all(tables), max_rows)))
+    return statistics
+
+
+def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
+    """(key, source, other source) of each key that several of the rows have.
+
+    Args:
+        parts: Tables of (key, position, source); two rows of each key are held.
+    """
+    rows = _SCHEMA.empty_table()
+    for part in parts:
+        rows = _two_of_each(pa.concat_tables([rows, part]))
+    for row in np.flatnonzero(_equal(rows, 1)).tolist():
+        one, other = rows.slice(row, 2).to_pylist()
+        yield one["key"], one["source"], other["source"]
+
+
+def _two_of_each(rows: pa.Table) -> pa.Table:
+    """The rows by position, key and source, two of each key at most."""
+    rows = rows.sort_by([(name, "ascending") for name in _SCHEMA.names]).combine_chunks()
+    third = np.concatenate([np.zeros(min(2, rows.num_rows), np.bool_), _equal(rows, 2)])
+    return rows.filter(pa.array(~third)).combine_chunks() if third.any() else rows
+
+
+def _equal(rows: pa.Table, steps: int) -> npt.NDArray[np.bool_]:
+    """Whether sorted rows have the key of the one so many steps further: bool [n - steps]."""
+    positions = columns.numbers(rows, "position")
+    equal: npt.NDArray[np.bool_] = positions[steps:] == positions[: len(positions) - steps]
+    keys, same = rows.column("key"), np.flatnonzero(equal)  # seldom any: a position is a hash
+    equal[same] = pc.equal(keys.take(same), keys.take(same + steps)).to_numpy()
+    return equal
 
 
 class Assigned(NamedTuple):
@@ -95,7 +168,7 @@ class AssignShards(beam.PTransform):
         statistics = (
             (inspected.statistics, unique[_SettleDuplicates.STATISTICS], equal_keys, *near)
             | "AllStatistics" >> beam.Flatten()  # Statistics
-            | "MergeStatistics" >> beam.CombineGlobally(MergeStatistics())  # Statistics, one
+            | "MergeStatistics" >> beam.CombineGlobally(merged_statistics)  # Statistics, one
         )
         plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
         rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
@@ -120,24 +193,12 @@ class AssignShards(beam.PTransform):
         return inspected.records | "ChooseSplits" >> choose, (near,)
 
 
-class MergeStatistics(beam.CombineFn):
-    """Statistics to their sum."""
-
-    def create_accumulator(self) -> Statistics:
-        return Statistics()
-
-    def add_input(self, accumulator: Statistics, element: Statistics) -> Statistics:
-        accumulator.merge(element)
-        return accumulator
-
-    def merge_accumulators(self, accumulators: Iterable[Statistics]) -> Statistics:
-        merged = Statistics()
-        for accumulator in accumulators:
-            merged.merge(accumulator)
-        return merged
-
-    def extract_output(self, accumulator: Statistics) -> Statistics:
-        return accumulator
+def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
+    """The sum of statistics, which are left as they are."""
+    merged = Statistics()
+    for part in parts:
+        merged.merge(part)
+    return merged
 
 
 def _make_plan(statistics: Statistics, config: BuildConfig) -> Plan:

@@ -23,7 +23,7 @@ from beam_pipeline.dataset.shard_inspection import (
 from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import croissant, index, metadata, tfds
-from beam_pipeline.describe.shard_names import template_of
+from beam_pipeline.describe.tfds import template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.files.local import LOCAL
@@ -35,9 +35,8 @@ from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tfrecord.declared import with_key_of
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
-from beam_pipeline.sources.tfrecord.read import first_records
+from beam_pipeline.sources.tfrecord.read import first_records, with_key_of
 from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import FileEntry, ShardEntry

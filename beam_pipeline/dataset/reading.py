@@ -7,7 +7,7 @@ from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.verification.examples import example_causes, stored_keys
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.schema.stored_conformance import schema_specs
+from beam_pipeline.schema.conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.frames import payload_of

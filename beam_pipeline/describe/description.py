@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import card, class_names, tensorflow_metadata, tfds
+from beam_pipeline.describe import card, label_map, tensorflow_metadata, tfds
 from beam_pipeline.describe.shard_info import ShardInfo
 from tfrecord_dataset.feature import Feature
 
@@ -20,10 +20,14 @@ def texts(
     """
     sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
     about = card.card(config.name, config.version, shards, schema, config.license, sample)
-    files = class_names.texts(schema) | {
-        card.FILE: about,
-        tensorflow_metadata.FILE: tensorflow_metadata.schema_text(schema),
-    }
+    files = (
+        tfds.class_names(schema)
+        | label_map.texts(schema)
+        | {
+            card.FILE: about,
+            tensorflow_metadata.FILE: tensorflow_metadata.schema_text(schema),
+        }
+    )
     if config.compression == "none":  # TFDS cannot read gzip
         files["dataset_info.json"] = tfds.dataset_info(config.name, config.version, schema, shards)
         files["features.json"] = tfds.features(schema)

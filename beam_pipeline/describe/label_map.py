@@ -6,9 +6,14 @@ from collections.abc import Sequence
 
 from google.protobuf.text_encoding import CEscape
 
+from tfrecord_dataset.feature import Feature
 
-def texts(classes: Sequence[str]) -> dict[str, str]:
-    """By file name, for the TF Object Detection API and for Model Garden."""
+
+def texts(schema: Sequence[Feature]) -> dict[str, str]:
+    """By file name, for the TF Object Detection API and for Model Garden; none without boxes."""
+    classes = next((feature.classes for feature in schema if feature.kind == "boxes"), ())
+    if not classes:
+        return {}
     return {"label_map.pbtxt": protobuf_text(classes), "label_map.csv": csv_text(classes)}
 
 

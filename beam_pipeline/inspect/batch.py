@@ -38,6 +38,7 @@ class PackedBatch(NamedTuple):
         rejects: They (`pickling.pack`); empty where there are none.
         statistics: What is counted of its elements (`assign.statistics.Statistics`).
         looks: What its images look like (`assign.likeness.SCHEMA`); empty where nobody asks.
+        num_taken: How many of its elements an earlier attempt has inspected.
     """
 
     num_records: int
@@ -46,6 +47,7 @@ class PackedBatch(NamedTuple):
     rejects: bytes
     statistics: Any
     looks: bytes = b""
+    num_taken: int = 0
 
 
 class Packs(Protocol):
@@ -70,20 +72,8 @@ class Settings:
     kept_dir: str
 
 
-class InspectedBatch(NamedTuple):
-    """What became of a batch.
-
-    Attributes:
-        packed: Its elements.
-        num_taken: How many of them an earlier attempt has inspected.
-    """
-
-    packed: PackedBatch
-    num_taken: int
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
-class InspectBatch(Work[bytes, InspectedBatch]):
+class InspectBatch(Work[bytes, PackedBatch]):
     """The elements of a packed batch, inspected and packed again.
 
     Attributes:
@@ -94,7 +84,7 @@ class InspectBatch(Work[bytes, InspectedBatch]):
     settings: Constant[Settings]
     threads: int
 
-    def __call__(self, batch: bytes) -> InspectedBatch:
+    def __call__(self, batch: bytes) -> PackedBatch:
         rules = self.settings.value.rules
 
         def inspect_all(
@@ -113,7 +103,7 @@ class InspectBatch(Work[bytes, InspectedBatch]):
 
         return self._inspected(batch, inspect_all)
 
-    def here(self, batch: bytes) -> InspectedBatch:
+    def here(self, batch: bytes) -> PackedBatch:
         """The same in a process that is not to end: a record's time is looked at afterwards."""
         rules = self.settings.value.rules
 
@@ -134,7 +124,7 @@ class InspectBatch(Work[bytes, InspectedBatch]):
         self,
         batch: bytes,
         inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[InspectedElement]],
-    ) -> InspectedBatch:
+    ) -> PackedBatch:
         """A batch as an earlier attempt has inspected it, or now; then it is kept."""
         settings = self.settings.value
         elements = unpack_all(batch)
@@ -143,24 +133,23 @@ class InspectBatch(Work[bytes, InspectedBatch]):
             path = kept.kept_file(settings.kept_dir, batch, self.settings.data)
             taken = kept.taken(path, elements, settings.rules.tokenizer, self.threads)
             if taken is not None:
-                return InspectedBatch(settings.packer.pack(taken), len(taken))
+                return settings.packer.pack(taken)._replace(num_taken=len(taken))
         files = (file for each in elements for file in files_of(each))
         reader = storage.Reader(files, notes_versions=bool(path))
         inspected = inspect_all(elements, reader.read)
         if path:
             kept.keep(path, inspected, reader)
         # No record takes what packing takes: that is beyond the bounds of `inspect_all`.
-        return InspectedBatch(settings.packer.pack(inspected), 0)
+        return settings.packer.pack(inspected)
 
-    def piece_by_piece(self, batch: bytes) -> InspectedBatch:
+    def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer
         elements = unpack_all(batch)
         outcomes = each_alone(functools.partial(_inspect_alone, rules=rules), elements)
-        packed = packer.pack(
+        return packer.pack(
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
             for element, outcome in zip(elements, outcomes, strict=True)
         )
-        return InspectedBatch(packed, 0)
 
 
 def _inspect_alone(element: Element, rules: Rules) -> InspectedElement:

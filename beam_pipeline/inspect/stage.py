@@ -8,7 +8,7 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.inspect.batch import InspectBatch, InspectedBatch, Packs, Settings
+from beam_pipeline.inspect.batch import InspectBatch, PackedBatch, Packs, Settings
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
@@ -93,7 +93,7 @@ class _InspectBatch(beam.DoFn):
         self._num_taken = counter("records inspected earlier")
 
     def start_bundle(self) -> None:
-        self._ahead: Ahead[InspectedBatch] | None = None
+        self._ahead: Ahead[PackedBatch] | None = None
         self._statistics: list[Any] = []
 
     def process(self, batch: bytes) -> Iterator[Any]:
@@ -121,16 +121,15 @@ class _InspectBatch(beam.DoFn):
         self._meter.beat()
         count_requests()
 
-    def _processes_ahead(self) -> Ahead[InspectedBatch] | None:
+    def _processes_ahead(self) -> Ahead[PackedBatch] | None:
         """Calls in worker processes; None while these still start: this process is sooner done."""
         if self._num_batches > _BATCHES_WITHOUT_PROCESSES:
             start_processes(self._parallelism.processes)
         processes = started_processes()
         return processes.ahead() if processes and processes.ready else None
 
-    def _outputs(self, inspected: InspectedBatch) -> Iterator[Any]:
-        packed = inspected.packed
-        self._num_taken.inc(inspected.num_taken)
+    def _outputs(self, packed: PackedBatch) -> Iterator[Any]:
+        self._num_taken.inc(packed.num_taken)
         self._meter.add(packed.num_records + packed.num_rejects)
         if self._statistics:
             self._statistics[0].merge(packed.statistics)

@@ -16,7 +16,7 @@ from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import inspect_image
 from beam_pipeline.records import Inspected, Record, Value
-from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
+from beam_pipeline.schema.conformance import mismatches, schema_specs
 from beam_pipeline.stored_lists import Expectation, ListSummary
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many

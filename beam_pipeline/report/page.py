@@ -18,10 +18,9 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
-from beam_pipeline.report.alike import side_by_side
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
-from beam_pipeline.report.gallery import gallery, rare_classes
+from beam_pipeline.report.gallery import gallery, rare_classes, side_by_side
 from beam_pipeline.report.rejects import as_shown, first_rejects, pictured
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
 from tfrecord_dataset.contents import Contents

@@ -5,17 +5,36 @@ import os
 from collections.abc import Iterator
 
 import apache_beam as beam
+import apache_beam.pipeline
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner
+from apache_beam.utils import interactive_utils
 
 from beam_pipeline.running import progress
 from beam_pipeline.running.counters import counted
 from beam_pipeline.running.memory import return_memory
-from beam_pipeline.running.notebooks import as_in_a_program
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.running.temporary import temporary_folder
+
+_ASK = (apache_beam.pipeline, interactive_utils)
+
+
+@contextlib.contextmanager
+def as_in_a_program() -> Iterator[None]:
+    """While a job is made and run here, Beam takes no IPython for the place of its own runner.
+
+    In one it imports that runner to label stages by cells, and leaves temporary files to it.
+    """
+    kept = [module.is_in_ipython for module in _ASK]
+    for module in _ASK:
+        module.is_in_ipython = lambda: False
+    try:
+        yield
+    finally:
+        for module, is_in_ipython in zip(_ASK, kept, strict=True):
+            module.is_in_ipython = is_in_ipython
 
 
 @contextlib.contextmanager

@@ -1,20 +1,40 @@
 """The image of an Example with its objects, map and names drawn."""
 
+import dataclasses
 import io
 import itertools
 import json
+import math
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
-from beam_pipeline.kinds.masks import mask_of
+from beam_pipeline.kinds.masks import mask_of, pixels_of
+from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.records import Objects
-from beam_pipeline.showing.drawing import COLORS, draw
-from beam_pipeline.showing.shading import Shading
+from beam_pipeline.showing.shading import Named, Shading, shaded
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES
+
+Color = tuple[int, int, int]
+Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Rectangle = tuple[float, float, float, float]
+
+# Distinct from each other and in most photographs; more classes repeat them.
+COLORS: tuple[Color, ...] = (
+    (230, 25, 75), (60, 180, 75), (0, 110, 230), (255, 190, 0), (200, 50, 230), (0, 200, 210),
+    (245, 120, 20), (150, 220, 30), (250, 130, 190), (110, 70, 220), (0, 128, 128), (150, 75, 20),
+)  # fmt: skip
+_BLACK: Color = (0, 0, 0)
+_WHITE: Color = (255, 255, 255)
+_STRIP: Color = (32, 32, 32)
+# Smaller images are enlarged to about this side, in pixels, so that names can be read.
+_READABLE_SIDE = 400
+# Of a mask, of 255.
+_SEEN_THROUGH = np.uint8(110)
 
 
 def draw_example(
@@ -89,3 +109,159 @@ def _keypoints(feature: Feature, example: Mapping[str, Any]) -> tuple[tuple[floa
         tuple(each for point in itertools.islice(triples, count) for each in point)
         for count in number
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Canvas:
+    """Where to draw, and how large; all in pixels."""
+
+    draw: ImageDraw.ImageDraw
+    width: int
+    height: int
+    line: int
+    font: Font
+
+
+def draw(
+    data: bytes,
+    boxes: Objects | None = None,
+    label: str | None = None,
+    *,
+    classes: Sequence[str] = (),
+    shading: Shading | None = None,
+    most_side: int | None = None,
+) -> Image.Image:
+    """An encoded image with its objects and their names, and its own label below it.
+
+    Lines and letters scale with the image; an image whose longer side is under 400 pixels is
+    enlarged by a whole factor. The font is Pillow's own, which has Latin letters.
+
+    Args:
+        data: The image as stored, upright: JPEG, PNG, or any format that Pillow reads.
+        boxes: In format "rel_xyxy".
+        label: The class of the whole image.
+        classes: All classes in order, so that each has its own colour; without them the colour
+            follows from the name.
+        shading: A map of the image, which is laid over it.
+        most_side: Pixels; a larger image is made as small first, which costs less than after.
+
+    Raises:
+        RecordError: `data` or the map cannot be decoded.
+        ValueError: `boxes` are in another format.
+    """
+    if boxes is not None and boxes.format != "rel_xyxy":
+        raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")
+    image = decode_rgb(data)
+    longest = max(image.size)
+    if most_side and longest > most_side:
+        image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
+    elif longest < _READABLE_SIDE:
+        factor = -(-_READABLE_SIDE // longest)
+        image = image.resize(
+            (image.width * factor, image.height * factor), Image.Resampling.NEAREST
+        )
+    named: list[Named] = []
+    if shading is not None:
+        image, named = shaded(image, shading)
+    side = math.sqrt(image.width * image.height)
+    canvas = _Canvas(
+        draw=ImageDraw.Draw(image),
+        width=image.width,
+        height=image.height,
+        line=max(2, round(side / 320)),
+        font=_font(max(14, round(side / 36))),
+    )
+    if boxes is not None:
+        _fill_masks(image, boxes, classes)
+        _draw_boxes(canvas, boxes, classes)
+    for each in named:
+        x, y = each.x * canvas.width, each.y * canvas.height
+        _draw_name(canvas, each.name, (x, y, x, y), each.color)
+    if label is not None:
+        image = _with_strip(image, label, canvas.font)
+    return image
+
+
+def color_of(name: str, classes: Sequence[str] = ()) -> Color:
+    """The colour of a class: by its place among `classes`, else by its name; always the same."""
+    index = classes.index(name) if name in classes else zlib.crc32(name.encode())
+    return COLORS[index % len(COLORS)]
+
+
+def _font(size: int) -> Font:
+    return ImageFont.load_default(size=size)
+
+
+def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None:
+    names = boxes.labels or ("",) * len(boxes.boxes)
+    in_pixels = [
+        (
+            box[0] * (canvas.width - 1),
+            box[1] * (canvas.height - 1),
+            box[2] * (canvas.width - 1),
+            box[3] * (canvas.height - 1),
+        )
+        for box in boxes.boxes
+    ]
+    # Large boxes first, so that small ones and all names stay on top.
+    order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))
+    for index in order:
+        color = color_of(names[index], classes)
+        canvas.draw.rectangle(in_pixels[index], outline=color, width=canvas.line)
+        for ring in boxes.polygons[index] if boxes.polygons else ():
+            _draw_ring(canvas, ring, color)
+    for triples in boxes.keypoints:
+        _draw_keypoints(canvas, triples)
+    for index in order:
+        if names[index]:
+            _draw_name(canvas, names[index], in_pixels[index], color_of(names[index], classes))
+
+
+def _fill_masks(image: Image.Image, boxes: Objects, classes: Sequence[str]) -> None:
+    """Colours the pixels of each mask, through which the image can be seen."""
+    names = boxes.labels or ("",) * len(boxes.boxes)
+    for mask, name in zip(boxes.masks, names, strict=False):
+        if mask is not None:
+            shown = Image.fromarray(pixels_of(mask) * _SEEN_THROUGH).resize(image.size)
+            image.paste(color_of(name, classes), mask=shown)
+
+
+def _draw_ring(canvas: _Canvas, ring: Sequence[float], color: Color) -> None:
+    corners = [
+        (x * (canvas.width - 1), y * (canvas.height - 1))
+        for x, y in zip(ring[::2], ring[1::2], strict=True)
+    ]
+    canvas.draw.line([*corners, corners[0]], color, canvas.line)
+
+
+def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
+    radius = canvas.line * 1.5
+    for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
+        if visibility > 0:
+            center = (x * (canvas.width - 1), y * (canvas.height - 1))
+            canvas.draw.circle(center, radius, fill=_WHITE, outline=_BLACK)
+
+
+def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
+    """Writes a name above its box, moved as far as it takes to lie in the image."""
+    corner, draw = (box[0], box[1]), canvas.draw
+    _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
+    x = max(0.0, corner[0] + min(0.0, canvas.width - right))
+    y = corner[1] + max(0.0, -top)
+    place = draw.textbbox((x, y), name, canvas.font, "lb", stroke_width=canvas.line)
+    draw.rectangle(place, fill=color)
+    draw.text((x, y), name, _WHITE, canvas.font, "lb", stroke_width=1, stroke_fill=_BLACK)
+
+
+def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
+    """`image` with `text` on a dark strip below it, as much of it as fits."""
+    _, top, _, bottom = ImageDraw.Draw(image).textbbox((0, 0), "Ág", font=font)
+    padding = max(3, int(bottom - top) // 4)
+    framed = Image.new("RGB", (image.width, image.height + int(bottom - top) + 2 * padding), _STRIP)
+    framed.paste(image, (0, 0))
+    ImageDraw.Draw(framed).text((padding, image.height + padding - top), text, _WHITE, font)
+    return framed
+
+
+def _area(box: Rectangle) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])

@@ -8,8 +8,6 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-import apache_beam as beam
-
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -171,19 +169,11 @@ def _is_tree(path: str) -> bool:
     return has_table or len(folders) > 1
 
 
-@dataclasses.dataclass
-class PlaceMembers(beam.PTransform):
-    """Elements whose files lie in archives, with the paths that say where they lie there.
+def placed(element: Element) -> Element:
+    """An element with the places of its files in their archives.
 
     So the workers that read them need not know what else an archive holds.
     """
-
-    def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[Element]:
-        return elements | beam.Map(placed)  # Element
-
-
-def placed(element: Element) -> Element:
-    """An element with the places of its files in their archives."""
     if not isinstance(element, Record):
         return element
     features = {name: _placed(value) for name, value in element.features.items()}

@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.sources import detection
-from beam_pipeline.sources.archives import PlaceMembers, refused, through_archives
+from beam_pipeline.sources.archives import placed, refused, through_archives
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.ignored import Ignored
@@ -138,7 +138,7 @@ class ReadPlaced(beam.PTransform):
     source: beam.PTransform
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        return pipeline | "Source" >> self.source | "PlaceMembers" >> PlaceMembers()  # Element
+        return pipeline | "Source" >> self.source | "PlaceMembers" >> beam.Map(placed)  # Element
 
 
 @dataclasses.dataclass

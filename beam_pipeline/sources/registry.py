@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.arrays.layout import LAYOUT as ARRAYS
+from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
 from beam_pipeline.sources.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
-from beam_pipeline.sources.columnar.layout import ARROW, PARQUET, SQLITE
+from beam_pipeline.sources.columnar.read import ARROW, PARQUET, SQLITE
 from beam_pipeline.sources.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.cub import LAYOUT as CUB
 from beam_pipeline.sources.cvat import LAYOUT as CVAT
@@ -29,12 +29,12 @@ from beam_pipeline.sources.manifest.layout import CSV, JSONL, XLSX
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.mot import LAYOUT as MOT
 from beam_pipeline.sources.supervisely import LAYOUT as SUPERVISELY
-from beam_pipeline.sources.tar.layout import LAYOUT as TAR
-from beam_pipeline.sources.tfrecord.layout import LAYOUT as TFRECORD
+from beam_pipeline.sources.tar.read import LAYOUT as TAR
+from beam_pipeline.sources.tfrecord.read import LAYOUT as TFRECORD
 from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 from beam_pipeline.sources.via import LAYOUT as VIA
 from beam_pipeline.sources.visdrone import LAYOUT as VISDRONE
-from beam_pipeline.sources.voc.layout import LAYOUT as VOC
+from beam_pipeline.sources.voc import LAYOUT as VOC
 from beam_pipeline.sources.vott import LAYOUT as VOTT
 from beam_pipeline.sources.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO

@@ -1,13 +1,13 @@
 """What tools draw on an image, gathered shape by shape into the columns of `Objects`."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Mask, Objects
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.mirrored import mirrored
 from tfrecord_dataset.image_size import ImageSize
 
 Ring = tuple[float, ...]
@@ -18,6 +18,19 @@ Attributes = Mapping[str, Attribute]
 
 NONE: Attributes = {}
 _MOST = 1e9  # pixels
+_SIDE = re.compile(r"left|right|(?<![a-z])[lr](?![a-z])", re.IGNORECASE)
+_OTHER = {"left": "right", "right": "left", "l": "r", "r": "l"}
+
+
+def mirrored(names: Sequence[str]) -> tuple[int, ...]:
+    """For each point the number of the one that it is in a mirror: of left_eye, right_eye's.
+
+    Points without a side, or whose other side has no name, stay what they are.
+    """
+    numbers = {name.lower(): number for number, name in enumerate(names)}
+    others = (_SIDE.sub(lambda side: _OTHER[side[0].lower()], name.lower()) for name in names)
+    flips = tuple(numbers.get(other, number) for number, other in enumerate(others))
+    return flips if sorted(flips) == list(range(len(names))) else tuple(range(len(names)))
 
 
 class Shapes:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
@@ -13,13 +14,12 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import croissant, description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
 from beam_pipeline.describe.shard_info import ShardInfo
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.spill import Spill
-from beam_pipeline.write.counts import check_counts
 from beam_pipeline.write.final_files import is_committed, replace_dataset
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
@@ -31,6 +31,32 @@ from beam_pipeline.write.rejects import (
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import commit_lease, delete_working_dirs
 from tfrecord_dataset.metadata import FileEntry
+
+
+def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
+    """Compares the number of records read with those written and rejected.
+
+    Raises:
+        CountMismatchError: They differ, or the shards are not those that were planned.
+    """
+    num_written = sum(info.num_records for info in shards)
+    planned = {
+        (name, number) for name, split in plan.splits.items() for number in range(split.num_shards)
+    }
+    written = sorted((info.split, info.shard) for info in shards)
+    by_split: Counter[str] = Counter()
+    for info in shards:
+        by_split[info.split] += info.num_records
+    if (
+        num_read != num_written + num_rejected
+        or written != sorted(planned)
+        or by_split != {name: split.num_records for name, split in plan.splits.items()}
+    ):
+        raise CountMismatchError(
+            f"{num_read} records were read, but {num_written} written to {len(shards)} of "
+            f"{len(planned)} shards and {num_rejected} rejected; the runner lost or repeated "
+            "some, so nothing was committed: run the build again"
+        )
 
 
 @dataclasses.dataclass

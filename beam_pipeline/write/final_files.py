@@ -16,7 +16,7 @@ from beam_pipeline.write.working_directory import new_dataset_dir, working_dir
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 
 # Of the dataset's directory, with files that builds write.
-_FOLDERS = ("", "index", "idx")
+FOLDERS = ("", "index", "idx")
 
 
 def replace_dataset(
@@ -80,7 +80,7 @@ def _replace_objects(
     root = config.dataset_dir
     there = {
         storage.join(root, path)
-        for folder in _FOLDERS
+        for folder in FOLDERS
         for name in storage.list_dir(storage.join(root, folder))
         if is_build_file(config, path := f"{folder}/{name}".lstrip("/"))
     }
@@ -115,7 +115,7 @@ def is_build_file(config: BuildConfig, path: str) -> bool:
         rf"|report\.(html|json)|statistics\.json|croissant\.json|build\.json|{re.escape(metadata.FILE)}|(failed-)?{re.escape(REJECTS_FILE)}"
         r"|.*\.[0-9a-f]{32}\.partial"  # its writer was killed
     )
-    return folder in _FOLDERS and re.fullmatch(build_file, name) is not None
+    return folder in FOLDERS and re.fullmatch(build_file, name) is not None
 
 
 def is_committed(

@@ -6,11 +6,9 @@ import tempfile
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.write.final_files import FOLDERS
 from beam_pipeline.write.working_directory import job_dir, working_root
 from tfrecord_dataset.store.listing import fixed_folder, pattern_regex
-
-# Of a dataset's directory, with files that builds write.
-_FOLDERS = ("", "index", "idx")
 
 
 def check_apart(config: BuildConfig) -> None:
@@ -48,7 +46,7 @@ def _reads(path: str, place: str) -> bool:
     rest = path[len(fixed) :].rstrip("/")
     folders = rest if rest.endswith("**") else rest.rpartition("/")[0]
     fits = pattern_regex(_real(fixed) + folders)
-    return any(fits.fullmatch(storage.join(_real(place), folder)) for folder in _FOLDERS)
+    return any(fits.fullmatch(storage.join(_real(place), folder)) for folder in FOLDERS)
 
 
 def _holds(folder: str, path: str) -> bool:

@@ -34,9 +34,8 @@ from beam_pipeline.records import (
     Record,
     file_of,
 )
-from beam_pipeline.schema.conformance import conforming
+from beam_pipeline.schema.conformance import conforming, mismatches, schema_specs
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.schema.stored_conformance import mismatches, schema_specs
 from beam_pipeline.write.encoding import Encoder
 from tfrecord_dataset.example import encode, lists
 from tfrecord_dataset.feature_keys import list_specs

@@ -1,12 +1,96 @@
 """A split's shards: the one place that says how the frames of their records are read."""
 
+import contextlib
 import dataclasses
 import functools
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
 
-from tfrecord_dataset.records.unpacked_files import UnpackedFiles
-from tfrecord_dataset.store.files import Files
+from tfrecord_dataset.errors import BeamTFRecordsError
+from tfrecord_dataset.records.streams import unpacked
+from tfrecord_dataset.store import user_cache
+from tfrecord_dataset.store.files import Files, ReadRange
+
+_KIND = "unpacked"
+
+
+class UnpackedFiles:
+    """The plain bytes of gzip files, as `store.files.Files`.
+
+    What was unpacked before is used once this process has read all of it and found its seal right.
+
+    Args:
+        packed: The files.
+    """
+
+    is_remote = False
+
+    def __init__(self, packed: Files) -> None:
+        self.names = packed.names
+        self._packed = packed
+        self._lock = threading.Lock()
+        self._places: dict[int, tuple[int, int]] = {}  # of those that were found whole
+
+    def __reduce__(self) -> tuple[type, tuple[Files]]:
+        return type(self), (self._packed,)
+
+    def num_bytes(self, number: int) -> int:
+        made = self._made(number)
+        os.close(made.descriptor)
+        return made.num_bytes
+
+    def identity(self, number: int) -> str:
+        return self._packed.identity(number)
+
+    def expect(self, numbers: Sequence[int]) -> None:
+        self._packed.expect([number for number in numbers if number not in self._places])
+
+    @contextlib.contextmanager
+    def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
+        made = self._made(number)
+        try:
+            yield lambda num_bytes, offset: os.pread(
+                made.descriptor, max(0, min(num_bytes, made.num_bytes - offset)), offset
+            )
+        except OSError as error:
+            raise BeamTFRecordsError(
+                f"what {self.names[number]} was unpacked to cannot be read: {error.strerror}; "
+                f"delete {user_cache.cache_folder() / _KIND}"
+            ) from error
+        finally:
+            os.close(made.descriptor)
+
+    def renew(self, number: int) -> bool:
+        self._places.pop(number, None)
+        found = user_cache.find(_KIND, self.identity(number))
+        if found is None:
+            return True
+        os.close(found.descriptor)
+        return False
+
+    def _made(self, number: int) -> user_cache.Made:
+        source = self.identity(number)
+        with self._lock:
+            made = user_cache.find(_KIND, source, self._places.get(number))
+            if made is None:
+                self._make(number, source)
+                made = user_cache.find(_KIND, source)
+            if made is None:
+                raise BeamTFRecordsError(
+                    f"what {self.names[number]} was unpacked to, in {user_cache.cache_folder()}, "
+                    "does not stay as it was written; check that disk"
+                )
+            self._places[number] = made.place
+            return made
+
+    def _make(self, number: int, source: str) -> None:
+        try:
+            with user_cache.making(_KIND, source) as handle:
+                for data in unpacked(self._packed, number):
+                    handle.write(data)
+        except OSError as error:
+            raise user_cache.explain(error) from error
 
 
 def index_beside(name: str) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.store.objects import RemoteFile
-from tfrecord_dataset.store.seal import SEAL_BYTES, seal, sealed_bytes
+from tfrecord_dataset.store.user_cache import SEAL_BYTES, seal, sealed_bytes
 
 _LOCK = "lock"
 _PARTIAL = ".partial"

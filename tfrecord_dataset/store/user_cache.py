@@ -10,18 +10,23 @@ import contextlib
 import hashlib
 import os
 import stat
+import struct
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import google_crc32c
+
 from tfrecord_dataset.errors import BeamTFRecordsError
-from tfrecord_dataset.store.seal import SEAL_BYTES, seal, sealed_bytes
 
 _PARTIAL = ".partial"
 # Nobody writes a file any more that has not changed for so long: its writer was killed.
 _LEFT_AFTER_S = 3600
+_SEAL = struct.Struct("<I")
+SEAL_BYTES = _SEAL.size
+_BLOCK_BYTES = 1 << 20
 
 
 def cache_folder() -> Path:
@@ -119,3 +124,35 @@ def _remove_left(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if path.lstat().st_mtime < time.time() - _LEFT_AFTER_S:
                 path.unlink()
+
+
+def seal(descriptor: int, num_bytes: int, name: str) -> None:
+    """Puts the checksum behind the content of an open file.
+
+    Args:
+        descriptor: Of the file.
+        num_bytes: Of its content.
+        name: What the content is.
+    """
+    os.pwrite(descriptor, _checksum(descriptor, num_bytes, name), num_bytes)
+
+
+def sealed_bytes(descriptor: int, name: str) -> int | None:
+    """The bytes of an open file's content; None where it is not whole, or another one."""
+    num_bytes = os.fstat(descriptor).st_size - SEAL_BYTES
+    if num_bytes < 0:
+        return None
+    stated = os.pread(descriptor, SEAL_BYTES, num_bytes)
+    return num_bytes if stated == _checksum(descriptor, num_bytes, name) else None
+
+
+def _checksum(descriptor: int, num_bytes: int, name: str) -> bytes:
+    checksum = google_crc32c.value(name.encode())
+    position = 0
+    while position < num_bytes:
+        data = os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position)
+        if not data:
+            break  # somebody cuts it
+        checksum = google_crc32c.extend(checksum, data)
+        position += len(data)
+    return _SEAL.pack(checksum)

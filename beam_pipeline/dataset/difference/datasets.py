@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -11,19 +11,88 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import tfrecord_dataset
 from beam_pipeline.dataset.difference.pairing import ID, Paired, RowTable, pair
 from beam_pipeline.dataset.difference.rows import KeyNumbers, Row, RowReader
-from beam_pipeline.dataset.difference.schemas import (
-    Changes,
-    class_changes,
-    feature_changes,
-    option_changes,
-)
 from beam_pipeline.dataset.opening import Dataset, check_unchanged, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.index import rows_file
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.progress import Meter
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.shown_text import short_repr
+
+Changes = dict[str, list[Any]]
+"""The old and the new value by name; None where there is none."""
+
+
+def feature_changes(old: Mapping[str, Feature], new: Mapping[str, Feature]) -> Changes:
+    """Features that only one has, by their name, and fields of others as `image.dtype`.
+
+    Classes are told by `class_changes`.
+    """
+    changes: Changes = {}
+    for name in sorted(old.keys() | new.keys()):
+        before, after = (_fields(each.get(name)) for each in (old, new))
+        if before and after:
+            changes |= {f"{name}.{field}": both for field, both in _differing(before, after)}
+        else:
+            changes[name] = [before.get("kind"), after.get("kind")]
+    return changes
+
+
+def _fields(feature: Feature | None) -> dict[str, Any]:
+    if feature is None:
+        return {}
+    return {name: value for name, value in feature.to_json().items() if name != "classes"}
+
+
+def class_changes(
+    old: Mapping[str, Feature], new: Mapping[str, Feature]
+) -> dict[str, dict[str, Any]]:
+    """By the features that both have: the classes that only one has, and others' new numbers.
+
+    "added" and "removed" are names, "renumbered" the old and the new number by name.
+    """
+    changes = {}
+    for name in sorted(old.keys() & new.keys()):
+        before, after = (_numbers(each[name].classes) for each in (old, new))
+        if before != after:
+            common = [each for each in before if each in after]
+            changes[name] = {
+                "added": [each for each in after if each not in before],
+                "removed": [each for each in before if each not in after],
+                "renumbered": {
+                    each: [before[each], after[each]]
+                    for each in common
+                    if before[each] != after[each]
+                },
+            }
+    return changes
+
+
+def _numbers(classes: Sequence[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(classes)}
+
+
+def option_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Changes:
+    """Options that decide what a build writes, but its name, with parts as `image.max_side`."""
+    return dict(_differing(_flat(old), _flat(new)))
+
+
+def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in ("image", "audio") and isinstance(value, Mapping):
+            flat |= {f"{name}.{part}": each for part, each in value.items()}
+        elif name not in ("name", "version"):
+            flat[name] = value
+    return flat
+
+
+def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    for name in sorted(old.keys() | new.keys()):
+        # An option from before it was, or that says nothing, is left out.
+        if (old.get(name) or None) != (new.get(name) or None):
+            yield name, [old.get(name), new.get(name)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

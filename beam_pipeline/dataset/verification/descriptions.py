@@ -13,8 +13,8 @@ from beam_pipeline.dataset.verification.stated_files import (
 )
 from beam_pipeline.describe import (
     card,
-    class_names,
     croissant,
+    label_map,
     provenance,
     statistics,
     tensorflow_metadata,
@@ -64,7 +64,7 @@ def description_files(info: Dataset) -> set[str]:
 
 def _checks(info: Dataset, values: Values) -> dict[str, Check]:
     """By path, how the content of each file is held against metadata.json and the records."""
-    texts = class_names.texts(info.schema)
+    texts = tfds.class_names(info.schema) | label_map.texts(info.schema)
     checks: dict[str, Check] = {}
     if info.format_version == 1:
         texts.pop("label_map.csv", None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from beam_pipeline import kinds
 from beam_pipeline.describe import tfds
 from beam_pipeline.records import Inspected
-from beam_pipeline.schema.stored_conformance import Specs, mismatches
+from beam_pipeline.schema.conformance import Specs, mismatches
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists
 

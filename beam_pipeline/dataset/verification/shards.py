@@ -32,7 +32,7 @@ from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.stored_conformance import schema_specs
+from beam_pipeline.schema.conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of

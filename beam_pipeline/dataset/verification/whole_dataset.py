@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -9,8 +10,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.shard_parallelism import map_shards
-from beam_pipeline.dataset.verification.descriptions import Values, description_problems
-from beam_pipeline.dataset.verification.present_files import extra_problems, written_files
+from beam_pipeline.dataset.verification.descriptions import (
+    Values,
+    description_files,
+    description_problems,
+)
 from beam_pipeline.dataset.verification.shards import (
     ShardReport,
     StatedRecords,
@@ -20,10 +24,22 @@ from beam_pipeline.dataset.verification.shards import (
 from beam_pipeline.dataset.verification.stated_files import problem
 from beam_pipeline.dataset.verification.stored_record import followed_columns
 from beam_pipeline.describe import index, metadata, provenance
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
+from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
 from tfrecord_dataset.python_words import speaks_python
+from tfrecord_dataset.store.urls import scheme_of
+
+_INDEX_FOLDERS = ("index", "idx")
+_INDEX_FILE = re.compile(r"(?P<shard>.*)\.(parquet|idx)(\.[0-9a-f]{32}\.partial)?")
+_NUMBERED = re.compile(r"-\d{5,}-of-\d{5,}")
+_DESCRIPTION = re.compile(
+    r"(dataset_info|features|statistics)\.json|schema\.pbtxt|label_map\.(pbtxt|csv)"
+    r"|.*\.labels\.txt"
+)
+_FAILED_REJECTS = "failed-rejects.jsonl"
 
 
 @speaks_python
@@ -105,3 +121,77 @@ def _metadata_problems(info: Dataset) -> Iterator[str]:
     if info.lists_files:
         for path in sorted(written_files(info) - {provenance.FILE} - info.files.keys()):
             yield problem(metadata.FILE, f"it states no hash of {path}")
+
+
+def written_files(info: Dataset) -> set[str]:
+    """The files that a dataset of this kind has, beside its shards and metadata.json."""
+    return {
+        *description_files(info),
+        *(
+            path
+            for shards in info.splits.values()
+            for shard in shards
+            for path in index_files(info, shard.file)
+        ),
+    }
+
+
+def index_files(info: Dataset, shard: str) -> tuple[str, ...]:
+    """The index of a shard: nobody can seek to a record of a compressed one."""
+    rows = index.rows_file(shard)
+    return (rows,) if info.compressed else (rows, index.spans_file(shard, info.format_version))
+
+
+def extra_problems(info: Dataset) -> Iterator[str]:
+    """Files that readers may take for a part of the dataset, a line each.
+
+    Files of other names are the user's own.
+    """
+    if scheme_of(info.path) in ("http", "https"):  # which list nothing
+        return
+    shards = {shard.file for entries in info.splits.values() for shard in entries}
+    belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files, *shards}
+    belonging |= written_files(info)
+    looks_alike = _looks_adopted if info.is_adopted else _looks_built
+    for path in _present_files(info):
+        if path not in belonging and looks_alike(info, path):
+            yield problem(path, "metadata.json does not list it", "move it elsewhere, or delete it")
+
+
+def _present_files(info: Dataset) -> Iterator[str]:
+    if info.is_adopted:  # from folders below, too
+        yield from (file.relative for file in storage.list_files(info.path))
+        return
+    for folder in ("", *_INDEX_FOLDERS):
+        names = storage.list_folder(storage.join(info.path, folder)).files
+        yield from (f"{folder}/{name}".lstrip("/") for name in names)
+
+
+def _looks_built(info: Dataset, path: str) -> bool:
+    """Whether it looks like what a build writes, of this name or of another."""
+    folder, _, name = path.rpartition("/")
+    if folder:
+        return _INDEX_FILE.fullmatch(name) is not None
+    return (
+        ".tfrecord" in name  # with more behind it, readers' patterns take it, too
+        or _is_shard(info, path)
+        or (info.lists_files and _DESCRIPTION.fullmatch(name) is not None)
+    )
+
+
+def _looks_adopted(info: Dataset, path: str) -> bool:
+    """Whether `adopt` would take it for a shard, or has described a shard by it."""
+    folder, _, below = path.partition("/")
+    if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
+        return is_named_so(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
+    return is_named_so(path) or _is_shard(info, path)
+
+
+def _is_shard(info: Dataset, path: str) -> bool:
+    """Whether a file is numbered like shards, and is one: others number their files so, too."""
+    if not _NUMBERED.search(path):
+        return False
+    try:
+        return kind_of_file(storage.join(info.path, path)) is not None
+    except RecordError:  # a pipe, a link that leads nowhere
+        return False

@@ -1,29 +1,34 @@
 """Google Cloud Dataflow: what a job needs there, and a job seen through its REST interface."""
 
+import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
+    SetupOptions,
     TestOptions,
     WorkerOptions,
 )
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+from apache_beam.runners.portability.stager import SKIP_REQUIREMENTS_CACHE
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.clusters import Cluster
-from beam_pipeline.running.remote.staging import stage_package
 from beam_pipeline.running.remote.states import JobState
 from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
+from tfrecord_dataset.store.user_cache import cache_folder
 
 _REST_S = 10.0
 # The service counts requests.
@@ -36,6 +41,10 @@ _STATES = {
     "JOB_STATE_CANCELLED": JobState.CANCELLED,
 }
 _CONSOLE = "https://console.cloud.google.com/dataflow/jobs"
+_DISTRIBUTION = "beam-tfrecords"
+_REMEDY = (
+    "pass --setup_file=CLONE/setup.py, or --sdk_container_image with docker/pipeline.Dockerfile's"
+)
 
 
 class DataflowCluster(Cluster):
@@ -242,3 +251,50 @@ def _check_credentials() -> None:
         raise ConfigError(
             f"the credentials for Google Cloud cannot be used: {error}; {remedy}"
         ) from error
+
+
+def stage_package(options: PipelineOptions) -> None:
+    """Sets how workers get this package, unless the user's options say what they have.
+
+    In a clone of the repository that is its setup.py, of which Beam makes a source distribution;
+    of an installed package, a requirement that pip takes to the same code.
+
+    Raises:
+        ConfigError: Neither is possible.
+    """
+    setup = options.view_as(SetupOptions)
+    if (
+        options.view_as(WorkerOptions).sdk_container_image
+        or setup.setup_file
+        or setup.requirements_file
+        or setup.extra_packages
+    ):
+        return
+    clone = Path(__file__).parents[3]
+    if (clone / "setup.py").exists() and (clone / "pyproject.toml").exists():
+        setup.setup_file = str(clone / "setup.py")
+        return
+    requirements = cache_folder() / "requirements.txt"
+    requirements.parent.mkdir(parents=True, exist_ok=True)
+    requirements.write_text(f"{_requirement()}\n")
+    setup.requirements_file = str(requirements)
+    setup.requirements_cache = SKIP_REQUIREMENTS_CACHE
+
+
+def _requirement() -> str:
+    """What pip calls the installed code."""
+    try:
+        found = importlib.metadata.distribution(_DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise ConfigError(f"it is unknown how workers get this package; {_REMEDY}") from error
+    origin = json.loads(found.read_text("direct_url.json") or "{}")
+    if not origin:
+        return f"{_DISTRIBUTION}=={found.version}"
+    if urlsplit(origin["url"]).scheme == "file":
+        path = urlsplit(origin["url"]).path
+        raise ConfigError(
+            f"this package was installed from {path}, which workers do not have; {_REMEDY}"
+        )
+    vcs = origin.get("vcs_info")
+    url = f"{vcs['vcs']}+{origin['url']}@{vcs['commit_id']}" if vcs else origin["url"]
+    return f"{_DISTRIBUTION} @ {url}"

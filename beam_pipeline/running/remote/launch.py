@@ -23,7 +23,7 @@ from beam_pipeline.errors import (
 from beam_pipeline.files import storage
 from beam_pipeline.running import counters, progress
 from beam_pipeline.running.failures import explain
-from beam_pipeline.running.notebooks import as_in_a_program
+from beam_pipeline.running.job import as_in_a_program
 from beam_pipeline.running.remote import job_record, problems
 from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
 from beam_pipeline.running.remote.clusters import Cluster

@@ -32,7 +32,7 @@ from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.mirrored import mirrored
+from beam_pipeline.sources.shapes import mirrored
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.image_size import ImageSize
 

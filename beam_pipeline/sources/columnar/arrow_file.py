@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.columnar.row_groups import RowGroups, damaged, unsupported
+from beam_pipeline.sources.columnar.row_groups import RowGroups, opened, unsupported
 from tfrecord_dataset.inflation import is_inflated
 
 _FILE_MAGIC = b"ARROW1\0\0"
@@ -113,24 +113,9 @@ class _ArrowGroups:
 
 @contextlib.contextmanager
 def opened_arrow(path: str) -> Iterator[RowGroups]:
-    """An Arrow IPC file or stream to read.
-
-    Raises:
-        DataError: It is none, is damaged, or states sizes that it cannot have.
-    """
-    with storage.opened(path) as handle:
-        try:
-            yield _ArrowGroups(path, handle)
-        except (
-            pa.ArrowException,
-            ValueError,
-            OverflowError,
-            struct.error,
-            OSError,
-        ) as error:  # Arrow's own have no number
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise damaged(path, "Arrow file", error) from error
+    """An Arrow IPC file or stream to read; raises what `opened` does."""
+    with opened(path, "Arrow file") as handle:
+        yield _ArrowGroups(path, handle)
 
 
 @functools.lru_cache(maxsize=64)

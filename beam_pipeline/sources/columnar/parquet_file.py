@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.columnar.row_groups import RowGroups, damaged
+from beam_pipeline.sources.columnar.row_groups import RowGroups, opened
 from tfrecord_dataset.inflation import is_inflated
 
 
@@ -35,25 +34,10 @@ class _ParquetGroups:
 
 @contextlib.contextmanager
 def opened_parquet(path: str) -> Iterator[RowGroups]:
-    """A Parquet file to read.
-
-    Raises:
-        DataError: It is none, is damaged, or states sizes that it cannot have.
-    """
-    with storage.opened(path) as handle:
-        try:
-            with pq.ParquetFile(handle) as file:
-                _check_sizes(file.metadata)
-                yield _ParquetGroups(file)
-        except (
-            pa.ArrowException,
-            ValueError,
-            OverflowError,
-            OSError,
-        ) as error:  # Arrow's own have no number
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise damaged(path, "Parquet file", error) from error
+    """A Parquet file to read; raises what `opened` does."""
+    with opened(path, "Parquet file") as handle, pq.ParquetFile(handle) as file:
+        _check_sizes(file.metadata)
+        yield _ParquetGroups(file)
 
 
 def _check_sizes(metadata: pq.FileMetaData) -> None:

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -14,15 +14,22 @@ from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.forms import Form
 from beam_pipeline.sources.columnar.parquet_file import opened_parquet
 from beam_pipeline.sources.columnar.row_groups import Open
-from beam_pipeline.sources.columnar.sqlite_file import opened_sqlite
+from beam_pipeline.sources.columnar.sqlite_file import MAGIC, opened_sqlite
 from beam_pipeline.sources.columnar.table import ColumnarTable, look_into
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.layout import (
+    Layout,
+    Place,
+    container_places,
+    read_by,
+)
 from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -180,3 +187,36 @@ def _forms(tables: Sequence[Table]) -> dict[str, Form]:
         if isinstance(table, ColumnarTable)
         for name, form in table.forms.items()
     }
+
+
+def _layout(
+    name: str,
+    sign: str,
+    source: type[ReadColumnar],
+    begins: Callable[[str], bool] | None = None,
+) -> Layout:
+    def find(tree: Tree) -> Sequence[Place]:
+        """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
+        files = [name for suffix in source.suffixes for name in tree.files_with(suffix)]
+        files = [name for name in files if begins is None or begins(tree.path(name))]
+        return container_places([name for name in files if ".tfrecord" not in name])
+
+    return Layout(
+        name=name,
+        sign=sign,
+        kind="container",
+        **read_by(source, divided=lambda config: len(config.split) > 1),
+        suffixes=source.suffixes,
+        find=find,
+        begins=begins,
+    )
+
+
+PARQUET = _layout("parquet", ".parquet files", ReadParquet)
+ARROW = _layout("arrow", ".arrow or .feather files", ReadArrow)
+SQLITE = _layout(
+    "sqlite",
+    ".db or .sqlite files that begin like SQLite databases",
+    ReadSqlite,
+    begins=lambda path: head(path).startswith(MAGIC),
+)

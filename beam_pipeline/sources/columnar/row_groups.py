@@ -1,12 +1,15 @@
 """Files of rows with types, in groups that are read by themselves."""
 
+import contextlib
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from beam_pipeline.errors import DataError
+from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 
 
@@ -35,6 +38,22 @@ class RowGroups(Protocol):
 
 # Opens the file at a path, as long as it is read; raises DataError where it cannot be.
 Open = Callable[[str], AbstractContextManager[RowGroups]]
+
+
+@contextlib.contextmanager
+def opened(path: str, noun: str) -> Iterator[Any]:
+    """The file at a path, which Arrow reads.
+
+    Raises:
+        DataError: It is no such file, is damaged, or states sizes that it cannot have.
+    """
+    with storage.opened(path) as handle:
+        try:
+            yield handle
+        except (pa.ArrowException, ValueError, OverflowError, struct.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # Arrow's own have none
+                raise
+            raise damaged(path, noun, error) from error
 
 
 def damaged(path: str, noun: str, error: object) -> DataError:

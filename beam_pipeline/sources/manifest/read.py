@@ -43,9 +43,9 @@ from beam_pipeline.sources.manifest.json_columns import (
     objects_of,
     with_lists,
 )
+from beam_pipeline.sources.manifest.records import ReadTables
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
-from beam_pipeline.sources.manifest.tables import ReadTables
 from beam_pipeline.sources.manifest.unnamed import Folder, check_beside, with_images
 from beam_pipeline.sources.manifest.whereabouts import find_files, placed, told
 from beam_pipeline.sources.tree import Tree

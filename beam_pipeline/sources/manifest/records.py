@@ -1,15 +1,21 @@
-"""From the rows of a manifest to records: plain functions, no Beam."""
+"""From the rows of manifests to records: tables are read twice, in ranges."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
+
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
-from beam_pipeline.sources.gather import Entry
+from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, named_boxes
 from beam_pipeline.sources.manifest.feature_columns import (
@@ -18,9 +24,9 @@ from beam_pipeline.sources.manifest.feature_columns import (
     path_text,
 )
 from beam_pipeline.sources.manifest.files import split_of_row
-from beam_pipeline.sources.manifest.joining import JoinedRow
+from beam_pipeline.sources.manifest.joining import JoinedRow, join_rows, numbered
 from beam_pipeline.sources.manifest.kinds import check_plain
-from beam_pipeline.sources.manifest.survey import Overview
+from beam_pipeline.sources.manifest.survey import Overview, Questions, overview, surveyed
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table
 from beam_pipeline.sources.manifest.unnamed import Folder, files_in
 
@@ -189,3 +195,62 @@ def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Bat
 def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
     for row in batch.bad:
         yield maker.reject(row.line, malformed(row.detail))
+
+
+@dataclasses.dataclass
+class ReadTables(beam.PTransform):
+    """Reads tables twice, in ranges: for what all rows are, then for the records.
+
+    Attributes:
+        tables: What is read.
+        questions: What the first time is to find out.
+        scratch: The folder for what has to be unpacked.
+        others: What cannot be read, and is told of; classes that the tables state.
+        folders: Those whose files rows name, where it is told which no row names.
+    """
+
+    tables: Sequence[Table]
+    questions: Questions
+    scratch: str
+    others: Sequence[Other] = ()
+    folders: Sequence[Folder] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        ranges = (
+            pipeline
+            | "Tables" >> beam.Create([*self.tables, *self.folders, *self.others])
+            | "BalanceTables" >> beam.Reshuffle()  # Table | Folder | Other
+            | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range | Folder | Other
+            | "BalanceRanges" >> beam.Reshuffle()  # Range | Folder | Other
+        )
+        all_rows = (
+            ranges
+            | "SurveyRanges" >> beam.FlatMap(surveyed, self.questions)  # Survey
+            | "GatherSurveys" >> beam.combiners.ToList()  # list of Survey
+            | "Overview" >> beam.Map(overview, self.questions)  # Overview
+        )
+        columns = self.questions.columns
+        if not columns.key:
+            return ranges | "ReadTables" >> beam.FlatMap(
+                read_table, AsSingleton(all_rows)
+            )  # Record | Other
+        paths = [table.manifest.path for table in self.tables]
+        num_bytes = sum(size or 0 for size in storage.sizes(paths))
+        batches = ranges | "ReadRows" >> ReadInBatches(
+            num_bytes, read_entries, (AsSingleton(all_rows),)
+        )  # (bucket, batch)
+        if columns.joins_rows:
+            return batches | Gather(
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
+            )  # Record | Other
+        return batches | Gather(numbered, hold=iter)  # Record | Other
+
+
+def ranges_of(table: Table | Folder | Other, scratch: str) -> Sequence[Range | Folder | Other]:
+    """The ranges of a table, or why it can have none."""
+    if not isinstance(table, Table):
+        return [table]
+    try:
+        return table.ranges(scratch=scratch)
+    except RecordError as error:
+        return [Rejected.of(table.manifest.relative, error)]

@@ -6,14 +6,23 @@ kind of table is a subclass of `Table`, and one of `read.ReadManifest` that open
 
 import abc
 import dataclasses
+import functools
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
+
+import pyarrow
+import pyarrow.compute as compute
 
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.columns.column_kinds import kind_of_texts, kind_of_values
-from beam_pipeline.sources.columns.kinds import Kind
+from beam_pipeline.sources.columns.kinds import (
+    Kind,
+    kind_of_int,
+    kind_of_json,
+    kind_of_text,
+    wider,
+)
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.manifest.feature_columns import FeatureColumn, other_columns
 from beam_pipeline.sources.manifest.files import Manifest
@@ -22,6 +31,51 @@ from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 RANGE_BYTES = 16 << 20
 # Rows whose columns are looked at together.
 BATCH_ROWS = 1024
+# Of so few digits that 64 bits hold each; the rest of `kinds.kind_of_text` is left to that.
+_INTEGER = r"\A[+-]?(0|[1-9][0-9]{0,17})\z"
+_FRACTION = (
+    r"\A[+-]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
+    r"|\A[+-]?(0|[1-9][0-9]*)[eE][+-]?[0-9]+\z"
+)
+
+
+def kind_of_texts(texts: Sequence[str]) -> Kind | None:
+    """What holds all fields of a column of a CSV: `kinds.kind_of_text` of each, and the widest."""
+    column = pyarrow.array(texts, pyarrow.string())
+    is_integer = compute.match_substring_regex(column, _INTEGER)
+    rest = column.filter(compute.invert(is_integer))
+    is_fraction = compute.match_substring_regex(rest, _FRACTION)
+    others = rest.filter(compute.invert(is_fraction)).unique()
+    kind: Kind | None = int if len(rest) < len(texts) else None
+    if compute.any(is_fraction).as_py():
+        kind = wider(kind, float)
+    return _widest(kind, map(kind_of_text, map(str, others)))
+
+
+def kind_of_values(values: Sequence[Any]) -> Kind | None:
+    """The same of a column of JSON: `kinds.kind_of_json` of each, and the widest.
+
+    Raises:
+        RecordError: As `kinds.kind_of_json`.
+    """
+    types = set(map(type, values)) - {type(None)}
+    if not types:
+        return None
+    if not types <= {int, float, bool, str}:
+        return functools.reduce(wider, map(kind_of_json, values))
+    if str in types:
+        return str
+    numbers = [value for value in values if type(value) is int] if int in types else [0]
+    kind: Kind | None = wider(kind_of_int(min(numbers)), kind_of_int(max(numbers)))
+    return wider(kind, float) if float in types else kind
+
+
+def _widest(kind: Kind | None, others: Iterable[Kind | None]) -> Kind | None:
+    for other in others:
+        if kind is str:  # which holds all
+            break
+        kind = wider(kind, other)
+    return kind
 
 
 class BadRow(NamedTuple):

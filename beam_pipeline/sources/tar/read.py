@@ -18,6 +18,12 @@ from beam_pipeline.sources.columns.options import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.layout import (
+    Layout,
+    container_places,
+    first_file,
+    read_by,
+)
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -129,3 +135,15 @@ def read_tar(
                     yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part), size)
     except RecordError as error:
         yield Rejected.of(file.relative, error)
+
+
+LAYOUT = Layout(
+    name="tar",
+    sign=".tar files",
+    kind="container",
+    **read_by(ReadTar),
+    find=lambda tree: container_places([f for f in tree.files() if suffix(f) == "tar"]),
+    suffixes=("tar", "tgz", "tar.bz2", "tbz2", "tar.xz", "txz", "tar.zst"),
+    accept=functools.partial(first_file, fits=is_tar),
+    refuse=refuse_compressed,
+)

@@ -2,22 +2,40 @@
 
 import contextlib
 import dataclasses
+import difflib
 import itertools
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, FileRef, Record, Rejected
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import left_out
-from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
+from beam_pipeline.sources.layout import (
+    Layout,
+    Place,
+    container_places,
+    first_file,
+    read_by,
+)
+from beam_pipeline.sources.paths import left_out, media_kind
+from beam_pipeline.sources.tfrecord.files import (
+    RecordFile,
+    find_record_files,
+    is_named_so,
+    kind_of_file,
+)
+from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked, with_ranges
 from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset import feature_keys
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.inflation import TOO_LARGE
 
@@ -27,6 +45,67 @@ _FIRST_OF_A_FILE = 64
 
 _BLOCK_BYTES = 1 << 16
 _GZIP = 31  # zlib's wbits
+_FILES_LOOKED_INTO = 5
+
+
+def complete_with_keys(config: BuildConfig, path: str) -> BuildConfig:
+    """`config` with the declared features under the keys that the records at `path` have.
+
+    Raises:
+        ConfigError: A declared feature is under no key, or an option asks for conversions.
+    """
+    refuse_conversions(config)
+    if not config.schema:
+        return config
+    keys = expectations(first_records(find_record_files(path)[0]))
+    schema = tuple(with_key_of(feature, keys) for feature in config.schema)
+    return dataclasses.replace(config, schema=schema)
+
+
+def refuse_conversions(config: BuildConfig) -> None:
+    """Examples are written as they are.
+
+    Raises:
+        ConfigError: An option asks for something else.
+    """
+    asked = {
+        "--image-max-side": config.image.max_side,
+        "--image-size": config.image.size,
+        "--image-format": config.image.format != "keep",
+        "--audio-sample-rate": config.audio.sample_rate,
+        "--audio-mono": config.audio.mono,
+        "--tokenizer": config.tokenizer,
+    }
+    for option, value in asked.items():
+        if value:
+            raise ConfigError(
+                f"{option} converts, but records of TFRecord files are written unchanged; leave "
+                "it out, or build from the raw files"
+            )
+
+
+def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
+    """`feature` under the key that the records have, bare where they have nothing beside it.
+
+    Raises:
+        ConfigError: They have no such key.
+    """
+    found = feature_keys.with_key_of(feature, keys, (feature.name,))
+    if found is not None:
+        beside = list_specs(found).keys() - {found.key}
+        bare = not (beside and beside <= set(keys))
+        if found.kind == "boxes" and not found.encoding:
+            label, text = map(found.key_beside, ("class/label", "class/text"))
+            bare = label in keys and text not in keys
+        return dataclasses.replace(found, bare=feature.bare or bare)
+    if feature.kind == "sequence":  # which the first records may lack
+        return dataclasses.replace(feature, bare=True)
+    near = difflib.get_close_matches(feature.name, list(keys), n=1)
+    raise ConfigError(
+        f"feature {feature.name!r} of --schema has no key in the records, which have "
+        f"{', '.join(sorted(keys))}; "
+        + (f"did you mean {near[0]!r}?" if near else 'state its "key"')
+    )
 
 
 @dataclasses.dataclass
@@ -127,3 +206,32 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
         for number, (_, frame) in enumerate(itertools.islice(records, _FIRST_OF_A_FILE)):
             with contextlib.suppress(RecordError):
                 yield f"{file.relative}:{number}", payload_of(frame)
+
+
+def find_tfrecords(tree: Tree) -> list[Place]:
+    """Files that begin as TFRecord files do: all that are named so, if the first do."""
+    files = tree.files()
+    named = list(filter(is_named_so, files))
+    likely = named or [name for name in files if not media_kind(name)]
+    first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
+    return container_places((named if first else []) or first)
+
+
+def is_tfrecord(path: str) -> bool:
+    """Whether a file begins as TFRecord files do, or its content does where it is gzip."""
+    try:
+        return kind_of_file(path) is not None
+    except RecordError:
+        return False
+
+
+LAYOUT = Layout(
+    name="tfrecord",
+    sign="files that begin like TFRecord files",
+    kind="container",
+    **read_by(ReadTFRecords),
+    find=find_tfrecords,
+    accept=lambda folder: first_file(folder, lambda file: True),
+    begins=is_tfrecord,
+    complete=complete_with_keys,
+)

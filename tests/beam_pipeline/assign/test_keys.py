@@ -6,7 +6,7 @@ import pytest
 
 import beam_pipeline
 from beam_pipeline.assign import columns
-from beam_pipeline.assign.keys import equal_keys
+from beam_pipeline.assign.stage import equal_keys
 from beam_pipeline.errors import DataError
 from beam_pipeline.records import ClassLabel, Record
 

@@ -9,7 +9,7 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.class_names import declared_classes
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import make_plan
-from beam_pipeline.assign.stage import MergeStatistics
+from beam_pipeline.assign.stage import merged_statistics
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
@@ -157,11 +157,8 @@ def test_statistics_merge_alike_in_any_order():
     ]
     plans = set()
     for order in itertools.permutations(parts):
-        merge = MergeStatistics()
-        halves = [merge.create_accumulator(), merge.create_accumulator()]
-        for i, part in enumerate(pickle.loads(pickle.dumps(order))):
-            halves[i % 2] = merge.add_input(halves[i % 2], part)
-        merged = merge.extract_output(merge.merge_accumulators(halves))
+        sent = pickle.loads(pickle.dumps(order))
+        merged = merged_statistics([merged_statistics(sent[::2]), merged_statistics(sent[1::2])])
         plan = make_plan(merged, BuildConfig(name="t", max_bad_fraction=1))
         rejects = merged.first_rejects, sorted(merged.rejected.items())
         plans.add(repr((plan.splits, plan.schema, *rejects)))

@@ -11,9 +11,9 @@ from testdata.make_golden import GOLDEN
 
 import beam_pipeline
 from beam_pipeline.cli import commands
+from beam_pipeline.dataset.difference.datasets import class_changes, option_changes
 from beam_pipeline.dataset.difference.pairing import ID, RowTable, pair
 from beam_pipeline.dataset.difference.rows import _MOST_KEYS, _PART, KeyNumbers, Row
-from beam_pipeline.dataset.difference.schemas import class_changes, option_changes
 from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.feature import Feature

@@ -2,7 +2,7 @@
 
 import pytest
 
-from beam_pipeline.describe.shard_names import template_of
+from beam_pipeline.describe.tfds import template_of
 
 tfds_naming = pytest.importorskip("tensorflow_datasets.core.naming")
 

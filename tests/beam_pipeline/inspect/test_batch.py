@@ -77,7 +77,7 @@ def settings(max_seconds, packer=PACKER):
 def inspected(elements, max_seconds=60.0, packer=PACKER):
     """(keys of the records, rejects by source) of a batch that goes to worker processes."""
     work = InspectBatch(settings(max_seconds, packer), threads=1)
-    [(packed, _)] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
+    [packed] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
     table = columns.from_bytes([packed.records])
     rejects = unpack(packed.rejects) if packed.rejects else []
     return table.column("key").to_pylist(), {each.source: each for each in rejects}
@@ -147,7 +147,7 @@ def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(tmp_path,
     batch = pack([record(text, "text", deadly.plain)])
 
     def here(max_seconds):
-        return InspectBatch(settings(max_seconds), 1).here(batch).packed
+        return InspectBatch(settings(max_seconds), 1).here(batch)
 
     assert here(60).num_records == 1
     [reject] = unpack(here(1e-9).rejects)

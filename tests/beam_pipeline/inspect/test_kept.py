@@ -54,12 +54,12 @@ def inspect(folder):
     def run(elements, **options):
         config = BuildConfig(output="/nowhere", name="t", **options)
         settings = Settings(config.rules, Packer.of(config), str(folder))
-        packed, num_taken = InspectBatch(Constant(settings), threads=1).here(pack(elements))
+        packed = InspectBatch(Constant(settings), threads=1).here(pack(elements))
         table = columns.from_bytes([packed.records] if packed.num_records else [])
         records = list(columns.records_of(table))
         routed = table.drop_columns(["record"])
         found = [*map(by_value, (records, packed.rejects, packed.statistics)), routed]
-        return found, num_taken
+        return found, packed.num_taken
 
     return run
 

@@ -6,7 +6,7 @@ from file_bytes import image_bytes
 from PIL import Image, ImageFilter
 
 from beam_pipeline.report.checks import checks
-from beam_pipeline.report.quality import faults, quality
+from beam_pipeline.report.figures import faults, quality
 from beam_pipeline.report.sample import Sampled
 from beam_pipeline.schema.declaration import parse_schema
 

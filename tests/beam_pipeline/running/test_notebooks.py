@@ -6,7 +6,7 @@ import apache_beam as beam
 import apache_beam.pipeline
 from apache_beam.utils import interactive_utils
 
-from beam_pipeline.running.notebooks import as_in_a_program
+from beam_pipeline.running.job import as_in_a_program
 
 
 def test_no_stage_asks_for_the_interactive_runner(monkeypatch):

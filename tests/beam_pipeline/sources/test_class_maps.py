@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from beam_pipeline.sources.class_maps import class_map
+from beam_pipeline.sources.manifest.class_names import class_map
 
 CATS = {"0": "cat", "10": "dog", "2": "owl"}
 

@@ -14,10 +14,10 @@ from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.kitti import KittiFiles
 from beam_pipeline.sources.labelme import parse_labelme
 from beam_pipeline.sources.side_files import read as side_files
-from beam_pipeline.sources.side_files.finding import places_of
 from beam_pipeline.sources.side_files.image_sets import choose_lists, is_class_list, listed_names
+from beam_pipeline.sources.side_files.layout import places_of
 from beam_pipeline.sources.tree import Tree
-from beam_pipeline.sources.voc.layout import ReadVoc
+from beam_pipeline.sources.voc import ReadVoc
 from beam_pipeline.sources.yolo.files import YoloFiles, listed_places, pair_key
 from beam_pipeline.sources.yolo.layout import ReadYolo
 

@@ -11,7 +11,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Objects, Record
 from beam_pipeline.sources.coco.read import ReadCoco
 from beam_pipeline.sources.manifest.read import ReadCsv
-from beam_pipeline.sources.voc.layout import ReadVoc
+from beam_pipeline.sources.voc import ReadVoc
 from beam_pipeline.sources.yolo.layout import ReadYolo
 
 NFC, NFD = "caf\u00e9", "cafe\u0301"

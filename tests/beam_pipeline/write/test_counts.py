@@ -6,7 +6,7 @@ from beam_pipeline.assign.placement import SplitPlan
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import CountMismatchError
-from beam_pipeline.write.counts import check_counts
+from beam_pipeline.write.commit import check_counts
 
 SPLITS = {
     "train": SplitPlan(num_records=10, num_bytes=100, first_bins=(0, 5), first_records=(0, 6)),

@@ -7,7 +7,7 @@ from apache_beam.options.pipeline_options import SetupOptions
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.options import JobOptions
-from beam_pipeline.running.remote import staging
+from beam_pipeline.running.remote import dataflow
 
 
 @pytest.fixture
@@ -25,15 +25,15 @@ def installed(monkeypatch, tmp_path):
             (info / "direct_url.json").write_text(json.dumps(direct_url))
         monkeypatch.syspath_prepend(str(site))
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        module = site / "beam_pipeline/running/remote/staging.py"
-        monkeypatch.setattr(staging, "__file__", str(module))
+        module = site / "beam_pipeline/running/remote/dataflow.py"
+        monkeypatch.setattr(dataflow, "__file__", str(module))
 
     return install
 
 
 def staged(*options):
     beams = JobOptions(["--runner=DataflowRunner", *options])
-    staging.stage_package(beams)
+    dataflow.stage_package(beams)
     return beams.view_as(SetupOptions)
 
 

@@ -11,9 +11,8 @@ from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import questions_of
 from beam_pipeline.sources.columns.options import ValueOptions
-from beam_pipeline.sources.manifest.records import read_table
+from beam_pipeline.sources.manifest.records import ranges_of, read_table
 from beam_pipeline.sources.manifest.survey import overview, surveyed
-from beam_pipeline.sources.manifest.tables import ranges_of
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 

@@ -1,1 +1,0 @@
-"""Pascal VOC: one XML file an image, image sets for the splits."""
