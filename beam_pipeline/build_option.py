@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Annotated
 
-from beam_pipeline.option_values import parse_classes
+from beam_pipeline.option_values import make_classes, parse_classes
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import Option
 
@@ -20,6 +20,13 @@ class BuildOption(Option):
     is_content: bool = True
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobOption(BuildOption):
+    """One that does not decide what the files hold."""
+
+    is_content: bool = False
+
+
 Classes = Annotated[
     tuple[str, ...],
     BuildOption(
@@ -27,6 +34,7 @@ Classes = Annotated[
         other_flag="--labels",
         metavar="A,B|FILE",
         parse=parse_classes,
+        make=make_classes,
     ),
 ]
 Schema = Annotated[

@@ -4,18 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated
 
-from beam_pipeline.build_option import BuildOption, Classes, Schema
+from beam_pipeline import option_values as values
+from beam_pipeline.build_option import BuildOption, Classes, JobOption, Schema
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
+from beam_pipeline.layout_names import AUTO, layout_names
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.option_values import (
-    parse_fractions,
-    parse_names,
-    parse_one,
-    parse_shards,
-)
 from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Group, Options
 
@@ -35,47 +31,52 @@ class BuildOptions(Options):
 
     input: Annotated[
         str,
-        BuildOption(
+        JobOption(
             "folder or file to read, or a pattern of files with many records each",
             is_positional=True,
-            is_content=False,
+            make=values.make_described,
         ),
     ] = ""
     output: Annotated[
         str,
-        BuildOption(
-            "the dataset goes to DATA_DIR/NAME/VERSION; plan does not use it",
-            metavar="DATA_DIR",
-            is_content=False,
+        JobOption(
+            "the dataset goes to DATA_DIR/NAME/VERSION", metavar="DATA_DIR", make=values.make_output
         ),
         _OUTPUT,
     ] = ""
-    name: Annotated[str, BuildOption("the dataset's name (default: from the input's)"), _OUTPUT] = (
-        ""
-    )
-    version: Annotated[str, BuildOption("the dataset's version"), _OUTPUT] = "1.0.0"
+    name: Annotated[
+        str,
+        BuildOption("the dataset's name (default: from the input's)", make=values.make_name),
+        _OUTPUT,
+    ] = ""
+    version: Annotated[
+        str, BuildOption("the dataset's version", make=values.make_version), _OUTPUT
+    ] = "1.0.0"
     license: Annotated[
         str, BuildOption("the data's licence, such as cc-by-4.0", metavar="ID"), _OUTPUT
     ] = ""
     layout: Annotated[
-        str, BuildOption("how the input is laid out (default: detect it)"), _INPUT
-    ] = "auto"
+        str,
+        BuildOption("how the input is laid out (default: detect it)", choices=layout_names),
+        _INPUT,
+    ] = AUTO
     split: Annotated[
         Mapping[str, float],
         BuildOption(
             "fraction of each split, where the input states no splits (default: train=1)",
             metavar="A=F,…",
-            parse=parse_fractions,
+            parse=values.parse_fractions,
+            make=values.make_fractions,
         ),
         _SPLITS,
-    ] = dataclasses.field(default_factory=lambda: {"train": 1.0})
+    ] = dataclasses.field(default_factory=lambda: dict(values.ONE_SPLIT))
     split_list: Annotated[
         tuple[str, ...],
         BuildOption(
             "file with the name of a file a line, all of one split: val.txt, or val=FILE; may be "
             "repeated",
             metavar="[A=]FILE",
-            parse=parse_one,
+            parse=values.parse_one,
             may_repeat=True,
         ),
         _SPLITS,
@@ -93,7 +94,8 @@ class BuildOptions(Options):
         BuildOption(
             "number of shards per split (default: by size)",
             metavar="N|A=N,…",
-            parse=parse_shards,
+            parse=values.parse_shards,
+            make=values.make_shards,
         ),
         _SPLITS,
     ] = None
@@ -110,20 +112,17 @@ class BuildOptions(Options):
     compression: Annotated[str, BuildOption("of the shards", choices=("none", "gzip")), _SPLITS] = (
         "none"
     )
-    overwrite: Annotated[
-        bool, BuildOption("replace a finished dataset", is_content=False), _OUTPUT
-    ] = False
+    overwrite: Annotated[bool, JobOption("replace a finished dataset"), _OUTPUT] = False
     trust_receipts: Annotated[
         bool,
-        BuildOption(
-            "take finished shards of an interrupted build by their size, without reading them",
-            is_content=False,
+        JobOption(
+            "take finished shards of an interrupted build by their size, without reading them"
         ),
         _OUTPUT,
     ] = False
     no_report: Annotated[
         bool,
-        BuildOption("leave out report.html, the page of the dataset", is_content=False),
+        JobOption("leave out report.html, the page of the dataset"),
         _OUTPUT,
     ] = False
     duplicates: Annotated[
@@ -144,16 +143,17 @@ class BuildOptions(Options):
     ] = ""
     leaks: Annotated[
         str,
-        BuildOption(
+        JobOption(
             "records with the same files in several splits: fail (default), or warn",
             choices=("error", "warn"),
-            is_content=False,
         ),
         _CHECKS,
     ] = "error"
     max_bad_fraction: Annotated[
         float,
-        BuildOption("largest accepted fraction of bad records, 0 to 1", metavar="F"),
+        BuildOption(
+            "largest accepted fraction of bad records, 0 to 1", metavar="F", least=0, most=1
+        ),
         _CHECKS,
     ] = 0.0
     box_policy: Annotated[
@@ -181,6 +181,7 @@ class BuildOptions(Options):
         BuildOption(
             "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
             metavar="FILE",
+            make=values.make_path,
         ),
         _AUDIO,
     ] = ""
@@ -190,14 +191,14 @@ class BuildOptions(Options):
         BuildOption(
             "files or folders of the input to leave out, such as '*_mask.png'; may be repeated",
             metavar="P",
-            parse=parse_one,
+            parse=values.parse_one,
             may_repeat=True,
         ),
         _INPUT,
     ] = ()
     one_class: Annotated[
         bool,
-        BuildOption("all files of a class folder: one class is meant", is_content=False),
+        JobOption("all files of a class folder: one class is meant"),
         _INPUT,
     ] = False
     path_pattern: Annotated[
@@ -209,20 +210,20 @@ class BuildOptions(Options):
     ] = ""
     image_root: Annotated[
         str,
-        BuildOption(
+        JobOption(
             "folder that the paths in a manifest or COCO file are relative to",
             metavar="DIR",
-            is_content=False,
+            make=values.make_path,
         ),
         _INPUT,
     ] = ""
     allow_outside: Annotated[
         tuple[str, ...],
-        BuildOption(
+        JobOption(
             "folders or buckets outside the input whose files annotations may name",
             metavar="DIR[,DIR]",
-            parse=parse_names,
-            is_content=False,
+            parse=values.parse_names,
+            make=values.make_paths,
         ),
         _INPUT,
     ] = ()
@@ -250,7 +251,7 @@ class BuildOptions(Options):
     column_names: Annotated[
         tuple[str, ...],
         BuildOption(
-            "column names of a CSV file without a header", metavar="A,B", parse=parse_names
+            "column names of a CSV file without a header", metavar="A,B", parse=values.parse_names
         ),
         _INPUT,
     ] = ()
@@ -266,7 +267,7 @@ class BuildOptions(Options):
     ] = ""
     ignore_columns: Annotated[
         tuple[str, ...],
-        BuildOption("manifest columns to leave out", metavar="A,B", parse=parse_names),
+        BuildOption("manifest columns to leave out", metavar="A,B", parse=values.parse_names),
         _INPUT,
     ] = ()
     missing_numbers: Annotated[
@@ -282,7 +283,7 @@ class BuildOptions(Options):
         BuildOption(
             "texts in a manifest that stand for a missing value, such as NA,?",
             metavar="A,B",
-            parse=parse_names,
+            parse=values.parse_names,
         ),
         _INPUT,
     ] = ()
@@ -301,20 +302,11 @@ class BuildOptions(Options):
     ] = ""
     threads: Annotated[
         int,
-        BuildOption(
-            "parallel reads per worker (default: 0, chosen by file size)",
-            least=0,
-            is_content=False,
-        ),
+        JobOption("parallel reads per worker (default: 0, chosen by file size)", least=0),
         _OUTPUT,
     ] = 0
     max_record_seconds: Annotated[
         float,
-        BuildOption(
-            "reject records whose inspection takes more CPU time",
-            metavar="S",
-            above=0,
-            is_content=False,
-        ),
+        JobOption("reject records whose inspection takes more CPU time", metavar="S", above=0),
         _CHECKS,
     ] = 60.0

@@ -5,12 +5,9 @@ import functools
 import hashlib
 import json
 import math
-import numbers
 import os
 import re
-import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.build_option import BuildOption
@@ -24,8 +21,7 @@ from beam_pipeline.option_values import split_list
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import Option, fields_of, parts_of
-from tfrecord_dataset.python_words import in_python
-from tfrecord_dataset.shown_text import is_unicode
+from tfrecord_dataset.python_words import tells_in_python
 from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
@@ -35,6 +31,7 @@ _MAY_BE_ABSENT = frozenset(
 )
 
 
+@tells_in_python
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildConfig(BuildOptions):
     """What to build, from what, to where: the options, checked together.
@@ -47,27 +44,7 @@ class BuildConfig(BuildOptions):
     """
 
     def __post_init__(self) -> None:
-        with in_python(BuildConfig):
-            self._complete()
-
-    def _complete(self) -> None:
         super().__post_init__()
-        for part, kind in parts_of(BuildConfig).items():
-            _check(
-                isinstance(getattr(self, part), kind),
-                f"{part}={getattr(self, part)!r}",
-                f"give {kind.__name__}(…)",
-            )
-        _check(
-            isinstance(self.schema, Sequence) and all(isinstance(e, Feature) for e in self.schema),
-            f"--schema {self.schema!r}",
-            "give Features: read_schema reads a file, parse_schema what JSON holds",
-        )
-        for path in ("input", "output", "image_root", "tokenizer"):
-            if value := getattr(self, path):
-                object.__setattr__(self, path, storage.absolute(os.fspath(value)))
-        allowed = tuple(storage.absolute(os.fspath(each)) for each in self.allow_outside)
-        object.__setattr__(self, "allow_outside", allowed)
         object.__setattr__(self, "split_list", tuple(map(_split_list, self.split_list)))
         if self.tokenizer:
             tokens.load(self.tokenizer)  # before anything is read or written
@@ -76,70 +53,16 @@ class BuildConfig(BuildOptions):
             looks.check_installed()
         if not self.name:
             object.__setattr__(self, "name", default_name(self.input))
-        _check(
-            re.fullmatch(r"[a-z][a-z0-9_]*", self.name) is not None,
-            f"--name {self.name!r}",
-            "start with a letter, then letters, digits and underscores, all lower case: "
-            "tfds.load does not find other names",
-        )
-        for option, path in (("the input", self.input), ("--output", self.output)):
-            _check(
-                is_unicode(path),
-                f"{option} {path!r}",
-                "its name is not UTF-8, in which the description of a dataset is written; rename "
-                "the folder",
-            )
-        _check(
-            not set("*?[") & set(self.output),
-            f"--output {self.output!r}",
-            "leave out the characters * ? [, which Beam reads as a pattern for many paths",
-        )
-        _check(
-            re.fullmatch(r"\d+\.\d+\.\d+", self.version) is not None,
-            f"--version {self.version!r}",
-            "give three numbers, such as 1.0.0",
-        )
-        _check(
-            0 <= self.max_bad_fraction <= 1,
-            f"--max-bad-fraction {self.max_bad_fraction:g}",
-            "give a fraction from 0 to 1",
-        )
-        twice = {name for name, count in Counter(self.classes).items() if count > 1}
-        _check(not twice, f"--classes with {min(twice, default='')!r} twice", "name each once")
-        self._check_split()
-        self._check_num_shards()
 
-    def _check_split(self) -> None:
-        _check(
-            isinstance(self.split, Mapping)
-            and all(isinstance(each, numbers.Real) for each in self.split.values())
-            and all(isinstance(name, str) for name in self.split),
-            f"--split {self.split!r}",
-            "give fractions by name, such as {'train': 0.9, 'test': 0.1}",
-        )
-        text = ",".join(f"{name}={fraction:g}" for name, fraction in self.split.items())
-        shown = shlex.quote(text)
-        _check(
-            bool(self.split) and all(re.fullmatch(r"\w+", name) for name in self.split),
-            f"--split {shown}",
-            "name splits with letters, digits and underscores, as in --split train=0.9,test=0.1",
-        )
-        _check(
-            all(fraction > 0 for fraction in self.split.values())
-            and abs(sum(self.split.values()) - 1) < 1e-6,
-            f"--split {shown}",
-            "make the fractions positive and their sum 1",
-        )
-
-    def _check_num_shards(self) -> None:
-        counts = self.num_shards
-        if counts is None:
-            return
-        for count in counts.values() if isinstance(counts, Mapping) else (counts,):
-            _check(
-                type(count) is int and 1 <= count <= 99_999,
-                f"--num-shards {count!r}",
-                "give 1 to 99,999 (file names have five digits)",
+    def _conflicts(self) -> Iterator[str]:
+        for part, kind in parts_of(BuildConfig).items():
+            if not isinstance(value := getattr(self, part), kind):
+                yield f"{part}={value!r} cannot be used: give {kind.__name__}(…)"
+        is_list = isinstance(self.schema, Sequence)
+        if not is_list or not all(isinstance(each, Feature) for each in self.schema):
+            yield (
+                f"--schema {self.schema!r} cannot be used: give Features: read_schema reads a "
+                "file, parse_schema what JSON holds"
             )
 
     @property
@@ -230,11 +153,6 @@ def default_name(path: str) -> str:
     )
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
-
-
-def _check(fine: bool, value: str, remedy: str) -> None:
-    if not fine:
-        raise ConfigError(f"{value} cannot be used: {remedy}")
 
 
 def check_type(config: BuildConfig) -> None:

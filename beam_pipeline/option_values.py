@@ -1,17 +1,23 @@
-"""Parsers of the command line's values: fractions, shards, names.
+"""Values of a build's options: `parse_…` reads the command line's text, `make_…` checks a value.
 
-Each raises a ValueError for a text that it cannot read, which continues `--option 'text' …`.
+Each raises a ValueError for what it cannot take, which continues `--option 'value' …`.
 """
 
+import numbers
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
+from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.split_names import is_split, split_in_name
 from tfrecord_dataset.store.urls import unsigned
+
+# Of an input that states no splits, where nobody asks for any.
+ONE_SPLIT: Mapping[str, float] = {"train": 1.0}
 
 _Number = TypeVar("_Number", int, float)
 
@@ -36,6 +42,89 @@ def parse_names(text: str) -> tuple[str, ...]:
 def parse_one(text: str) -> tuple[str, ...]:
     """One of several texts, commas and all."""
     return (text,)
+
+
+def make_fractions(value: Any) -> Mapping[str, float]:
+    """Positive fractions by split, whose sum is 1."""
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) and isinstance(fraction, numbers.Real)
+        for name, fraction in value.items()
+    ):
+        raise ValueError(
+            "cannot be used: give fractions by name, such as {'train': 0.9, 'test': 0.1}"
+        )
+    if not value or not all(re.fullmatch(r"\w+", name) for name in value):
+        raise ValueError(
+            "cannot be used: name splits with letters, digits and underscores, as in --split "
+            "train=0.9,test=0.1"
+        )
+    if not all(fraction > 0 for fraction in value.values()) or abs(sum(value.values()) - 1) >= 1e-6:
+        raise ValueError("cannot be used: make the fractions positive and their sum 1")
+    return value
+
+
+def make_shards(value: Any) -> int | Mapping[str, int]:
+    """A number of shards, or one by split."""
+    for count in value.values() if isinstance(value, Mapping) else (value,):
+        if type(count) is not int or not 1 <= count <= 99_999:
+            raise ValueError("cannot be used: give 1 to 99,999 (file names have five digits)")
+    return value  # type: ignore[no-any-return]
+
+
+def make_name(name: str) -> str:
+    """A dataset's name; "" is none."""
+    if name and not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(
+            "cannot be used: start with a letter, then letters, digits and underscores, all lower "
+            "case: tfds.load does not find other names"
+        )
+    return name
+
+
+def make_version(version: str) -> str:
+    """A dataset's version."""
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise ValueError("cannot be used: give three numbers, such as 1.0.0")
+    return version
+
+
+def make_classes(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Class names."""
+    if twice := {name for name, count in Counter(names).items() if count > 1}:
+        raise ValueError(f"names {min(twice)!r} twice; name each once")
+    return names
+
+
+def make_path(path: str) -> str:
+    """A path that every worker knows; "" is none."""
+    return storage.absolute(path) if path else ""
+
+
+def make_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Paths that every worker knows."""
+    return tuple(map(storage.absolute, paths))
+
+
+def make_described(path: str) -> str:
+    """A path that stands in the description of the dataset."""
+    path = make_path(path)
+    if not is_unicode(path):
+        raise ValueError(
+            "cannot be used: its name is not UTF-8, in which the description of a dataset is "
+            "written; rename the folder"
+        )
+    return path
+
+
+def make_output(path: str) -> str:
+    """A path that Beam writes to."""
+    path = make_described(path)
+    if set("*?[") & set(path):
+        raise ValueError(
+            "cannot be used: leave out the characters * ? [, which Beam reads as a pattern for "
+            "many paths"
+        )
+    return path
 
 
 def split_list(text: str) -> str:
@@ -75,9 +164,9 @@ def _numbers(text: str, number: Callable[[str], _Number], example: str) -> dict[
     """Numbers by name in "a=1,b=2"; `example` shows how to write it."""
     pairs = [part.partition("=") for part in text.split(",")]
     try:
-        numbers = {name.strip(): number(value) for name, _, value in pairs}
+        values = {name.strip(): number(value) for name, _, value in pairs}
     except ValueError as error:
         raise ValueError(f"cannot be read; write it as {example}") from error
-    if len(numbers) < len(pairs):
+    if len(values) < len(pairs):
         raise ValueError("names a split twice")
-    return numbers
+    return values

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import pickle
-from collections.abc import Iterable
 from pathlib import Path
 
 import apache_beam as beam
@@ -34,6 +33,7 @@ from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.sources.unpacking import is_packed_tar
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
@@ -49,8 +49,7 @@ from beam_pipeline.write.working_directory import (
     spill_folder,
     working_root,
 )
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.python_words import in_python
+from tfrecord_dataset.python_words import in_python, shows_theirs
 
 
 @dataclasses.dataclass
@@ -69,7 +68,7 @@ class PlanDataset(beam.PTransform):
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
-        check_schema(self.config.schema)
+        tfds.check_keys(self.config.schema)
         packed, num_read = elements | "Batch" >> BatchElements(self.job)  # bytes, int
         inspected = packed | "Inspect" >> InspectMedia(
             self.config.rules, Packer.of(self.config), self.config.threads, self.job, self.kept_dir
@@ -113,11 +112,14 @@ class WriteDataset(beam.PTransform):
         )
 
 
+@shows_theirs(registered_packages)
 @in_python(BuildConfig)
 def build(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
+    *,
+    debug: bool = False,
 ) -> Dataset:
     """Builds the dataset that `config` describes, and returns it once it is committed.
 
@@ -129,6 +131,7 @@ def build(
         config: What to build, from what, to where.
         options: Beam's options; the default runs in this process.
         source: Yields the records; default: the layout found at `config.input`.
+        debug: Whether an error of your own code, such as the source, shows all frames.
 
     Raises:
         ConfigError: An option cannot be used, or the dataset is there already.
@@ -237,11 +240,14 @@ def _build_elsewhere(
             raise
 
 
+@shows_theirs(registered_packages)
 @in_python(BuildConfig)
 def plan(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
+    *,
+    debug: bool = False,
 ) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written.
 
@@ -278,19 +284,6 @@ def plan(
 
 def _save(plan: Plan, statistics: Statistics, path: str) -> None:
     Path(path).write_bytes(pickle.dumps(Preview(plan, statistics)))
-
-
-def check_schema(schema: Iterable[Feature]) -> None:
-    """Raises ConfigError where two features would be stored under one key of the Example."""
-    owner: dict[str, str] = {}
-    for feature in schema:
-        for key in tfds.leaves(feature):
-            other = owner.setdefault(key, feature.name)
-            if other != feature.name:
-                raise errors.ConfigError(
-                    f"the features {other!r} and {feature.name!r} are both stored as {key!r}; "
-                    "rename one of them in the schema"
-                )
 
 
 def check_before_unpacking(config: BuildConfig, options: PipelineOptions) -> None:

@@ -26,11 +26,12 @@ import keras
 import tensorflow as tf
 
 import trainer
+from trainer.options.devices import parse_devices
 from trainer.tasks import Settings, choose_task
 from trainer.tasks.reading import training_batches
 from trainer.training.loop import Plan, train_function
 from trainer.training.optimizers import create_optimizer
-from trainer.training.strategy import create_strategy, parse_devices
+from trainer.training.strategy import create_strategy
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ import typing
 from pathlib import Path
 
 from beam_pipeline.cli import options as cli
-from tfrecord_dataset.options import as_table, fields_of
+from tfrecord_dataset.command_line import as_table
+from tfrecord_dataset.options import fields_of
 from trainer import __main__ as trainer
 from trainer.options.train import TrainConfig
 

@@ -13,12 +13,13 @@ LAYERS = {
     "tfrecord_dataset": """
         shown_text
         posix_only split_names value_forms page
-        errors extras feature durable example_keys image_size regular_files streams users_code
-        declaration example feature_keys frames
+        errors extras feature durable example_keys image_size regular_files streams
+        users_code declaration example feature_keys frames
         observation
         inference
-        json_file log_lines option_values sealed_json command_line
+        json_file log_lines option_values sealed_json
         options
+        command_line
         python_words
         lock replacement
         store
@@ -40,7 +41,7 @@ LAYERS = {
         kinds
         schema
         running
-        inspect option_values
+        inspect option_values layout_names
         build_option
         build_options
         config

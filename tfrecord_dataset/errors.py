@@ -3,7 +3,7 @@
 import copyreg
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfrecord_dataset.shown_text import one_line
@@ -57,6 +57,14 @@ class UnknownNameError(ConfigError):
             f"there is no {what} {name!r}{did_you_mean(name, known)}; "
             f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
         )
+
+
+def raise_together(errors: Sequence[ConfigError]) -> None:
+    """Raises an error that says what all of them say; one alone as it is."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ConfigError("; and ".join(each.as_command for each in errors))
 
 
 class NotADatasetError(ConfigError):

@@ -4,26 +4,29 @@
     class TrainConfig(Options):
         epochs: Annotated[int, Option("passes over the data", least=1)] = 10
 
-From it come the command line and its help (`add_options`), the checks of values, wherever they come
-from (`Options`), the signature and help of a function that takes them (`takes_options`), and the
-table of the documentation (`as_table`).
+From it come the command line, its help and the table of the documentation (command_line.py), the
+checks of values, wherever they come from (`Options`), and the signature and help of a function that
+takes them (`takes_options`).
 """
 
-import argparse
 import dataclasses
 import functools
 import inspect
 import math
 import types
 import typing
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tfrecord_dataset.errors import ConfigError, UnknownNameError, did_you_mean
+from tfrecord_dataset.errors import (
+    ConfigError,
+    UnknownNameError,
+    did_you_mean,
+    raise_together,
+)
 from tfrecord_dataset.option_values import TYPES, check_bounds
 from tfrecord_dataset.shown_text import short_repr
 
-_Owner = TypeVar("_Owner")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -36,9 +39,10 @@ class Option:
         flag: On the command line; empty for `--name-of-the-field`.
         other_flag: Another one for the same; or empty.
         metavar: Its value in the help; empty for that of its type.
-        choices: The values that it may have; empty for any.
+        choices: The values that it may have, or what returns them; empty for any.
         parse: Reads the command line's text, or raises a ValueError that continues the sentence
             `--name 'text' …`; None for that of its type.
+        make: Of a value of its type what is kept, or raises such a ValueError; None keeps it.
         least, most: Bounds of numbers, which may be reached.
         above, below: Bounds that may not.
         is_positional: It has no flag.
@@ -49,8 +53,9 @@ class Option:
     flag: str = ""
     other_flag: str = ""
     metavar: str = ""
-    choices: Sequence[str] = ()
+    choices: Sequence[str] | Callable[[], Sequence[str]] = ()
     parse: Callable[[str], Any] | None = None
+    make: Callable[[Any], Any] | None = None
     least: float = -math.inf
     most: float = math.inf
     above: float = -math.inf
@@ -73,8 +78,14 @@ class Options:
 
     def __post_init__(self) -> None:
         owner: type = type(self)
-        for name, field in fields_of(owner).items():
-            object.__setattr__(self, name, field.check(getattr(self, name)))
+        given = {name: getattr(self, name) for name in fields_of(owner)}
+        for name, value in checked(owner, given).items():
+            object.__setattr__(self, name, value)
+        raise_together([ConfigError(sentence) for sentence in self._conflicts()])
+
+    def _conflicts(self) -> Iterable[str]:
+        """What is wrong with values that are right by themselves, a sentence each."""
+        return ()
 
     __repr__ = short_repr
 
@@ -103,6 +114,12 @@ class Field:
         return self.option.flag or "--" + self.name.replace("_", "-")
 
     @property
+    def choices(self) -> Sequence[str]:
+        """The values that it may have; empty for any."""
+        choices = self.option.choices
+        return choices() if callable(choices) else choices
+
+    @property
     def help(self) -> str:
         """What it is for, with the default."""
         text, default = self.option.help, self.default
@@ -115,7 +132,7 @@ class Field:
     @property
     def metavar(self) -> str | None:
         """Its value in the help."""
-        choices = ",".join(self.option.choices)
+        choices = ",".join(self.choices)
         return self.option.metavar or (f"{{{choices}}}" if choices else TYPES[self.kind].metavar)
 
     def parse(self, text: str) -> Any:
@@ -127,8 +144,8 @@ class Field:
         try:
             value = (self.option.parse or TYPES[self.kind].parse)(text)
         except ValueError as error:
-            raise ConfigError(f"{self.flag} {text!r} {error}") from error
-        return self.check(value)
+            raise ConfigError(f"{self._named} {text!r} {error}") from error
+        return self._checked(value, text if isinstance(value, int | float) else repr(text))
 
     def check(self, value: Any) -> Any:
         """A value as its type has it: a tuple for a list of names, a size for a side.
@@ -137,20 +154,27 @@ class Field:
             ConfigError: It is of another type, or out of bounds.
             UnknownNameError: It is none of the choices.
         """
+        return self._checked(value, repr(value))
+
+    def _checked(self, value: Any, shown: str) -> Any:
         if value is None and self.default is None:
             return None
         option = self.option
         if option.choices:
-            if value not in option.choices and value != self.default:
-                raise UnknownNameError(self.flag, value, option.choices)
+            if value != self.default and value not in self.choices:
+                raise UnknownNameError(self.flag, value, self.choices)
             return value
         try:
             value = TYPES[self.kind].make(value)
             if self.kind is not Any:
                 check_bounds(value, option.least, option.most, option.above, option.below)
+            return option.make(value) if option.make else value
         except ValueError as error:
-            raise ConfigError(f"{self.flag} {value!r} {error}") from error
-        return value
+            raise ConfigError(f"{self._named} {shown} {error}") from error
+
+    @property
+    def _named(self) -> str:
+        return f"the {self.name}" if self.option.is_positional else self.flag
 
 
 @functools.cache
@@ -190,18 +214,6 @@ def parts_of(owner: type) -> Mapping[str, type]:
     }
 
 
-def from_arguments(owner: type[_Owner], given: Mapping[str, Any]) -> _Owner:
-    """An object of a class from parsed arguments by name; what is no option of it is left out."""
-    kind: type = owner
-    values = {name: given[name] for name in fields_of(kind) if name in given}
-    for name, kind in parts_of(owner).items():
-        fields = fields_of(kind).values()
-        by_name = {field.name: _dest_of_part(field) for field in fields}
-        own = {inner: given[dest] for inner, dest in by_name.items() if dest in given}
-        values[name] = kind(**own)
-    return owner(**values)
-
-
 def flag_of(owner: type, name: str) -> str:
     """The flag of a class's option."""
     return fields_of(owner)[name].flag
@@ -211,78 +223,21 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Values of some of a class's options, by name, as their types have them.
 
     Raises:
-        ConfigError: There is no such option, or one cannot have its value.
+        ConfigError: There is no such option, or one cannot have its value; it says all of this.
     """
     fields = fields_of(owner)
-    for name in given:
+    values: dict[str, Any] = {}
+    wrong: list[ConfigError] = []
+    for name, value in given.items():
         if name not in fields:
-            raise ConfigError(f"there is no option {name}{did_you_mean(name, fields)}")
-    return {name: fields[name].check(value) for name, value in given.items()}
-
-
-def add_options(
-    parser: argparse.ArgumentParser,
-    owner: type,
-    *,
-    headings: Sequence[str] = (),
-    hidden: Collection[str] = (),
-    needed: Sequence[str] = (),
-    may_be_missing: Sequence[str] = (),
-    choices: Mapping[str, Sequence[str]] | None = None,
-) -> None:
-    """Adds the options of a class to a parser; parsed, only those that were given have a value.
-
-    Args:
-        parser: Of a command.
-        owner: The class; the options of its parts are added, too.
-        headings: In the order of the help; others follow as they come.
-        hidden: Options that the help leaves out.
-        needed: Options with a default that the command must name.
-        may_be_missing: Options without a default that the command need not name.
-        choices: Of options whose class cannot know them.
-    """
-    groups: dict[str, argparse._ActionsContainer] = {
-        title: parser.add_argument_group(title) for title in headings
-    }
-    group: argparse._ActionsContainer = parser
-    for dest, field in _all_fields(owner):
-        if field.group:
-            if field.group not in groups:
-                groups[field.group] = parser.add_argument_group(field.group)
-            group = groups[field.group]
-        if choices and field.name in choices:
-            option = dataclasses.replace(field.option, choices=choices[field.name])
-            field = dataclasses.replace(field, option=option)
-        told: dict[str, Any] = {"help": field.help.replace("%", "%%")}
-        if field.name in hidden:
-            told["help"] = argparse.SUPPRESS
-        if field.kind is bool:
-            told["action"] = "store_true"
-        else:
-            told |= {"action": "extend"} if field.option.may_repeat else {}
-            told |= {"type": field.parse, "metavar": field.metavar}
-            told["choices"] = field.option.choices or None
-        if field.option.is_positional:
-            if field.kind == tuple[str, ...]:
-                told |= {"nargs": "+" if field.default is dataclasses.MISSING else "*", "type": str}
-            group.add_argument(dest, **told)
+            wrong.append(ConfigError(f"there is no option {name}{did_you_mean(name, fields)}"))
             continue
-        has_default = field.default is not dataclasses.MISSING and field.name not in needed
-        told["required"] = not has_default and field.name not in may_be_missing
-        flags = filter(None, (field.flag, field.option.other_flag))
-        group.add_argument(*flags, dest=dest, default=argparse.SUPPRESS, **told)
-
-
-def _all_fields(owner: type) -> Iterator[tuple[str, Field]]:
-    """The options of a class and of its parts, with the names that parsed arguments have."""
-    yield from fields_of(owner).items()
-    for kind in parts_of(owner).values():
-        for field in fields_of(kind).values():
-            yield _dest_of_part(field), field
-
-
-def _dest_of_part(field: Field) -> str:
-    return field.flag.strip("-").replace("-", "_")
+        try:
+            values[name] = fields[name].check(value)
+        except ConfigError as error:
+            wrong.append(error)
+    raise_together(wrong)
+    return values
 
 
 def takes_options(owner: type) -> Callable[[_Function], _Function]:
@@ -305,16 +260,3 @@ def takes_options(owner: type) -> Callable[[_Function], _Function]:
         return function
 
     return decorate
-
-
-def as_table(owner: type) -> str:
-    """The options of a class as a table in Markdown."""
-    rows = ["| option | meaning |", "|---|---|"]
-    for _, field in _all_fields(owner):
-        words = [] if field.option.is_positional else [field.flag]
-        if field.kind is not bool:
-            words.append(field.metavar or field.name.upper())
-        name = " ".join(words).replace("|", "\\|")
-        meaning = field.help.replace("|", "\\|").replace("<", "&lt;")
-        rows.append(f"| `{name}` | {meaning} |")
-    return "\n".join(rows) + "\n"

@@ -15,16 +15,18 @@ import functools
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from tfrecord_dataset import users_code
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError
-from tfrecord_dataset.options import Field, fields_of, parts_of
+from tfrecord_dataset.options import Field, checked, fields_of, parts_of
 
 # The name of an argument, and its option, or else the type of its default.
 _Argument = tuple[str, Field | type]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Owner = TypeVar("_Owner")
 
 # What is meant for a terminal stays, as in `python -m beam_pipeline verify`.
 _SPOKEN = re.compile(
@@ -93,6 +95,61 @@ def speaks_python(function: _Function) -> _Function:
     return speaking  # type: ignore[return-value]
 
 
+class _TheirFrames:
+    """Has errors of the user's code leave with the frames of that code; not a generator's manager,
+    whose frames they would get."""
+
+    def __init__(self, packages: Callable[[], Collection[str]]) -> None:
+        self._packages = packages
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception):
+            users_code.keep_theirs(error, self._packages())
+
+
+def shows_theirs(
+    packages: Callable[[], Collection[str]] = tuple,
+) -> Callable[[_Function], _Function]:
+    """Decorates a function that takes `debug`, which shows all frames, and runs the user's code.
+
+    Args:
+        packages: Returns those that the user brings (`users_code.told`).
+    """
+
+    def decorate(function: _Function) -> _Function:
+        @functools.wraps(function)
+        def shown(*args: Any, debug: bool = False, **kwargs: Any) -> Any:
+            if debug or _CALLER.get() is None:
+                return function(*args, debug=debug, **kwargs)
+            with _TheirFrames(packages):
+                return function(*args, debug=debug, **kwargs)
+
+        return shown  # type: ignore[return-value]
+
+    return decorate
+
+
+def tells_in_python(owner: type[_Owner]) -> type[_Owner]:
+    """Decorates a class of options: names and values that it does not take are told in Python's
+    words, all of them together."""
+    kind: Any = owner
+    make: Callable[..., None] = kind.__init__
+
+    @functools.wraps(make)
+    def __init__(self: _Owner, *args: Any, **given: Any) -> None:
+        with in_python(owner):
+            options = {name: each for name, each in given.items() if name not in parts_of(kind)}
+            if not options.keys() <= fields_of(kind).keys():
+                checked(kind, options)
+            make(self, *args, **given)
+
+    kind.__init__ = __init__
+    return owner
+
+
 def _words(owners: tuple[Any, ...]) -> dict[str, _Argument]:
     """Arguments, and what is known of them, by the command's options."""
     words: dict[str, _Argument] = {}
@@ -155,7 +212,7 @@ def _value(text: str, known: Field | type) -> str | None:
     is_literal = _LITERAL.fullmatch(text)
     if is_literal and not (option and isinstance(option.default, tuple) and text[0] in "'\""):
         return text
-    choices = (*option.option.choices, *option.option.metavar.split("|")) if option else ()
+    choices = (*option.choices, *option.option.metavar.split("|")) if option else ()
     if not is_literal and text not in choices and not _OF_NO_WORD.search(text):
         return None
     value: Any = text

@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 # The first ends the program on Windows, before what cannot be imported there.
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import streams, users_code
-from tfrecord_dataset.command_line import Parser, add_program_options, program
+from tfrecord_dataset.command_line import Parser, add_options, add_program_options, program
 from tfrecord_dataset.extras import install
-from tfrecord_dataset.options import Options, add_options
+from tfrecord_dataset.options import Options
 from tfrecord_dataset.python_words import of_command
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt

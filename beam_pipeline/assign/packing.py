@@ -81,6 +81,7 @@ class Packer:
         if name := placement.split_name(record.split):
             stated = composed(record.split or "")
             statistics.stated_splits.setdefault(name, set()).add(stated)
+            statistics.num_stated += 1
             return name
         group = placement.group_of(record, self.group_by)
         if self.near_duplicates == "group":

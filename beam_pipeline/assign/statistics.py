@@ -7,6 +7,7 @@ import dataclasses
 import heapq
 from collections import Counter
 from collections.abc import Iterable
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,7 @@ class Statistics:
         num_records: Records to be written.
         num_ids: Of these, the ones that have a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.
+        num_stated: Records that Inspect passed on and whose split the input states.
         histograms: By split, how the records lie among the bins of positions.
         values: What the values of each split are, by split and feature name.
         declared: Class names by the layout's number, by feature.
@@ -74,6 +76,7 @@ class Statistics:
     num_records: int = 0
     num_ids: int = 0
     stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+    num_stated: int = 0
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
     values: dict[str, dict[str, Observed]] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
@@ -113,6 +116,13 @@ class Statistics:
         together = merged(self.values.values())
         check_number(together)
         return together
+
+    @property
+    def states_splits(self) -> Literal["none", "some", "all"]:
+        """Of how many records the input states the split."""
+        if not self.num_stated:
+            return "none"
+        return "all" if self.num_stated == self.num_inspected else "some"
 
     def without_objects(self) -> dict[str, int]:
         """By split the records that have no object, where records have objects."""
@@ -188,6 +198,7 @@ class Statistics:
             "num_inspected",
             "num_records",
             "num_ids",
+            "num_stated",
             "num_bad",
             "duplicate_groups",
             "duplicate_records",

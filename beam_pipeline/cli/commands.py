@@ -1,7 +1,6 @@
 """The commands: build, plan, adopt, verify, salvage, show, diff, report, doctor."""
 
 import contextlib
-import logging
 import os
 import sys
 import traceback
@@ -71,7 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     # Not argparse's: the errors of parsing have a traceback, too.
     debug = "--debug" in arguments
-    logging.getLogger("apache_beam.runners.common").addFilter(_is_unreported)
     try:
         with ended_by_interrupt(), of_command():
             return _run(arguments)
@@ -120,12 +118,6 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     if place := users_code.told(error, registered_packages()):
         return f"error in your code: {STEP.sub('', place)}; --debug prints the full traceback", 1
     return None
-
-
-def _is_unreported(record: logging.LogRecord) -> bool:
-    """Whether a log record is not Beam's traceback of an error that `main` reports."""
-    error = record.exc_info[1] if record.exc_info else None
-    return error is None or _failure(error) is None
 
 
 def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:

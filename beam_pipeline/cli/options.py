@@ -9,9 +9,14 @@ from beam_pipeline.build_option import Classes, Schema
 from beam_pipeline.build_options import HEADINGS
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.schema.declaration import read_schema
-from beam_pipeline.sources.registry import layout_names
-from tfrecord_dataset.command_line import Parser, add_program_options, program
-from tfrecord_dataset.options import Option, Options, add_options, from_arguments
+from tfrecord_dataset.command_line import (
+    Parser,
+    add_options,
+    add_program_options,
+    from_arguments,
+    program,
+)
+from tfrecord_dataset.options import Option, Options
 
 _Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
 
@@ -140,9 +145,12 @@ COMMANDS = {
         options=BuildConfig,
         summary="show what build would do; write nothing",
         description="Reads and checks everything, prints what build would do, and writes nothing. "
-        "It takes all options of build.",
+        "It takes all options of build, also those that only writing needs, which are not listed.",
         has_json=True,
-        unused=("output", "overwrite", "trust_receipts", "no_report"),
+        unused=(
+            *("output", "name", "version", "license", "overwrite", "trust_receipts", "no_report"),
+            *("compression", "jpeg_quality"),
+        ),
     ),
     "adopt": Described(
         options=AdoptOptions,
@@ -214,16 +222,9 @@ def command_parser() -> Parser:
 
 def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
     """Adds every option of a command, but for --debug."""
+    known = COMMANDS[command]
     needed = ("output",) if command == "build" else ()
-    options, layouts = COMMANDS[command].options, {"layout": layout_names()}
-    add_options(
-        parser,
-        options,
-        headings=HEADINGS,
-        hidden=COMMANDS[command].unused,
-        needed=needed,
-        choices=layouts,
-    )
+    add_options(parser, known.options, headings=HEADINGS, hidden=known.unused, needed=needed)
 
 
 def options_of(command: str, given: Mapping[str, Any]) -> Any:

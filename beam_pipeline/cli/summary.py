@@ -12,6 +12,7 @@ from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.kinds import rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, counted
+from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.sources.beside import NOT_READ
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import one_line, size_text
@@ -28,7 +29,8 @@ def of_dataset(info: Dataset) -> str:
     config = info.metadata["config"]
     if config.get("adopted"):  # an adopted dataset has no plan to show them
         lines += [_feature(feature, Observed()) for feature in info.schema]
-    lines += _empty_splits(config.get("split", ()), info.splits)
+    stated = info.metadata.get("states_splits", "none")
+    lines += _split_option(config.get("split", {}), info.splits, stated)
     lines += _classes(info.classes)
     lines += _missing_shards(info)
     lines += _counted("rejected", info.metadata["rejected"], "see rejects.jsonl")
@@ -53,12 +55,12 @@ def of_dataset(info: Dataset) -> str:
     return "\n".join(map(one_line, lines))
 
 
-def of_plan(preview: Preview, split_names: Collection[str]) -> str:
+def of_plan(preview: Preview, fractions: Mapping[str, float]) -> str:
     """The summary of what a build would write.
 
     Args:
         preview: The plan, and what it was made from.
-        split_names: The names in `--split`.
+        fractions: Of `--split`.
     """
     plan, statistics = preview
     features = statistics.features()
@@ -68,7 +70,8 @@ def of_plan(preview: Preview, split_names: Collection[str]) -> str:
         f"{size_text(cut.num_bytes)}"
         for split, cut in plan.splits.items()
     ]
-    lines += [] if plan.problem else _empty_splits(split_names, plan.splits)
+    if not plan.problem:
+        lines += _split_option(fractions, plan.splits, statistics.states_splits)
     lines += [
         _feature(each, features.get(each.name, Observed()), statistics.num_records)
         for each in plan.schema
@@ -172,15 +175,30 @@ def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> list[str]
     ]
 
 
-def _empty_splits(split_names: Collection[str], splits: Collection[str]) -> list[str]:
-    """A warning where a split of `--split` has no records; a single name is the default."""
-    empty = [name for name in split_names if name not in splits]
-    if len(split_names) < 2 or not empty:
+def _split_option(
+    fractions: Mapping[str, float], splits: Collection[str], stated: str
+) -> list[str]:
+    """What became of `--split`, as far as it is not what was asked for.
+
+    Args:
+        fractions: Of the option.
+        splits: That have records.
+        stated: Of how many records the input states the split: "none", "some" or "all".
+    """
+    if not fractions or fractions == ONE_SPLIT:
         return []
-    return [
-        f"warning: --split names {', '.join(empty)}, which got no records: the input states its "
-        "own splits, or --group-by makes too few groups"
-    ]
+    if stated == "all":
+        own = "the input states the split of every record"
+        return [f"warning: --split is not used, for {own} ({', '.join(splits)}); leave it out"]
+    lines = []
+    if stated == "some":
+        lines.append("note: --split divides the records whose split the input does not state")
+    if empty := [name for name in fractions if name not in splits]:
+        lines.append(
+            f"warning: --split names {', '.join(empty)}, which got no records: there are too few, "
+            "or --group-by makes too few groups"
+        )
+    return lines
 
 
 def _duplicates_of(statistics: Statistics) -> list[str]:

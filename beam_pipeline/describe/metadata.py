@@ -9,6 +9,7 @@ from typing import Any
 from beam_pipeline.assign.plan import Plan, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.option_values import ONE_SPLIT
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import FILE as FILE
 from tfrecord_dataset.metadata import FORMAT_VERSION, FileEntry, ShardEntry
@@ -34,6 +35,8 @@ def metadata(
     rounded = rounded_numbers(plan.schema, statistics)
     existing = any(observed.lists for observed in statistics.features().values())
     without_boxes = statistics.without_objects()
+    stated = statistics.states_splits
+    asks_for_splits = config.split != ONE_SPLIT
     facts = {
         "format_version": FORMAT_VERSION,
         "name": config.name,
@@ -45,6 +48,7 @@ def metadata(
         "changes": dict(sorted(statistics.notes.items())),
         **({"existing_examples": True} if existing else {}),
         **({"rounded": rounded} if rounded else {}),
+        **({"states_splits": stated} if stated != "none" and asks_for_splits else {}),
         **({"without_boxes": without_boxes} if without_boxes else {}),
         "duplicates": _duplicates(config.duplicates, statistics),
         **(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import SIDES, list_specs
@@ -115,6 +116,19 @@ def leaves(feature: Feature) -> dict[str, Any]:
     """TFDS's description of every key under which `feature` is stored."""
     kind = kinds.named(feature)
     return {key: kind.tfds(feature, key, spec) for key, spec in list_specs(feature).items()}
+
+
+def check_keys(schema: Iterable[Feature]) -> None:
+    """Raises ConfigError where two features would be stored under one key of the Example."""
+    owner: dict[str, str] = {}
+    for feature in schema:
+        for key in leaves(feature):
+            other = owner.setdefault(key, feature.name)
+            if other != feature.name:
+                raise ConfigError(
+                    f"the features {other!r} and {feature.name!r} are both stored as {key!r}; "
+                    "rename one of them in the schema"
+                )
 
 
 def class_names(schema: Iterable[Feature]) -> dict[str, str]:

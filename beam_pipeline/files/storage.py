@@ -33,9 +33,9 @@ _REMOTE_CALLS = 64
 
 
 def absolute(path: str) -> str:
-    """`path` as workers with another working directory can open it."""
+    """A path that a user gives, `~` and all, as workers with another working directory open it."""
     path = local_path(path)
-    return path if is_remote(path) else os.path.abspath(path)  # keeps links
+    return path if is_remote(path) else os.path.abspath(os.path.expanduser(path))  # keeps links
 
 
 def join(base: str, *parts: str) -> str:

@@ -39,7 +39,7 @@ from beam_pipeline.media.audio_format import (
 )
 from tfrecord_dataset.inflation import is_inflated
 from tfrecord_dataset.options import Group, Option, Options
-from tfrecord_dataset.python_words import in_python
+from tfrecord_dataset.python_words import tells_in_python
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS", "MPEG_LAYER_III"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
@@ -52,6 +52,7 @@ _UNKNOWN_LENGTH = 2**62
 Samples = npt.NDArray[np.float32]
 
 
+@tells_in_python
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AudioOptions(Options):
     """How audio is stored.
@@ -74,10 +75,6 @@ class AudioOptions(Options):
         Group("stored audio and text"),
     ] = None
     mono: Annotated[bool, Option("average the channels into one", flag="--audio-mono")] = False
-
-    def __post_init__(self) -> None:
-        with in_python(AudioOptions):
-            Options.__post_init__(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

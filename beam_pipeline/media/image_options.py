@@ -1,16 +1,17 @@
 """How images are stored: what a user chooses of it."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Annotated
 
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.header import DECODER_MAX_PIXELS, MAX_SIDE
 from beam_pipeline.media.stored_format import checked_format
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Group, Option, Options
-from tfrecord_dataset.python_words import in_python
+from tfrecord_dataset.python_words import tells_in_python
 
 
+@tells_in_python
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImageOptions(Options):
     """How images are stored. No image is enlarged by `max_side`.
@@ -44,6 +45,7 @@ class ImageOptions(Options):
             "and the rest as jpeg",
             flag="--image-format",
             metavar="keep|jpeg|png|bmp|mix=SHARE",
+            make=checked_format,
         ),
     ] = "keep"
     jpeg_quality: Annotated[
@@ -71,21 +73,15 @@ class ImageOptions(Options):
         Group("checks"),
     ] = DECODER_MAX_PIXELS
 
-    def __post_init__(self) -> None:
-        with in_python(ImageOptions):
-            self._complete()
-
-    def _complete(self) -> None:
-        Options.__post_init__(self)
-        object.__setattr__(self, "format", checked_format(self.format))
+    def _conflicts(self) -> Iterator[str]:
         if self.size is None:
             return
         if self.max_side is not None:
-            raise ConfigError("image size and image max side cannot be combined; give one")
+            yield "image size and image max side cannot be combined; give one"
         if max(self.size) > (longest := MAX_SIDE["jpeg"]):
-            raise ConfigError(f"image size {self.size}: give 1 to {longest} pixels a side")
-        if self.size.height * self.size.width > DECODER_MAX_PIXELS:
-            raise ConfigError(
+            yield f"image size {self.size}: give 1 to {longest} pixels a side"
+        elif self.size.height * self.size.width > DECODER_MAX_PIXELS:
+            yield (
                 f"image size {self.size}: TensorFlow decodes up to {DECODER_MAX_PIXELS:,} pixels; "
                 "give a smaller size"
             )

@@ -4,7 +4,10 @@ import contextlib
 import re
 from collections.abc import Iterator
 
+from apache_beam.typehints.decorators import TypeCheckError
+
 from beam_pipeline import errors
+from beam_pipeline.records import Record
 
 # Runners hand on a worker's error as text, with the tracebacks of its causes before it.
 _OUR_ERROR = re.compile(
@@ -27,6 +30,11 @@ def explained() -> Iterator[None]:
 
 def explain(error: Exception) -> Exception:
     """The project's own error that `error` carries, as itself or as text; else `error`."""
+    if isinstance(error, TypeCheckError) and f"{Record.__module__}.Record" in str(error):
+        given = str(error).rpartition("got ")[2]
+        return errors.ConfigError(
+            f"the source yields {given}; yield Record, Rejected or DeclaredClasses"
+        )
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, errors.BeamTFRecordsError):

@@ -1,6 +1,7 @@
 """A job on this machine: its progress is shown, and its worker processes end with it."""
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 
@@ -65,7 +66,7 @@ def job_pipeline(
 
     The temporary files of a local one lie with the job's own.
     """
-    with as_in_a_program():
+    with as_in_a_program(), _told_once():
         pipeline = beam.Pipeline(runner, options)
         if job.progress_dir:
             os.rmdir(pipeline.local_tempdir)
@@ -74,3 +75,18 @@ def job_pipeline(
         with pipeline:
             yield pipeline
         counted(pipeline.result)
+
+
+@contextlib.contextmanager
+def _told_once() -> Iterator[None]:
+    """Has Beam log no traceback of an error that it raises, too."""
+    logger = logging.getLogger("apache_beam.runners.common")
+    logger.addFilter(_has_no_traceback)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_has_no_traceback)
+
+
+def _has_no_traceback(record: logging.LogRecord) -> bool:
+    return not record.exc_info

@@ -10,6 +10,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.layout_names import AUTO
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.archives import placed, refused, through_archives
 from beam_pipeline.sources.beside import not_read
@@ -17,7 +18,7 @@ from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Input, Layout
 from beam_pipeline.sources.references import parent
-from beam_pipeline.sources.registry import AUTO, layout_named, own_layouts
+from beam_pipeline.sources.registry import layout_named, own_layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
 

@@ -1,13 +1,12 @@
 """All layouts: this package's, and those that others register.
 
-A package adds one by an entry point of the group "beam_tfrecords.layouts" that is a `Layout`,
-under its name (docs/layouts.md).
+What a package registers under a name (`layout_names`) is a `Layout` of this name.
 """
 
-import functools
-from collections.abc import Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint
 
+from beam_pipeline import layout_names
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
 from beam_pipeline.sources.bdd100k import LAYOUT as BDD100K
@@ -39,9 +38,7 @@ from beam_pipeline.sources.vott import LAYOUT as VOTT
 from beam_pipeline.sources.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 
-GROUP = "beam_tfrecords.layouts"
-AUTO = "auto"
-
+# In the order of `layout_names.OWN`.
 _OWN = (
     FOLDERS,
     COCO,
@@ -78,11 +75,6 @@ _OWN = (
 )
 
 
-def layout_names() -> list[str]:
-    """What `--layout` takes, "auto" first; packages that register layouts are not imported."""
-    return [AUTO, *dict.fromkeys([*own_layouts(), *(entry.name for entry in _registered())])]
-
-
 def layouts() -> Mapping[str, Layout]:
     """All layouts by name.
 
@@ -90,7 +82,7 @@ def layouts() -> Mapping[str, Layout]:
         ConfigError: Another package registers something else, or takes a name that is taken.
     """
     found = own_layouts()
-    for entry in _registered():
+    for entry in layout_names.registered():
         if entry.name in found:
             raise _error(entry, "there is a layout of this name")
         found[entry.name] = _load(entry)
@@ -101,15 +93,9 @@ def layout_named(name: str) -> Layout:
     """The layout that `--layout` names.
 
     Raises:
-        ConfigError: There is no such layout, or it cannot be loaded.
+        ConfigError: It cannot be loaded.
     """
-    if name in own_layouts():
-        return own_layouts()[name]
-    if name not in layout_names():
-        raise ConfigError(
-            f"--layout {name!r} cannot be used: choose from {', '.join(layout_names())}"
-        )
-    return layouts()[name]
+    return own_layouts()[name] if name in own_layouts() else layouts()[name]
 
 
 def own_layouts() -> dict[str, Layout]:
@@ -119,12 +105,7 @@ def own_layouts() -> dict[str, Layout]:
 
 def registered_packages() -> set[str]:
     """The packages that register layouts."""
-    return {entry.module.partition(".")[0] for entry in _registered()}
-
-
-@functools.cache  # looks into the folder of every installed package
-def _registered() -> Sequence[EntryPoint]:
-    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    return {entry.module.partition(".")[0] for entry in layout_names.registered()}
 
 
 def _load(entry: EntryPoint) -> Layout:

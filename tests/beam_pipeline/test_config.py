@@ -20,6 +20,13 @@ from tfrecord_dataset.image_size import ImageSize
     [
         pytest.param({"input": "/in\udcff"}, r"the input '/in\\udcff' .*not UTF-8", id="input"),
         pytest.param({"split": {}}, "^split=.*name splits", id="no split"),
+        pytest.param(
+            {"layout": "cooc", "compression": "gzp", "num_shard": 2, "seed": 1.5},
+            r"^there is no layout='cooc' \(did you mean 'coco'\?\); there are: auto, .*; and "
+            r"there is no compression='gzp' \(did you mean 'gzip'\?\); .*; and there is no option "
+            r"num_shard \(did you mean 'num_shards'\?\); and seed=1.5 is not a whole number",
+            id="all at once",
+        ),
     ],
 )
 def test_what_no_command_line_says_is_refused_too(options, message):

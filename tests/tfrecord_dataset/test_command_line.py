@@ -31,10 +31,13 @@ def test_a_right_command(parser):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("build x --outptu y", "there is no option --outptu (did you mean '--output'?); the "),
-        ("build x --outptu=y --nix", "'--output'?); there is no option --nix; the following"),
+        ("build x --outptu y", "there is no option --outptu (did you mean '--output'?); and the "),
+        (
+            "build x --outptu=y --nix",
+            "'--output'?); and there is no option --nix; and the following",
+        ),
         ("build --input x --output y", "the input is given without '--input' (see"),
-        ("build --input=x --output y", "the input is given without '--input'; the following"),
+        ("build --input=x --output y", "the input is given without '--input'; and the following"),
         ("build x --output y --splti train", "no option --splti (did you mean '--split'?) (see"),
         ("build x --output y --flink_mastr z", "(did you mean '--flink_master'?)"),
         ("build", "required: input, --output (see `it build --help`)"),

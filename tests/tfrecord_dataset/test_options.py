@@ -7,18 +7,11 @@ from typing import Annotated
 
 import pytest
 
+from tfrecord_dataset.command_line import Parser, add_options, as_table, from_arguments
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import (
-    Group,
-    Option,
-    Options,
-    add_options,
-    as_table,
-    from_arguments,
-    takes_options,
-)
+from tfrecord_dataset.options import Group, Option, Options, takes_options
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,7 +74,7 @@ def parsed(*words):
             (f"--pad {text}", f"--pad '{text}' cannot be read; give each input once: sequence=128")
             for text in ("a", "a=", "=3", "a=-3", "a=3,a=4", "a=3,")
         ),
-        ("--pad a=0", "--pad {'a': 0} is out of bounds; give a number from 1"),
+        ("--pad a=0", "--pad 'a=0' is out of bounds; give a number from 1"),
         *(
             (f"--space={text}", f"--space '{text}' is not a size; write it as 128MiB or 50GB")
             for text in ("much", "", "1.2.3MB", "-5MB", ".", "MiB")
@@ -134,6 +127,29 @@ def test_a_name_of_no_choice_lists_them():
         Config(files=["a"], output="o", kind=3)
 
 
+def test_wrong_values_are_told_together():
+    parser = Parser(prog="it")
+    add_options(parser.add_subparsers().add_parser("run"), Config)
+    words = ["run", "a", "--steps", "0", "--as", "tow", "--pad", "a", "--qiet"]
+
+    with pytest.raises(ConfigError) as of_command:
+        parser.parse_command(words)
+    with pytest.raises(ConfigError) as of_python:
+        Config(files=["a"], output="o", steps=0, kind="tow", pad=3)
+
+    assert str(of_command.value) == (
+        "there is no option --qiet (did you mean '--quiet'?); and --steps 0 is out of bounds; give "
+        "a number from 1; and there is no --as 'tow' (did you mean 'two'?); there are: one, two; "
+        "and --pad 'a' cannot be read; give each input once: sequence=128,caption=32; and the "
+        "following arguments are required: --output (see `it run --help`)"
+    )
+    assert str(of_python.value) == (
+        "--steps 0 is out of bounds; give a number from 1; and --pad 3 does not give whole numbers "
+        "by name; give some, such as {'a': 32}; and there is no --as 'tow' (did you mean 'two'?); "
+        "there are: one, two"
+    )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Whole(Options):
     """Options, one of a part with flags of its own."""
@@ -143,13 +159,13 @@ class Whole(Options):
         side: Annotated[int | None, Option("longest", flag="--part-side", least=1, most=9)] = None
 
     name: Annotated[str, Option("its name", other_flag="--called"), Group("last")] = ""
-    layout: Annotated[str, Option("known elsewhere"), Group("first")] = "a"
+    layout: Annotated[str, Option("known late", choices=lambda: ("a", "b")), Group("first")] = "a"
     part: Part = Part()
 
 
 def test_a_part_has_flags_of_its_own():
     parser = argparse.ArgumentParser(prog="it")
-    add_options(parser, Whole, headings=["first", "last"], choices={"layout": ("a", "b")})
+    add_options(parser, Whole, headings=["first", "last"])
     given = vars(parser.parse_args(["--part-side", "9", "--called", "x"]))
 
     assert given == {"part_side": 9, "name": "x"}

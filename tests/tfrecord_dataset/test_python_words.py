@@ -113,7 +113,7 @@ def test_python_and_the_command_each_have_their_own(tmp_path, capsys):
     ("wrong", "told"),
     [
         pytest.param({"split": "train"}, "split='train' cannot be used", id="split"),
-        pytest.param({"split": {"a b": 1}}, r"split='a b=1' .*, as in split=", id="its names"),
+        pytest.param({"split": {"a b": 1}}, r"split={'a b': 1} .*, as in split=", id="its names"),
         pytest.param({"num_shards": "4"}, "num_shards='4' cannot be used", id="shards"),
         pytest.param({"schema": "s.json"}, "schema='s.json' cannot be used", id="schema"),
         pytest.param({"image": {"max_side": 3}}, "image={'max_side': 3} cannot be", id="a part"),

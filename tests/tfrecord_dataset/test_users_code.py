@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tfrecord_dataset.errors import did_you_mean
+from tfrecord_dataset.python_words import of_command, shows_theirs, speaks_python
 from tfrecord_dataset.users_code import told
 
 OWN = '''"""A user's module."""
@@ -113,3 +114,20 @@ def test_the_cause_is_told(own):
     error.__cause__, cause.__cause__ = cause, error  # a circle, as Beam leaves it
 
     assert told(error) == "own_functions.py, line 7, in fails: KeyError: 'x'"
+
+
+def test_in_python_it_is_raised_with_the_users_frames_alone(own):
+    @shows_theirs()
+    @speaks_python
+    def train(*, debug=False):
+        own.fails()
+
+    def names(**options):
+        with pytest.raises(KeyError) as raised:
+            train(**options)
+        return [frame.name for frame in raised.traceback][1:]
+
+    assert names() == ["train", "fails"]
+    assert names(debug=True) == ["shown", "speaking", "train", "fails"]
+    with of_command():
+        assert names() == ["shown", "speaking", "train", "fails"]

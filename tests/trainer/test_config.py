@@ -25,7 +25,7 @@ def config(**options):
         pytest.param({"clip_norm": -1.0}, ConfigError, "--clip-norm -1.0", id="clip norm"),
         pytest.param({"seed": -1}, ConfigError, "--seed -1", id="seed"),
         pytest.param({"seed": 2**32}, ConfigError, "from 0 to 4,294,967,295", id="large seed"),
-        pytest.param({"ema": 1}, ConfigError, "--ema 1.0 is out of bounds", id="ema"),
+        pytest.param({"ema": 1}, ConfigError, "--ema 1 is out of bounds", id="ema"),
         pytest.param({"target_as": "clas"}, UnknownNameError, "--as 'clas'", id="as"),
         pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
         pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),

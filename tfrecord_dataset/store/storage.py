@@ -19,12 +19,12 @@ def open_cache(folder: str | None = None, max_bytes: int | None = None) -> Cache
 
 
 def readable(path: str) -> str:
-    """A path, or the URL of a store; that of a local file as its path.
+    """A path that a user gives, or the URL of a store; that of a local file as its path.
 
     Raises:
         ConfigError: It has another scheme.
     """
-    path = local_path(path)
+    path = os.path.expanduser(local_path(path))
     if is_remote(path) and not is_object(path):
         raise ConfigError(
             f"{path} cannot be read: datasets are local files, or on gs://, s3://, az:// and "

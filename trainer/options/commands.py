@@ -1,10 +1,10 @@
 """The options of the other commands. Imports no TensorFlow."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
-from trainer.errors import ConfigError
 from trainer.options.input import InputConfig
 from trainer.options.shared import (
     CacheBytes,
@@ -28,6 +28,17 @@ Which = Annotated[
         choices=("final", "best"),
     ),
 ]
+
+
+def file_name(suffix: str) -> Callable[[str], str]:
+    """Checks that the name of a file ends as its kind does."""
+
+    def check(name: str) -> str:
+        if not name.endswith(suffix):
+            raise ValueError(f"is no {suffix[1:].upper()} file; end its name in {suffix}")
+        return name
+
+    return check
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -158,16 +169,13 @@ class TuneConfig(InputConfig):
         Group("data and output"),
     ]
     output: Annotated[
-        str, Option("JSON file for `train --tuning`", metavar="FILE"), Group("data and output")
+        str,
+        Option("JSON file for `train --tuning`", metavar="FILE", make=file_name(".json")),
+        Group("data and output"),
     ] = "tuning.json"
     seconds: Annotated[
         float, Option("time for each measurement", above=0), Group("measurements")
     ] = 5.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.output.endswith(".json"):
-            raise ConfigError(f"--output {self.output} is no JSON file; end its name in .json")
 
     def train_config(self) -> TrainConfig:
         """The options of a training with this input."""
@@ -181,16 +189,13 @@ class ShowBatchConfig(InputConfig):
     """The options of `python -m trainer show-batch`."""
 
     output: Annotated[
-        str, Option("PNG file to write", metavar="FILE"), Group("data and output")
+        str,
+        Option("PNG file to write", metavar="FILE", make=file_name(".png")),
+        Group("data and output"),
     ] = "batch.png"
     seed: Annotated[
         int, Option("that of the training", least=0, most=2**32 - 1), Group("training")
     ] = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.output.endswith(".png"):
-            raise ConfigError(f"--output {self.output} is no PNG file; end its name in .png")
 
     def train_config(self) -> TrainConfig:
         """The options of the training whose first batch is shown."""

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Option
+from trainer.options.devices import checked_devices
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,7 @@ Devices = Annotated[
     str,
     RunOption(
         "auto (all GPUs, else the CPU), cpu, cpu:N (N replicas), gpu, or gpu:0,1 (by number)",
+        make=checked_devices,
         may_change=True,
     ),
 ]

@@ -1,12 +1,12 @@
 """The options of `train`, each written once. Imports no TensorFlow."""
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from tfrecord_dataset.option_values import make_whole, parse_whole
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
-from trainer.errors import ConfigError
 from trainer.options.input import InputConfig
 from trainer.options.shared import (
     Compare,
@@ -219,6 +219,7 @@ class TrainConfig(InputConfig):
             "processes that make batches together; auto measures whether several are faster",
             metavar="N|auto",
             parse=parse_processes,
+            make=parse_processes,
             may_change=True,
         ),
     ] = 1
@@ -248,29 +249,22 @@ class TrainConfig(InputConfig):
     ] = False
     devices: Devices = "auto"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        try:
-            parse_processes(self.input_processes)
-        except ValueError as error:
-            raise ConfigError(
-                f"{option('input_processes')} {self.input_processes!r} {error}"
-            ) from error
+    def _conflicts(self) -> Iterator[str]:
         if self.cache == "memory" and self.input_processes not in (1, AUTO):
-            raise ConfigError(
+            yield (
                 f"--input-processes {self.input_processes} would keep decoded images in the memory "
                 "of each of them; take --cache disk, whose files they share, or --cache none"
             )
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
-            raise ConfigError("--model-fn cannot be combined with --model or --weights; choose one")
+            yield "--model-fn cannot be combined with --model or --weights; choose one"
         for name in ("head_epochs", "fine_tune_rate", "frozen_stages"):
             if getattr(self, name) is not None and self.weights is None:
-                raise ConfigError(
+                yield (
                     f"{option(name)} is for weights learned elsewhere; name them by --weights, or "
                     "leave it out"
                 )
         if self.resume and self.overwrite:
-            raise ConfigError("--resume continues a run, but --overwrite replaces it; choose one")
+            yield "--resume continues a run, but --overwrite replaces it; choose one"
 
     def to_json(self) -> dict[str, Any]:
         """The options by name, as JSON has them: tuples as lists, URLs without their secrets."""

@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 import keras
 
+from tfrecord_dataset.errors import raise_together
 from tfrecord_dataset.options import checked, takes_options
-from tfrecord_dataset.python_words import in_python
+from tfrecord_dataset.python_words import in_python, shows_theirs
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
@@ -20,6 +21,7 @@ from trainer.tasks.models import path_of
 from trainer.tasks.task import Task
 
 
+@shows_theirs()
 @takes_options(TrainConfig)
 def train(
     data: str | os.PathLike[str] | Dataset,
@@ -32,6 +34,7 @@ def train(
     optimizer: str | keras.optimizers.Optimizer | OptimizerFn = "adam",
     schedule: str | keras.optimizers.schedules.LearningRateSchedule = "constant",
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    debug: bool = False,
     **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
     """Trains a model like `python -m trainer train`, to the same bits with the same options.
@@ -55,6 +58,7 @@ def train(
             rate and returns one.
         schedule: A name as for `--schedule`, or a learning rate by step.
         callbacks: Called as by `Model.fit`.
+        debug: Whether an error of your own functions shows all frames.
         **options: The command's other options, such as `batch_size=64`: see below.
 
     Returns:
@@ -67,9 +71,9 @@ def train(
     own = {"model": model, "loss": loss, "augment": augment, "optimizer": optimizer}
     renamed = {f"{name}_fn": name for name, part in own.items() if callable(part)}
     with in_python(TrainConfig, renamed=renamed), readable_errors():
-        checked_options = checked(TrainConfig, cast(Mapping[str, Any], options))
-        path = data.path if isinstance(data, Dataset) else os.fspath(data)
-        given = {"data": path, "output": os.fspath(output), **checked_options}
+        _check_parts({**own, "schedule": schedule}, metrics, callbacks)
+        dataset = data if isinstance(data, Dataset) else None
+        given = {"data": dataset.path if dataset else data, "output": output, **options}
         parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
         for name, value in {**own, "schedule": schedule}.items():
             if isinstance(value, str):
@@ -83,5 +87,23 @@ def train(
                 f"{option('learning_rate')} is the optimizer's own; set it there, or give a "
                 "function that takes it"
             )
-        dataset = data if isinstance(data, Dataset) else None
-        return dict(run_train(given, dataset, OwnParts(**parts)))
+        return dict(run_train(checked(TrainConfig, given), dataset, OwnParts(**parts)))
+
+
+def _check_parts(own: Mapping[str, Any], metrics: Any, callbacks: Any) -> None:
+    """Raises ConfigError for what cannot be a part of a training, and says all of it."""
+    wrong = []
+    for name, part in own.items():
+        if isinstance(part, keras.Model):
+            wrong.append(f"{name} is a model; give a function that takes the task and returns it")
+        elif name == "loss" and isinstance(part, str):
+            wrong.append(f"loss={part!r} is a text; give a function, such as one of keras.losses")
+        elif not (
+            part is None or isinstance(part, str | keras.optimizers.Optimizer) or callable(part)
+        ):
+            wrong.append(f"{name}={part!r} is no function, nor a name; give one of them")
+    if metrics is not None and not isinstance(metrics, Mapping):
+        wrong.append(f"metrics={metrics!r} gives no names; give functions by name, as in a dict")
+    if not isinstance(callbacks, Sequence):
+        wrong.append(f"callbacks={callbacks!r} is no list; give a list of Keras' callbacks")
+    raise_together([ConfigError(sentence) for sentence in wrong])

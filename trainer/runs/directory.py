@@ -40,7 +40,7 @@ class RunDirectory:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser()
         self.config_file = self.path / "config.json"
         self.task_file = self.path / "task.json"
         self.history_file = self.path / "history.csv"

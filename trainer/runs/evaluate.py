@@ -7,6 +7,7 @@ from tfrecord_dataset.opening import cache_of
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
+from trainer.options.devices import parse_devices
 from trainer.progress import Progress
 from trainer.runs.choices import evaluation_split, settings
 from trainer.runs.directory import Row
@@ -17,7 +18,7 @@ from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.record import check_same_records
 from trainer.tasks.targets import PerExample
 from trainer.training.evaluation import evaluator
-from trainer.training.strategy import check_global_batch, create_strategy, parse_devices
+from trainer.training.strategy import check_global_batch, create_strategy
 
 
 def evaluate(config: EvaluateConfig) -> Row:

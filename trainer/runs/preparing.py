@@ -11,6 +11,7 @@ from tfrecord_dataset.opening import cache_of
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
+from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices
@@ -25,12 +26,7 @@ from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import with_statistics
 from trainer.tasks.record import check_same_records
-from trainer.training.strategy import (
-    Workers,
-    check_global_batch,
-    create_strategy,
-    parse_devices,
-)
+from trainer.training.strategy import Workers, check_global_batch, create_strategy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

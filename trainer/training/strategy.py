@@ -3,52 +3,13 @@
 import dataclasses
 import json
 import os
-import re
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-
-_REMEDY = "use auto, cpu, cpu:N (N replicas), gpu (all of them) or gpu:0,1 (by number)"
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
-    """The devices that `--devices` selects.
-
-    Attributes:
-        kind: "auto", "cpu" or "gpu".
-        num_cpus: Logical CPU devices, one per replica, if `kind` is "cpu".
-        gpus: GPU numbers if `kind` is "gpu"; empty for all.
-    """
-
-    kind: str
-    num_cpus: int = 1
-    gpus: tuple[int, ...] = ()
-
-
-def parse_devices(text: str) -> Devices:
-    """The devices that `text` names: auto, cpu, cpu:N, gpu, gpu:0,1.
-
-    Raises:
-        ConfigError: `text` is none of these.
-    """
-    match = re.fullmatch(r"auto|(cpu)(?::(\d+))?|(gpu)(?::(\d+(?:,\d+)*))?", text.strip().lower())
-    if match is None:
-        raise ConfigError(f"devices {text!r} cannot be read; {_REMEDY}")
-    if match[1]:
-        count = int(match[2] or 1)
-        if count < 1:
-            raise ConfigError(f"devices {text!r} asks for no replica; {_REMEDY}")
-        return Devices(kind="cpu", num_cpus=count)
-    if match[3]:
-        gpus = tuple(int(number) for number in (match[4] or "").split(",") if number)
-        if len(set(gpus)) < len(gpus):
-            raise ConfigError(f"devices {text!r} names a GPU twice; name each once")
-        return Devices(kind="gpu", gpus=gpus)
-    return Devices(kind="auto")
+from trainer.options.devices import Devices
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

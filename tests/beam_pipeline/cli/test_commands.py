@@ -1,16 +1,15 @@
 """What a command prints when it fails."""
 
 import errno
-import logging
 import os
 import sys
 from importlib.metadata import EntryPoint
 
 import pytest
 
+from beam_pipeline import layout_names
 from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources import registry
 
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
@@ -141,8 +140,8 @@ def test_an_error_of_anothers_layout_is_told_as_theirs(
     (tmp_path / "games/a.pgn").write_text("e4 e5")
     monkeypatch.syspath_prepend(code)
     monkeypatch.delitem(sys.modules, "own_pgn", raising=False)
-    entry = EntryPoint(name="pgn", value="own_pgn:LAYOUT", group=registry.GROUP)
-    monkeypatch.setattr(registry, "_registered", lambda: [entry])
+    entry = EntryPoint(name="pgn", value="own_pgn:LAYOUT", group=layout_names.GROUP)
+    monkeypatch.setattr(layout_names, "registered", lambda: [entry])
 
     exit_code = commands.main(
         ["build", str(tmp_path / "games"), "--output", str(tmp_path / "data"), "--layout", "pgn"]
@@ -153,20 +152,3 @@ def test_an_error_of_anothers_layout_is_told_as_theirs(
     assert "ValueError: no game in" in last
     assert "while running" not in last
     assert exit_code == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "shown"),
-    [
-        pytest.param(DataError("3 are bad"), False, id="reported by main"),
-        pytest.param(FULL, False, id="a full disk"),
-        pytest.param(ValueError("a bug"), True, id="a bug"),
-    ],
-)
-def test_beam_logs_only_what_main_does_not_report(error, shown):
-    logger = logging.getLogger("apache_beam.runners.common")
-    record = logger.makeRecord(
-        logger.name, logging.ERROR, __file__, 1, error, (), (type(error), error, None)
-    )
-
-    assert commands._is_unreported(record) is shown

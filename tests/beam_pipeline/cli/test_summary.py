@@ -207,6 +207,28 @@ def test_dropped_duplicates_give_no_warning():
     assert "in more than one split" not in text
 
 
+@pytest.mark.parametrize(
+    ("splits", "fractions", "said"),
+    [
+        (
+            ["train", "test"],
+            {"train": 0.5, "test": 0.5},
+            "warning: --split is not used, for the input states the split of every record "
+            "(test, train); leave it out",
+        ),
+        (["train", ""], {"test": 1.0}, "note: --split divides the records whose"),
+        (["", ""], {"train": 1e-9, "test": 1 - 1e-9}, "warning: --split names train, which got no"),
+        (["train", "test"], {"train": 1.0}, ""),
+        (["", ""], {"test": 1.0}, ""),
+    ],
+)
+def test_what_became_of_the_split_that_was_asked_for(splits, fractions, said):
+    records = (image(f"{split}{i}", f"{i}", "a", split) for i, split in enumerate(splits))
+    told = [line for line in plan_of(*records, split=fractions).splitlines() if "--split" in line]
+
+    assert [line[: len(said)] for line in told] == ([said] if said else [])
+
+
 def test_images_without_boxes_are_counted_by_split():
     def photo(key, split, number):
         boxes = Objects(boxes=((0.0, 0.0, 1.0, 1.0),) * number, format="rel_xyxy")

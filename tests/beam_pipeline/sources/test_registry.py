@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline import BuildConfig
+from beam_pipeline import BuildConfig, layout_names
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection, registry
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.inputs import find_input
-from beam_pipeline.sources.registry import layout_named, layout_names, layouts
+from beam_pipeline.sources.registry import layout_named, layouts
 
 OWN = ["auto", *(layout.name for layout in registry._OWN)]
 MODULE = """
@@ -36,15 +36,15 @@ def register(tmp_path, monkeypatch):
         (site / "chess_of_tests.py").write_text(module)
         monkeypatch.syspath_prepend(site)
         monkeypatch.delitem(sys.modules, "chess_of_tests", raising=False)
-        registry._registered.cache_clear()
+        layout_names.registered.cache_clear()
 
     yield install
     monkeypatch.undo()
-    registry._registered.cache_clear()
+    layout_names.registered.cache_clear()
 
 
 def test_the_own_layouts():
-    assert layout_names() == OWN == [*dict.fromkeys(OWN)]
+    assert layout_names.layout_names() == OWN == [*dict.fromkeys(OWN)]
     assert list(layouts()) == OWN[1:]
     assert layout_named("folders") is FOLDERS
     cases = {path.name for path in (Path(__file__).parents[2] / "cases").iterdir()}
@@ -54,7 +54,7 @@ def test_the_own_layouts():
 def test_a_registered_layout_is_one_like_any_other(register, make_tree):
     register("pgn = chess_of_tests:PGN\nnotes = chess_of_tests:NOTES")
     root = make_tree({"train/a.pgn": "", "test/b.PGN": "", "x.csv": "a,b", "notes.csv": "a,b"})
-    assert layout_names() == [*OWN, "notes", "pgn"]
+    assert layout_names.layout_names() == [*OWN, "notes", "pgn"]
     found = detection.detect(f"{root}/train/a.pgn")
     assert (found.layout.name, found.summary) == ("pgn", "pgn: a.pgn")
     assert detection.resolve(root, "pgn").summary == (
@@ -90,14 +90,13 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
     name = entries.split()[0]
     with pytest.raises(ConfigError, match=rf"layout '{name}' of the package chess .*{message}"):
         detection.detect(root)
-    assert name in layout_names()
+    assert name in layout_names.layout_names()
     assert detection.resolve(root, "csv").layout.name == "csv"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layout": "zip"}, "--layout 'zip' cannot be used: choose from auto, folders, coco"),
         ({"input": ""}, "an input is needed"),
         (
             {"layout": "csv", "path_pattern": "{label}"},

@@ -6,7 +6,9 @@ import pytest
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.training.strategy import Devices, check_global_batch, create_strategy, parse_devices
+from trainer.options.devices import Devices, parse_devices
+from trainer.options.train import TrainConfig
+from trainer.training.strategy import check_global_batch, create_strategy
 
 
 @pytest.mark.parametrize(
@@ -26,8 +28,8 @@ def test_devices(text, expected):
 
 @pytest.mark.parametrize("text", ["", "tpu", "cpu:", "cpu:0", "cpu:a", "gpu:", "gpu:1,1", "gpu:-1"])
 def test_devices_that_cannot_be_read(text):
-    with pytest.raises(ConfigError, match=re.escape(repr(text))):
-        parse_devices(text)
+    with pytest.raises(ConfigError, match=re.escape(f"--devices {text!r}")):
+        TrainConfig(data="D", output="R", devices=text)
 
 
 def test_two_logical_cpus_are_two_replicas(two_replicas):
