@@ -70,10 +70,11 @@ LAYERS = {
         layout
         side_files image_items
         folders
+        masks
         manifest
         texts
         karpathy
-        captions transcripts cub voc coco yolo kitti labelme masks
+        captions transcripts cub voc coco yolo kitti labelme
         columnar tar arrays idx tfrecord
         dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot vott
         proposing

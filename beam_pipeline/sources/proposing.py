@@ -19,6 +19,7 @@ from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import splits_of
 from beam_pipeline.sources.manifest.first_rows import first_rows
+from beam_pipeline.sources.manifest.layout import tables_of_folders
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.manifest.table import Table
@@ -67,13 +68,18 @@ class Reading(NamedTuple):
     def is_sure(self) -> bool:
         """Whether these are tables of all; texts may be anything but where they are lists."""
         are_texts = any(suffix(name) == "txt" for name in self.tables)
-        is_part = self.is_one_fold or _is_held_back(self.tables)
+        is_part = self.is_one_fold or _is_held_back(self.tables) or self.is_of_folders
         return not is_part and (self.is_list or not are_texts)
 
     @property
     def is_one_fold(self) -> bool:
         """Whether it is a fold's list of a share of the files: fold1_train.txt."""
         return len(self.tables) == 1 and bool(_OF_FOLD.match(name_of(self.tables[0])))
+
+    @property
+    def is_of_folders(self) -> bool:
+        """Whether it is a table a class folder, of which a user names the folder of all."""
+        return len(self.tables) > len(self.ways) == 1
 
     def __str__(self) -> str:
         """ "give labels.csv"."""
@@ -93,8 +99,16 @@ def readings(tree: Tree) -> list[Reading]:
     """
     names = [name for name in tree.files() if suffix(name) in _SOURCES and not is_submission(name)]
     names.sort(key=lambda name: (name.count("/"), name))
+    homes = dict.fromkeys(folder(folder(name)) for name in names if name.count("/") > 1)
+    of_folders = {home: tables for home in homes if (tables := tables_of_folders(tree, home))}
+    names = [name for name in names if folder(folder(name)) not in of_folders]
     found = [each for name in names[:_MAX_TABLES] if (each := _reading(tree, name))]
     found = [_together(several) for several in _groups(found)]
+    found += [
+        each._replace(tables=tables, ways=(shlex.quote(tree.path(home)),))
+        for home, tables in of_folders.items()
+        if (each := _reading(tree, tables[0]))
+    ]
     best = max(map(_rank, found), default=None)
     found = [each for each in found if _rank(each) == best]
     return [each for each in found if not each.is_one_fold] or found

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from beam_pipeline.records import Map
 from tfrecord_dataset.feature import Feature
 
 # Names that say that there is a file, and not what it holds.
@@ -36,6 +37,7 @@ CORNERS = (
     (("xmin", "ymin", "xmax", "ymax"), "xyxy"),
     (("x_min", "y_min", "x_max", "y_max"), "xyxy"),
     (("x1", "y1", "x2", "y2"), "xyxy"),
+    (("roi.x1", "roi.y1", "roi.x2", "roi.y2"), "xyxy"),
     (("left", "top", "right", "bottom"), "xyxy"),
     (("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax"), "xyxy"),
     (("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"), "xyxy"),
@@ -102,11 +104,13 @@ class Media(NamedTuple):
         feature: What the file's content is called in the record.
         column: The column's name.
         kind: "image", "audio" or "array".
+        like: Of a map of the image, what it is but for its file; None of others.
     """
 
     feature: str
     column: str
     kind: str
+    like: Map | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from beam_pipeline.sources.beside import Named
 from beam_pipeline.sources.folders.by_names import by_names, of_speakers, ways
 from beam_pipeline.sources.folders.masks import masks
 from beam_pipeline.sources.folders.profile import Profile
+from beam_pipeline.sources.folders.views import same_things
 from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below
 from beam_pipeline.sources.tree import head, places
 from tfrecord_dataset.split_names import is_split, split_in_name
@@ -81,7 +82,7 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
         )
         return problem + not_read
     if len(classes) > 1:
-        return ""
+        return same_things(profile, root, _pattern(profile, profile.class_depth), kind)
     return unread(profile, root, kind, "are all of one class" if classes else "have no labels")
 
 

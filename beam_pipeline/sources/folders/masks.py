@@ -24,7 +24,7 @@ _PARTS = (
 )
 # Of the names of all images so many are compared, those with the lowest hashes.
 _NUM_NAMES = 128
-_PATHS_PER_NAME = 8
+PATHS_PER_NAME = 8
 # One in so many images has a mask: many of a competition's test have none.
 _FEWEST = 50
 _FILES_LOOKED_INTO = 4
@@ -81,7 +81,7 @@ NO_NAMES = SameNames()
 
 def _first(found: dict[int, list[str]]) -> tuple[tuple[int, tuple[str, ...]], ...]:
     return tuple(
-        (number, tuple(sorted(found[number])[:_PATHS_PER_NAME]))
+        (number, tuple(sorted(found[number])[:PATHS_PER_NAME]))
         for number in sorted(found)[:_NUM_NAMES]
     )
 

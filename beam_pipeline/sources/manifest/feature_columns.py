@@ -1,5 +1,6 @@
 """What the columns of a manifest become, a column at a time."""
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -7,7 +8,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.records import FileRef, Value
 from beam_pipeline.sources.columns.class_values import class_label, is_stated
-from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.columns.column import Columns, Media
 from beam_pipeline.sources.columns.fitting import fit, value_of_file
 from beam_pipeline.sources.columns.kinds import Kind, convert_column
 from beam_pipeline.sources.columns.long_values import Convert
@@ -42,9 +43,7 @@ def main_columns(
         FeatureColumn(
             each.feature,
             each.column,
-            functools.partial(
-                _media_values, kind=each.kind, column=each.column, path_of=manifest.path_of
-            ),
+            functools.partial(_media_values, media=each, path_of=manifest.path_of),
         )
         for each in columns.media
     ]
@@ -118,16 +117,16 @@ def path_text(value: Any, column: str) -> str:
     return value
 
 
-def _media_values(values: Sequence[Any], kind: str, column: str, path_of: PathOf) -> list[Any]:
-    return [
-        value_of_file(
-            kind,
-            value
-            if isinstance(value, FileRef)
-            else FileRef(path=path_of(path_text(value, column))),
-        )
+def _media_values(values: Sequence[Any], media: Media, path_of: PathOf) -> list[Any]:
+    files = [
+        value
+        if isinstance(value, FileRef)
+        else FileRef(path=path_of(path_text(value, media.column)))
         for value in values
     ]
+    if media.like:
+        return [dataclasses.replace(media.like, file=file) for file in files]
+    return [value_of_file(media.kind, file) for file in files]
 
 
 def _declared_values(

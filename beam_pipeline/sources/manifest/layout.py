@@ -20,6 +20,7 @@ from beam_pipeline.sources.paths import (
     is_submission,
     joined,
     media_kind,
+    stem,
     suffix,
     uncompressed,
 )
@@ -70,6 +71,10 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
         what = f"{metadata} in {', '.join(holders)}"
         files = tuple(joined(name, metadata) for name in holders)
         return [Place("", what, has_usual_name=True, files=files)]
+    if of_folders := tables_of_folders(tree):
+        what = f"a table in each of {len(of_folders)} folders, such as {of_folders[0]}"
+        named = suffix(of_folders[0]) in suffixes
+        return [Place("", what, has_usual_name=True, files=of_folders, tables=of_folders)] * named
     tables = [
         name
         for name in listing.files
@@ -85,6 +90,26 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
     if len(names) == 1:
         return [Place("", names[0], files=tuple(names), tables=tuple(names))]
     return [Place(name, name, files=(name,)) for name in names]
+
+
+def tables_of_folders(tree: Tree, top: str = "") -> tuple[str, ...]:
+    """Tables of the files beside them that are called after their folders: 00000/GT-00000.csv.
+
+    Args:
+        tree: Where they are looked for.
+        top: The folder of the folders, each of which must have one.
+    """
+    found: list[str] = []
+    for place in tree.look(top).folders:
+        home = joined(top, place)
+        own = [name for name in tree.look(home).files if stem(name).endswith(f"-{place}")]
+        tables = [name for name in own if suffix(name) in ReadCsv.suffixes]
+        if len(tables) != 1:
+            return ()
+        found.append(joined(home, tables[0]))
+    starts = [tree.head(name) for name in found[:2]]
+    alike = len({start.partition(b"\n")[0] for start in starts}) == 1
+    return tuple(found) if found[1:] and alike and _MEDIA_NAME.search(starts[0]) else ()
 
 
 def _holds_data(name: str) -> bool:

@@ -43,6 +43,7 @@ from beam_pipeline.sources.manifest.json_columns import (
     objects_of,
     with_lists,
 )
+from beam_pipeline.sources.manifest.map_columns import with_maps
 from beam_pipeline.sources.manifest.records import ReadTables
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
@@ -142,13 +143,14 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         reader.label_column = choice.label or self.label_column
         columns = reader.columns(seen.names, seen.rows, seen.facts)
         columns, told = completed(columns, choice, seen, self, bool(folders))
+        columns, of_maps, declared = with_maps(columns, seen.rows)
         tables, rows = seen.tables, seen.rows
         classes = None if self.classes or self.schema else named_beside(seen, columns, self.ignored)
         if classes:
             columns = dataclasses.replace(columns, class_names=classes.names)
             self.also_read = (classes.path,)
             told.append(classes_told(classes))
-        for each in (*choice.told, *told):
+        for each in (*choice.told, *told, *of_maps):
             self._tell(each)
         headers = {table.manifest.relative: table.header for table in tables}
         may_lack = {*self.ignore_columns, *reader.labels, *LABELS.of_tables, *choice.classes}
@@ -159,7 +161,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         check_first_rows(tables[0], rows, columns)
         questions = self.questions(columns, rows, states_splits=not folders)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
-        others = [*rejected, *self.declared(tables, columns)]
+        others = [*rejected, *self.declared(tables, columns), *declared]
         if classes:
             feature = "boxes" if columns.corners or columns.boxes else "label"
             names = dict(enumerate(classes.names.values()))

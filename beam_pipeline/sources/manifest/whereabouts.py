@@ -39,6 +39,8 @@ class Whereabouts:
         suffix: Of the files, where the values have none; else "".
         kind: "image", "audio" or "array".
         there: The values that were looked for and are there.
+        between: What stands between a value, as a folder, and the same as a name: "/images/" of
+            "a/images/a.png"; "" where no folder is called so.
     """
 
     column: str
@@ -46,6 +48,7 @@ class Whereabouts:
     suffix: str
     kind: str
     there: frozenset[str]
+    between: str = ""
 
     def names_most(self, asked: Collection[str]) -> bool:
         """Whether most of the values that were looked for are there."""
@@ -54,7 +57,8 @@ class Whereabouts:
     @property
     def pattern(self) -> str:
         """The files, as a user might write them."""
-        return f"{self.folders[0]}/*" + (f".{self.suffix}" if self.suffix else "")
+        ending = f".{self.suffix}" if self.suffix else ""
+        return f"{self.folders[0]}/*{self.between and f'{self.between}*'}{ending}"
 
 
 def whereabouts(
@@ -93,6 +97,7 @@ def whereabouts(
         if _are_paths(values) and all(map(media_kind, values)):
             parts += _below_folders(tree, column, values)
     found = [*parts, *_together(parts)]
+    found += [part for name, values in asked.items() for part in _called_so(tree, name, values)]
     most = [each for each in found if each.names_most(asked[each.column])]
     if not most:
         return []
@@ -103,6 +108,8 @@ def whereabouts(
     )
     most = [each for each in most if each.column == column]
     most = [each for each in most if len(each.there) == max(len(one.there) for one in most)]
+    if called_so := [each for each in most if each.between]:
+        return called_so[:1]
     alike = [each for each in most if split and split_in_name(name_of(each.folders[0])) == split]
     return [part for each in alike or most for part in _with_numbered(each, places)]
 
@@ -164,6 +171,23 @@ def _below_folders(tree: Tree, column: str, values: Sequence[str]) -> Iterator[W
         if there := frozenset(value for value in values if is_there(below(top, value))):
             kind = media_kind(next(iter(there)))
             yield Whereabouts(column=column, folders=(top,), suffix="", kind=kind, there=there)
+
+
+def _called_so(tree: Tree, column: str, values: Sequence[str]) -> Iterator[Whereabouts]:
+    """Where the values are folders, and the names of files in each: a/images/a.png."""
+    for place, listing in tree.walked.items():
+        parts = {*place.split("/")}.intersection(values)
+        for name in listing.files if parts else ():
+            if stem(name) in parts and (kind := media_kind(name)):
+                home, _, inner = f"/{place}/".partition(f"/{stem(name)}/")
+                top, ending = tree.path(home.strip("/")), name.rpartition(".")[2]
+                paths = {each: f"{top}/{each}/{inner}{each}.{ending}" for each in values}
+                there = frozenset(each for each, path in paths.items() if is_there(path))
+                yield Whereabouts(
+                    column=column, folders=(top,), suffix=ending, kind=kind, there=there,
+                    between=f"/{inner}",
+                )  # fmt: skip
+                return
 
 
 def _together(parts: Iterable[Whereabouts]) -> Iterator[Whereabouts]:
@@ -277,7 +301,8 @@ def placed(table: Table, found: Whereabouts, names: Collection[str]) -> Table:
     if not found.suffix:
         return dataclasses.replace(table, manifest=manifest)
     column = found.column if found.kind in names else found.kind
-    template = (("", found.column), (f".{found.suffix}", ""))
+    again = ((found.between, found.column),) if found.between else ()
+    template = (("", found.column), *again, (f".{found.suffix}", ""))
     cells = dataclasses.replace(table.cells, column=column, template=template)
     return dataclasses.replace(table, manifest=manifest, cells=cells)
 
@@ -287,7 +312,8 @@ def told(table: Manifest, found: Whereabouts) -> str:
     root = f"{table.root.rstrip('/')}/"
     if found.folders == (parent(table.root),):
         return f"paths in column {found.column!r} of {table.relative} begin with the input's name"
-    inner = [f"{folder}/".removeprefix(root) or "the same folder" for folder in found.folders]
+    star = found.between and f"*{found.between}"
+    inner = [f"{each}/".removeprefix(root) + star or "the same folder" for each in found.folders]
     shown = ", ".join(inner[:3]) + (", …" if inner[3:] else "")
     behind = f", with .{found.suffix} behind them" if found.suffix else ""
     return f"column {found.column!r} of {table.relative} names the files in {shown}{behind}"

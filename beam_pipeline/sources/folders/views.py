@@ -1,0 +1,165 @@
+"""Folders that hold the same things in several forms, as the images of two cameras: no classes."""
+
+import math
+import re
+import shlex
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from beam_pipeline.files import storage
+from beam_pipeline.sources.folders.by_names import ways
+from beam_pipeline.sources.folders.masks import PATHS_PER_NAME
+from beam_pipeline.sources.folders.profile import Profile
+from beam_pipeline.sources.paths import below, stem
+from beam_pipeline.sources.tree import places
+
+# What the folders of several sensors' images of one place are called.
+_SENSORS = frozenset(
+    {"s1", "s2", "lc", "rgb", "depth", "disparity", "ir", "nir", "infrared", "thermal", "visible"}
+    | {"mul", "pan", "mul-pansharpen", "rgb-pansharpen", "ms", "ps-ms", "ps-rgb", "color", "dsm"}
+)
+# And those of other views of one thing, which may be classes where the names differ.
+_VIEWS = _SENSORS.union(
+    {"left", "right", "cam", "camera", "view", "im", "high", "low", "hr", "lr", "gray", "flow"},
+    {"blur", "blurred", "sharp", "rain", "norain", "rainy", "hazy", "haze", "clear", "clean"},
+    {"noisy", "input", "target", "output", "before", "after", "gt", "final", "albedo"},
+)
+_NUMBER = re.compile(r"[_\-.]?\d+$")
+_DIGITS = re.compile(r"\d+")
+# So many names must be in all folders of views: one of a pair may be missing.
+_SHARE, _SHARE_OF_OTHERS = 0.8, 0.95
+# What other folders share must be so much, and no mere counting of the files in each.
+_FEWEST = 8
+_MOST_FOLDERS, _MOST_NAMES = 4, 16
+_ROOM = 1.25
+# A row for each file of the first folder that has its like in the others.
+_PROGRAM = (
+    "import csv, pathlib, re, sys; r = pathlib.Path(sys.argv[1]); n = sys.argv[2:]; "
+    'like = lambda p, m: re.sub("(?<![A-Za-z0-9])%s(?![A-Za-z0-9])" % re.escape(n[0]), m, p); '
+    'w = csv.writer(sys.stdout); w.writerow(["{kind}", *n[1:]]); '
+    '[w.writerow(q) for p in sorted(r.rglob("*")) if p.is_file() '
+    "for q in [[like(str(p.relative_to(r)), m) for m in n]] "
+    "if len({*q}) == len(n) and all((r / f).is_file() for f in q)]"
+)
+
+
+class _Name(NamedTuple):
+    """A name without suffix, and the first of its files in each class folder."""
+
+    name: str
+    files: dict[str, str]
+
+
+def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
+    """That class folders hold the same things, as views of one thing do, and what helps.
+
+    They are called after sensors; or after other views, and share names; or a few share names that
+    do not just count the files in each; or many hold the same few files.
+
+    Args:
+        profile: Of the files.
+        root: Of the folder, an absolute path or URL.
+        pattern: The path pattern of classes.
+        kind: Of the files.
+    """
+    classes = sorted(profile.classes)
+    depth = profile.class_depth
+    if len(classes) < 2 or depth is None:
+        return ""
+    names = [_name(paths, depth) for paths in profile.names.groups]
+    views = list(dict.fromkeys(map(_view, classes)))
+    if len(views) > 1 and all(map(_is_sensor, classes)):
+        told = f"{places(classes)} are called after views of one place, not after classes"
+    elif _are_views(classes, names) or _are_the_same(classes, names, profile.number):
+        files = [*next(each for each in names if len(each.files) > 1).files.values()]
+        told = (
+            f"{places(classes)} hold files of the same names, such as {files[0]} and {files[1]}, "
+            "as several views of one thing do, not classes"
+        )
+    elif _are_things(classes, names):
+        few = ", ".join(sorted(each.name for each in names)[:3])
+        told = f"{places(classes)} hold the same few files each ({few}, …), as one thing, no class"
+        views = []
+    else:
+        return ""
+    first = next((path for path in profile.names.all_paths if _has_all(path, views, root)), "")
+    if first:
+        program = shlex.quote(_PROGRAM.replace("{kind}", kind))
+        table = shlex.quote(f"{root}/views.csv")
+        told += (
+            f": make a table with all of one thing in a row by python -c {program} "
+            f"{shlex.quote(root)} {' '.join(map(shlex.quote, views))} > {table}, and give that"
+        )
+    elif not profile.in_splits:
+        told += f"; give {shlex.quote(f'{root}/{classes[0]}')} to read one of them alone"
+    return told + ways(profile, ("where they are classes", pattern))
+
+
+def _has_all(path: str, views: Sequence[str], root: str) -> bool:
+    """Whether a file of the first view has its like in the others, as the program finds it."""
+    if not 1 < len(views) <= _MOST_FOLDERS:
+        return False
+    view = re.compile(f"(?<![A-Za-z0-9]){re.escape(views[0])}(?![A-Za-z0-9])")
+    others = {view.sub(each, path) for each in views}
+    return len(others) == len(views) and all(storage.exists(below(root, each)) for each in others)
+
+
+def _is_sensor(name: str) -> bool:
+    return _view(name).lower() in _SENSORS
+
+
+def _view(name: str) -> str:
+    """ "s1" of "s1_12", which is a share of the files."""
+    short, _, number = name.rpartition("_")
+    return short if short.lower() in _VIEWS and number.isdigit() else name
+
+
+def _name(paths: Sequence[str], depth: int) -> _Name:
+    files: dict[str, str] = {}
+    for path in paths:
+        parts = path.split("/")
+        if len(parts) > depth + 1:
+            files.setdefault(parts[depth], path)
+    return _Name(stem(paths[0]), files)
+
+
+def _are_views(classes: Sequence[str], names: Sequence[_Name]) -> bool:
+    """Whether all folders are called after views of one thing, and share most names."""
+    if not all({each.lower(), _NUMBER.sub("", each.lower())} & _VIEWS for each in classes):
+        return False
+    in_all = [each for each in names if len(each.files) == len(classes)]
+    return len(in_all) >= _SHARE * len(names)
+
+
+def _are_the_same(classes: Sequence[str], names: Sequence[_Name], number: int) -> bool:
+    """Whether a few folders share nearly all names, which say more than the number of a file."""
+    in_all = [each for each in names if len(each.files) == len(classes)]
+    return (
+        len(classes) <= _MOST_FOLDERS
+        and len(in_all) >= max(_FEWEST, _SHARE_OF_OTHERS * len(names))
+        and not _count([each.name for each in names], number / len(classes))
+    )
+
+
+def _are_things(classes: Sequence[str], names: Sequence[_Name]) -> bool:
+    """Whether many folders hold the same few files, called by words: mixture, drums, bass."""
+    return (
+        len(classes) > _MOST_FOLDERS
+        and 1 < len(names) <= _MOST_NAMES
+        and all(len(each.files) >= min(len(classes), PATHS_PER_NAME) for each in names)
+        and not _count([each.name for each in names], len(names))
+    )
+
+
+def _count(names: Sequence[str], number: float) -> bool:
+    """Whether names differ by numbers alone, which count so many files, perhaps in steps."""
+    if len({_DIGITS.sub("0", name) for name in names}) > 1:
+        return False
+    fields = zip(*(map(int, _DIGITS.findall(name)) for name in names), strict=True)
+    return all(_are_numbers_of(values, number) for values in fields)
+
+
+def _are_numbers_of(values: Sequence[int], number: float) -> bool:
+    first = min(values)
+    step = math.gcd(*(value - first for value in values)) or 1
+    return (max(values) - first) / step < _ROOM * number
