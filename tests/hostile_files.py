@@ -83,12 +83,6 @@ def tiff(*tags: tuple[int, int, int, int], more: bytes = b"", order: str = "<") 
 _SIZE = ((256, 3, 1, 10), (257, 3, 1, 10))
 
 
-def icon(png: bytes) -> bytes:
-    """An icon that says it is small."""
-    entry = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(png), 22)
-    return struct.pack("<HHH", 0, 1, 1) + entry + png
-
-
 def zipped(content: bytes, stated: int, more: int = 0, members: int = 1) -> bytes:
     """An .npz whose index states `stated` bytes of members with `more` zeros behind theirs."""
     packing = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -158,9 +152,6 @@ FILES = {
             *((tag, 1, 1 << 20, 8) for tag in range(300, 5300)), more=bytes(1 << 20), order=">"
         ),
         "damaged image",
-    ),
-    "icon of a huge PNG": Hostile(
-        "x.ico", lambda: icon(saved("RGBA", 12_000, "PNG")), "image too large", large=True
     ),
     "JPEG of 5,000 scans": Hostile("x.jpg", lambda: jpeg_of_scans(5000), "unsupported image"),
     "progressive JPEG of all colours": Hostile(

@@ -34,11 +34,6 @@ _MAGIC = (
     ("ppm", rb"P[1-6fF]\s"),
     ("jpeg2000", rb"\x00\x00\x00\x0cjP  \r\n|\xff\x4f\xff\x51"),
     ("avif", rb"....ftypavi[fs]"),
-    ("ico", rb"\x00\x00\x01\x00[^\x00]\x00"),
-    ("qoi", rb"qoif"),
-    ("dds", rb"DDS \x7c\x00\x00\x00"),
-    ("psd", rb"8BPS\x00\x01"),
-    ("sgi", rb"\x01\xda[\x00\x01][\x01\x02]"),
 )
 _MAGIC_REGEX = re.compile(
     b"|".join(b"(?P<%s>%s)" % (name.encode(), magic) for name, magic in _MAGIC), re.DOTALL
@@ -48,6 +43,11 @@ _UNREADABLE_MAGIC = (
     ("JPEG XL", re.compile(rb"\xff\x0a|\x00\x00\x00\x0cJXL ")),
     ("SVG", re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]")),
     ("EPS", re.compile(rb"%!PS-Adobe")),
+    ("an icon", re.compile(rb"\x00\x00\x01\x00[^\x00]\x00")),
+    ("Photoshop's PSD", re.compile(rb"8BPS\x00\x01")),
+    ("QOI", re.compile(rb"qoif")),
+    ("DDS", re.compile(rb"DDS \x7c\x00\x00\x00")),
+    ("SGI", re.compile(rb"\x01\xda[\x00\x01][\x01\x02]")),
 )
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4, "CMYK": 4, "P": 3}
@@ -57,15 +57,12 @@ _PLAIN_MODES = {
 }  # fmt: skip
 
 # Memory per pixel while Pillow decodes an image, measured, where it is more than PIXEL_BYTES.
-_PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "qoi": 9, "webp": 16}
+_PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "webp": 16}
 # Tags may share what they state, such as a resolution, but not for long.
 _SHARED_TAG_BYTES = 1 << 16
 _MAX_BANDS = 4
 Size = tuple[int, int]
 """(width, height) in pixels."""
-
-_PNG_START = b"\x89PNG\r\n\x1a\n"
-_ICON_ENTRY_BYTES = 16
 
 
 def sniff(data: bytes) -> str:
@@ -171,7 +168,7 @@ def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
 def _is_animated(image: ImageFile.ImageFile, image_format: str) -> bool:
     try:
         return bool(getattr(image, "is_animated", False))
-    except Exception as error:  # PSD's layers are read for the answer
+    except Exception as error:  # frames may be read for the answer
         raise _record_error(error, image_format) from error
 
 
@@ -211,13 +208,11 @@ def _record_error(error: Exception, image_format: str) -> RecordError:
 
 
 def sizes_of(data: bytes, image_format: str) -> Iterator[Size]:
-    """The sizes of a WebP's canvas, an icon's images or a TIFF's tiles; none of other formats."""
+    """The sizes of a WebP's canvas or a TIFF's tiles; none of other formats."""
     try:
         match image_format:
             case "webp":
                 yield from _canvas(data)
-            case "ico":
-                yield from _icons(data)
             case "tiff":
                 yield from _tiles(data)
     except struct.error:  # truncated
@@ -239,19 +234,6 @@ def _canvas(data: bytes) -> Iterator[Size]:
         case b"VP8 ":
             width, height = struct.unpack_from("<HH", data, 26)
             yield width & 0x3FFF, height & 0x3FFF
-
-
-def _icons(data: bytes) -> Iterator[Size]:
-    (count,) = struct.unpack_from("<H", data, 4)
-    for entry in range(6, 6 + _ICON_ENTRY_BYTES * count, _ICON_ENTRY_BYTES):
-        (start,) = struct.unpack_from("<I", data, entry + 12)
-        if data.startswith(_PNG_START, start):
-            yield struct.unpack_from(">II", data, start + 16)
-        else:  # a BMP without its first header
-            header_bytes, width, height = struct.unpack_from("<Iii", data, start)
-            if header_bytes == 12:  # OS/2's
-                width, height = struct.unpack_from("<HH", data, start + 4)
-            yield abs(width), abs(height)
 
 
 def _tiles(data: bytes) -> Iterator[Size]:

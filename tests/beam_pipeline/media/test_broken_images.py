@@ -36,6 +36,8 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"version https://git-lfs.github.com/spec/v1\n", "not an image", id="lfs"),
         pytest.param(b"\0\0\0\x18ftypheic\0\0\0\0", "unsupported image", id="HEIC"),
         pytest.param(b"\xff\x0a" + b"\0" * 20, "unsupported image", id="JPEG XL"),
+        pytest.param(b"\0\0\1\0\1\0" + b"\0" * 20, "unsupported image", id="icon"),
+        pytest.param(b"8BPS\0\1" + b"\0" * 20, "unsupported image", id="PSD"),
         pytest.param(b'<?xml version="1.0"?>\n<svg xmlns="">', "unsupported image", id="SVG"),
         pytest.param(b"%!PS-Adobe-3.0 EPSF-3.0", "unsupported image", id="EPS runs programs"),
         pytest.param(b"\0" * 128 + b"DICM", "unsupported image", id="DICOM"),

@@ -83,9 +83,6 @@ def test_jpeg_and_png_are_stored_as_they_are(
         pytest.param("PPM", "RGB", {}, "RGB", ("format ppm",), id="ppm"),
         pytest.param("PPM", "I", {}, "I;16", ("format ppm",), id="16-bit pgm"),
         pytest.param("JPEG2000", "RGB", {}, "RGB", ("format jpeg2000",), id="jpeg 2000"),
-        pytest.param("ICO", "RGBA", {"sizes": [(16, 16)]}, "RGBA", ("format ico",), id="icon"),
-        pytest.param("SGI", "RGB", {}, "RGB", ("format sgi",), id="sgi"),
-        pytest.param("DDS", "RGBA", {}, "RGBA", ("format dds",), id="dds"),
     ],
 )
 def test_every_other_format_becomes_png_without_loss(
