@@ -82,7 +82,7 @@ def texts(path: Path, count: int) -> None:
 
 def tars(folder: Path, count: int) -> None:
     """Tars of so many tiny images, no two alike, with their classes beside them."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for start in range(0, count, _RECORDS_PER_TAR):
         with tarfile.open(folder / f"{start // _RECORDS_PER_TAR:05d}.tar", "w") as tar:
             for number in range(start, min(start + _RECORDS_PER_TAR, count)):
@@ -107,7 +107,7 @@ def image(number: int) -> bytes:
 
 def rows_of_one_image(folder: Path, count: int) -> None:
     """A CSV that names one image in all of its rows."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "image.png").write_bytes(image(0))
     with (folder / "labels.csv").open("w") as file:
         file.write("image,label\n")

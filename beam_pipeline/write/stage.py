@@ -15,7 +15,6 @@ takes finished shards as they are.
 
 import contextlib
 import functools
-import gc
 import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -186,9 +185,7 @@ class _WriteShard(beam.DoFn):
         until_written: contextlib.ExitStack,
     ) -> _Written:
         with until_written:
-            written = self._written(rows, split, shard, plan)
-        gc.collect()  # Beam's writer and its sink hold each other, and so the shard's rows
-        return written
+            return self._written(rows, split, shard, plan)
 
     def _written(self, rows: ShardRows, split: str, shard: int, plan: Plan) -> _Written:
         sink = split_sink(self._config, split)
