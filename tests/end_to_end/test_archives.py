@@ -104,25 +104,6 @@ def test_a_tar_of_images(shards, tmp_path, build_verified, read_by_id, kinds):
             assert record["license"] == (b"" if number % 2 else b"free")
 
 
-@pytest.mark.slow
-def test_the_same_bytes_from_another_place_and_on_a_job_service(
-    shards, tmp_path, digests, job_service, build_verified
-):
-    expected = digests(build_verified(shards, tmp_path / "1", num_shards={"train": 3}).path)
-    shutil.copytree(shards, tmp_path / "elsewhere/shards")
-    for number, (path, options) in enumerate(
-        [(tmp_path / "elsewhere/shards", ()), (shards, job_service)], start=2
-    ):
-        info = build_verified(path, tmp_path / str(number), options, num_shards={"train": 3})
-        assert digests(info.path) == expected
-
-
-@pytest.mark.slow
-def test_a_pattern_names_some_of_the_tars(shards, tmp_path, build_verified):
-    info = build_verified(shards / "train-*.tar", tmp_path)
-    assert {split: info.num_records(split) for split in info.splits} == {"train": 20}
-
-
 @pytest.mark.parametrize("suffix", ["wav", pytest.param("flac", marks=pytest.mark.slow)])
 def test_a_tar_of_sounds(tmp_path, build_verified, read_by_id, suffix):
     sounds = {

@@ -6,8 +6,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import beam_pipeline
-import trainer
 from beam_pipeline.assign import columns
 from beam_pipeline.cli import commands
 
@@ -17,66 +15,6 @@ Y = np.arange(70) % 10
 
 def splits_of(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     return {"x_train": x[:50], "y_train": y[:50], "x_test": x[50:], "y_test": y[50:]}
-
-
-def check_digits(info: beam_pipeline.Dataset) -> None:
-    """Each record is one row, in whatever order."""
-    expected = {"train": Counter(), "test": Counter()}
-    for number in range(70):
-        expected["train" if number < 50 else "test"][X[number].tobytes(), Y[number].item()] += 1
-    found = {
-        split: Counter(
-            (record["x"].tobytes(), record["label"].item())
-            for record in trainer.open(info.path).numpy(split)
-        )
-        for split in info.splits
-    }
-    assert found == expected
-
-
-@pytest.fixture(scope="module")
-def mnist(tmp_path_factory):
-    """Compressed, as Keras has it."""
-    path = tmp_path_factory.mktemp("compressed") / "mnist.npz"
-    np.savez_compressed(path, **splits_of(X, Y))
-    return path
-
-
-@pytest.mark.slow
-def test_how_an_npz_was_saved_does_not_show(
-    mnist, tmp_path, digests, job_service, build_verified, kinds
-):
-    """Compressed, stored, or on a job service: the same dataset."""
-    saved = {
-        "compressed": (np.savez_compressed, X, Y),
-        "stored": (np.savez, X, Y),
-    }
-    found = []
-    for name, (save, x, y) in saved.items():
-        (tmp_path / name).mkdir()
-        save(tmp_path / name / "mnist.npz", **splits_of(x, y))
-        info = build_verified(tmp_path / name / "mnist.npz", tmp_path / name / "out")
-        found.append(digests(info.path))
-    info = build_verified(mnist, tmp_path / "more", job_service)
-    assert kinds(info) == {"label": "class_label int64 []", "x": "tensor uint8 [28, 28]"}
-    check_digits(info)
-    found.append(digests(info.path))
-    assert found[1:] == found[:1] * 2
-
-
-@pytest.mark.slow
-def test_several_npz_and_several_npy_are_one_data_set(tmp_path, build_verified):
-    archives = tmp_path / "archives"
-    archives.mkdir()
-    for name, rows in (("train-0", slice(20)), ("train-1", slice(20, 50)), ("test", slice(50, 70))):
-        np.savez(archives / f"{name}.npz", x=X[rows], y=Y[rows])
-    check_digits(build_verified(archives, tmp_path / "out/npz", layout="arrays"))
-
-    columns = tmp_path / "columns"
-    columns.mkdir()
-    for name, values in splits_of(X, Y).items():
-        np.save(columns / f"{name}.npy", values)
-    check_digits(build_verified(columns, tmp_path / "out/npy"))
 
 
 def test_columns_of_every_type(tmp_path, build_verified, read_by_id, kinds):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import soundfile
-import soxr
 
 import beam_pipeline
 import trainer
@@ -66,15 +65,3 @@ def test_sounds_are_stored_as_they_are(words, tmp_path, capsys):
     feature, records = records_of(words, tmp_path, capsys)
     assert (feature.format, feature.sample_rate, feature.shape[1]) == ("mixed", RATE, 2)
     check_equal(records, sources(words), tolerance=0)
-
-
-@pytest.mark.slow
-def test_sounds_of_one_rate_and_channel(words, tmp_path, capsys):
-    options = ("--audio-sample-rate", "8000", "--audio-mono")
-    feature, records = records_of(words, tmp_path, capsys, *options)
-    assert (feature.format, feature.sample_rate, feature.shape[1]) == ("wav", 8000, 1)
-    expected = {
-        key: soxr.resample(samples.mean(axis=1, keepdims=True), RATE, 8000)
-        for key, samples in sources(words).items()
-    }
-    check_equal(records, expected, tolerance=1e-3)

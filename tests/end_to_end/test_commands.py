@@ -1,7 +1,5 @@
 """The commands, one after the other, as a user types them."""
 
-import json
-
 import pytest
 from PIL import Image
 
@@ -41,34 +39,3 @@ def test_plan(class_folders, command, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "found folders" in done.stderr
     assert "2 classes: cat, dog" in done.stdout
-
-
-@pytest.mark.slow
-def test_from_images_to_a_trained_model(class_folders, tmp_path, command):
-    class_folders(tmp_path / "pets", classes=("cat", "dog"), each=12)
-
-    done = command(
-        *("beam_pipeline", "build", "pets", "--output", "data"),
-        *("--split", "train=0.6,test=0.4", "--num-shards", "2"),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    directory = done.stdout.splitlines()[-1]
-    assert directory == str(tmp_path / "data/pets/1.0.0")
-    assert "2 classes: cat, dog" in done.stderr
-
-    done = command(
-        *("trainer", "train", "--data", "data/pets", "--output", "run", "--epochs", 1),
-        *("--batch-size", 4, "--image-size", 16, "--devices", "cpu:2", "--seed", 1),
-        *("--validation-split", "test"),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    trained = json.loads(done.stdout.splitlines()[-1])
-    assert trained["loss"] > 0
-    assert (tmp_path / "run/history.csv").exists()
-
-    done = command("trainer", "evaluate", "--data", "data/pets", "--run", "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    evaluated = json.loads(done.stdout.splitlines()[-1])
-    assert 0 <= evaluated["accuracy"] <= 1

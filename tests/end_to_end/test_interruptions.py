@@ -14,7 +14,6 @@ from beam_pipeline import errors
 from beam_pipeline.assign import columns
 from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
-from beam_pipeline.write import commit
 from beam_pipeline.write import stage as write
 
 
@@ -41,25 +40,6 @@ def whole(tmp_path_factory, pets, digests):
     """The digests of a build that nothing disturbed, in four shards."""
     info = beam_pipeline.build(configuration(pets, tmp_path_factory.mktemp("whole"), num_shards=4))
     return digests(info.path)
-
-
-@pytest.mark.slow
-def test_killed_while_committing_and_started_again(pets, whole, tmp_path, monkeypatch, digests):
-    """At each of its steps in turn."""
-    config = configuration(pets, tmp_path, num_shards=4)
-    for step in ("is_committed", "write_rejects"):
-        with monkeypatch.context() as patch:
-            original = getattr(commit, step)
-
-            def cut_off(*arguments, original=original, **options):
-                original(*arguments, **options)
-                raise KeyError("cut off")
-
-            patch.setattr(commit, step, cut_off)
-            with pytest.raises(Exception, match="cut off"):
-                beam_pipeline.build(config)
-        assert not (tmp_path / "pets/1.0.0/metadata.json").exists()
-    assert digests(beam_pipeline.build(config).path) == whole
 
 
 @pytest.mark.slow
@@ -175,22 +155,6 @@ def test_two_builds_into_one_output(pets, tmp_path, capsys):
     assert f"another build is writing {directory}" in capsys.readouterr().err
     assert os.listdir(lock) == ["of-the-first"]
     assert not directory.exists()
-
-
-@pytest.mark.slow
-def test_two_builds_at_once_for_real(write_image, tmp_path):
-    for number in range(400):
-        write_image(tmp_path / f"pets/class {number % 2}/{number}.jpg", seed=number)
-    line = [sys.executable, "-m", "beam_pipeline", "build", tmp_path / "pets"]
-    line += ["--output", tmp_path / "out", "--num-shards", "40", "--threads", "1"]
-    builds = [
-        subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    messages = [build.communicate()[1] for build in builds]
-    assert sorted(build.returncode for build in builds) == [0, 2], messages
-    info = beam_pipeline.open(str(tmp_path / "out/pets/1.0.0"))
-    assert beam_pipeline.verify(info) == []
 
 
 @pytest.mark.parametrize(

@@ -122,37 +122,6 @@ def test_no_file_is_read_again_to_inspect_it(config, base, reads, monkeypatch, f
 
 
 @pytest.mark.slow
-def test_a_file_that_changed_meanwhile_is_inspected_again(
-    config, base, photographs, reads, monkeypatch
-):
-    cut_off(config, 0, monkeypatch)
-    path = storage.join(config.input, "class_0/4.png")
-    storage.write_bytes(path, photographs["class_0/8.png"])  # of the same size
-    reads.clear()
-
-    beam_pipeline.build(config)
-    assert NUM_IMAGES < reads.total() < 2 * NUM_IMAGES - 40, "its batch is inspected, no other"
-    whole = configuration(base, "whole")
-    beam_pipeline.build(whole)
-    assert contents(config) == contents(whole)
-
-
-@pytest.mark.slow
-def test_what_was_found_is_damaged(config, base, reads, monkeypatch):
-    cut_off(config, 0, monkeypatch)
-    folder = kept_dir(config)
-    for number, name in enumerate(storage.list_dir(folder)):
-        storage.write_bytes(storage.join(folder, name), bytes(number * 1000))
-    reads.clear()
-
-    beam_pipeline.build(config)
-    assert reads.total() >= 2 * NUM_IMAGES - 1
-    whole = configuration(base, "whole")
-    beam_pipeline.build(whole)
-    assert contents(config) == contents(whole)
-
-
-@pytest.mark.slow
 def test_bad_data_that_is_mended_is_all_that_is_inspected_again(
     config, base, photographs, reads, monkeypatch
 ):

@@ -12,6 +12,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.kinds import stored_values
+from beam_pipeline.pipeline import build
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -182,7 +183,15 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
         Inspected(key=f"{i}", features={"x": value}, content_digest=digest(f"{i}"))
         for i, value in enumerate(values)
     ]
-    assert plan_of(*records).count("note: x: float32 has 7 digits: 1700000061") == expected
+    text = plan_of(*records)
+    assert text.count("note: x: float32 has 7 digits: 1700000061") == expected
+    assert text.count(" is stored as 1700000000; store the difference from a num") == expected
+
+
+def test_a_build_notes_them_too(tmp_path):
+    (tmp_path / "t.csv").write_text("time\n1700000061.5\n2\n")
+    config = BuildConfig(input=str(tmp_path / "t.csv"), output=str(tmp_path / "data"))
+    assert "note: time: float32 has 7 digits: 1700000061" in summary.of_dataset(build(config))
 
 
 @pytest.mark.parametrize(("name", "shown"), [("größe", "größe"), ("", "''"), (" ", "' '")])

@@ -1,7 +1,6 @@
 """A manifest is read, stored and rejected as a declared schema says."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,55 +92,3 @@ def test_a_declared_schema(media, tmp_path, capsys, write_manifest, pixels, layo
         assert record["note"] == (b"12" if number else b"")
         assert record["label"] == [1, 0, 2][number % 3]
         assert record["tags"].tolist() == [[0, 1], [], [1], [0]][number % 4]
-
-
-BAD = [
-    ("id", "1.0", "column 'id' is '1.0', where one int64 number was expected"),
-    ("id", "", "column 'id' is empty, where one int64 number was expected"),
-    ("image", "", "column 'image' is empty, where the path of a file was expected"),
-    ("array", "1 2 3 4 5", "a list of 2×3 float32 numbers was expected (its shape is [5])"),
-    ("array", "wide.npy", "'array' is float32 [3, 2]"),
-    ("pixels", "1 2 3 256", "a list of 2×2 uint8 numbers was expected"),
-    ("tokens", "1 2.5", "column 'tokens' is '1 2.5', where a list of int64 numbers was expected"),
-    ("age", "130", "'age' is 130.0, where float32 from 0 to 120 was expected"),
-    ("age", "old", "column 'age' is 'old', where one float32 number was expected"),
-    ("blob", " ", "column 'blob' is empty, where the path of a file was expected"),
-    ("label", "cow", "column 'label' is 'cow', where a class of cat, dog, owl was expected"),
-    ("label", "3", "column 'label' is '3', where a class of cat, dog, owl was expected"),
-    ("tags", "x|z", "column 'tags' is 'x|z', where a list of classes of x, y was expected"),
-]
-
-
-def test_rows_that_do_not_fit_a_schema_are_rejected(media, tmp_path, capsys, write_manifest):
-    good = {**declared_rows()[1], "unused": ""}
-    np.save(tmp_path / "wide.npy", np.zeros((3, 2), np.float32))
-    rows = [good, *({**good, column: value} for column, value, _ in BAD)]
-    rows = [
-        {
-            **row,
-            "array": str(tmp_path / row["array"] if row["array"] == "wide.npy" else row["array"]),
-        }
-        for row in rows
-    ]
-    path = write_manifest(tmp_path / "m.csv", rows)
-    schema = tmp_path / "schema.json"
-    schema.write_text(json.dumps(SCHEMA))
-    arguments = [
-        *("build", str(path), "--output", str(tmp_path / "out")),
-        *("--schema", str(schema), "--image-root", str(media), "--threads", "1"),
-    ]
-
-    assert commands.main(arguments) == 3
-    assert commands.main([*arguments, "--max-bad-fraction", "0.95"]) == 0
-    shown = capsys.readouterr()
-
-    info = beam_pipeline.open(shown.out.strip())
-    lines = (Path(info.path) / "rejects.jsonl").read_text().splitlines()
-    found = {each["source"]: each for each in map(json.loads, lines)}
-    assert info.num_records("train") == 1
-    assert len(found) == len(BAD)
-    for line, (column, _, detail) in enumerate(BAD, start=3):
-        reject = found[f"m.csv:{line}"]
-        assert reject["reason"] == "does not fit the schema"
-        assert column in reject["detail"]
-        assert detail in reject["detail"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from tensorflow_examples import example
 
 import trainer
@@ -26,30 +25,6 @@ def test_every_example_is_written_as_it_is(
     assert Counter(stored(info)) == Counter(payloads)
     assert taken_for(info.schema) == expected_kinds[schema]
     assert all(each.bare for each in info.schema)
-
-
-@pytest.mark.slow
-def test_a_job_service_gives_the_same_bytes(
-    tmp_path, digests, examples, write, job_service, build_verified
-):
-    folder = write(tmp_path / "in", examples("several files"), "GZIP")
-    one = build_verified(folder, tmp_path / "one", split={"train": 0.7, "test": 0.3})
-    other = build_verified(
-        folder, tmp_path / "other", job_service, split={"train": 0.7, "test": 0.3}
-    )
-
-    assert digests(Path(one.path)) == digests(Path(other.path))
-
-
-@pytest.mark.slow
-def test_splits_by_the_names_of_files(tmp_path, examples, write, build_verified, stored):
-    payloads = examples("sequence")
-    write(tmp_path / "in", payloads[:14], name="train-0000{}-of-00002", files=2)
-    write(tmp_path / "in", payloads[14:], name="test_{}.tfrecord", files=1)
-    info = build_verified(tmp_path / "in", tmp_path)
-
-    assert Counter(stored(info, "train")) == Counter(payloads[:14])
-    assert Counter(stored(info, "test")) == Counter(payloads[14:])
 
 
 def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_verified):
@@ -120,19 +95,6 @@ def test_class_names(tmp_path, examples, write, build_verified):
 
     with pytest.raises(DataError, match="class 2, but 2 classes are declared"):
         build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
-
-
-@pytest.mark.slow
-def test_images_that_others_would_convert_are_kept(tmp_path, jpeg, write, build_verified, stored):
-    tall = tf.io.encode_jpeg(np.zeros((8, 4, 3), np.uint8)).numpy()
-    exif = (
-        b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
-    )
-    payloads = [example(image=tall[:2] + exif + tall[2:]), example(image=jpeg(1))]
-    info = build_verified(write(tmp_path / "in", payloads), tmp_path)
-
-    assert Counter(stored(info)) == Counter(payloads)
-    assert info.metadata["changes"] == {"image kept: orientation": 1}
 
 
 @pytest.mark.slow

@@ -90,17 +90,3 @@ def test_damage_is_rejected_by_file_and_record(
     assert rejects == {
         f"{name}.tfrecord{record}": reason for name, (_, record, reason, _) in damages.items()
     }
-
-
-@pytest.mark.slow
-def test_a_length_in_the_middle(tmp_path, examples, write, build_verified, stored):
-    payloads = examples("sequence")
-    folder = write(tmp_path / "in", payloads, files=1)
-    path = folder / "data_0.tfrecord"
-    path.write_bytes(flipped(path.read_bytes(), sum(len(each) + 16 for each in payloads[:9])))
-    with pytest.raises(DataError, match="1 of 10 records are bad"):
-        build_verified(folder, tmp_path)
-    info = build_verified(folder, tmp_path, max_bad_fraction=0.2)
-
-    assert Counter(stored(info)) == Counter(payloads[:9])
-    assert "record 9, at byte" in Path(info.path, "rejects.jsonl").read_text()
