@@ -111,6 +111,19 @@ TABLE = [
         2,
         "--image-column a is for csv and jsonl",
     ),
+    (
+        "plan INPUT/table.csv --layout csv --path-pattern {label}",
+        2,
+        "{label} is for folders; leave it out, for the input is read as csv",
+    ),
+    ("plan INPUT/pets --box-format xywh", 2, "--box-format xywh is for coco and voc and csv and"),
+    ("plan INPUT/pets --label-column a --path-pattern {label}", 2, "--label-column a is for csv"),
+    ("plan INPUT/pets --missing-values 'NA,?'", 2, r"--missing-values NA,\? is for .* as folders"),
+    (
+        "build INPUT/pets --output out --direct_running_mode=multi_processing",
+        2,
+        "--direct_running_mode=multi_processing asks",
+    ),
 ]
 
 

@@ -12,8 +12,6 @@ from file_bytes import array_bytes, image_bytes, sound_bytes, tar_bytes
 from tiers import first_quick
 
 from beam_pipeline import BuildConfig, build
-from beam_pipeline.assign import columns
-from beam_pipeline.cli import commands
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 
@@ -157,27 +155,6 @@ def test_bad_members_cost_their_record_and_are_counted(
     assert set(read_by_id(info, "train")) >= {*range(10), 34}
     assert not set(read_by_id(info, "train")) & {30, 31, 32, 33}
     assert read_by_id(info, "test").keys() == {*range(20, 25)}
-
-
-@pytest.mark.parametrize("change", ["rewritten", "cut"])
-def test_a_tar_that_changes_under_the_job(shards, tmp_path, monkeypatch, capsys, change):
-    root = shutil.copytree(shards, tmp_path / "shards")
-    victim = root / "train-000000.tar"
-    data = victim.read_bytes()
-    original = columns.in_order
-
-    def change_then_order(*arguments):
-        half = data[: len(data) // 2]
-        victim.write_bytes(half if change == "cut" else half + bytes(len(data) - len(half)))
-        return original(*arguments)
-
-    monkeypatch.setattr(columns, "in_order", change_then_order)
-    code = commands.main(["build", str(root), "--output", str(tmp_path / "out"), "--threads", "1"])
-    message = capsys.readouterr().err
-    assert code == 1
-    assert str(victim) in message
-    assert "run the build again once nothing writes to its input" in message
-    assert not list((tmp_path / "out").rglob("metadata.json"))
 
 
 @pytest.mark.parametrize(

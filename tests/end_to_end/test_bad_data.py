@@ -138,16 +138,6 @@ def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_image, digests,
     assert "missing.jpg" in rejects[0]["detail"]
 
 
-def test_nothing_at_all(tmp_path, capsys):
-    (tmp_path / "in/cat").mkdir(parents=True)
-    code, shown = run(
-        capsys, "build", tmp_path / "in", "--layout", "folders", "--output", tmp_path / "out"
-    )
-    assert code in (2, 3)
-    assert "error: " in shown.err
-    assert not list(tmp_path.glob("out/**/metadata.json"))
-
-
 @pytest.mark.slow
 def test_names_that_are_no_utf8(tmp_path, class_folders, command):
     """Neither Examples nor Parquet hold such a name; it must not fail the whole build."""

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import beam_pipeline
-from beam_pipeline import errors
 from beam_pipeline.assign import columns
 from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
@@ -126,21 +125,6 @@ def test_a_source_that_changes_under_the_build(
     assert not list((tmp_path / "out").rglob("metadata.json"))
 
 
-@pytest.mark.slow
-def test_a_source_that_vanishes_under_worker_processes_of_beam(class_folders, tmp_path):
-    """Errors arrive as text there: the last one counts, not its causes."""
-    text = (
-        "Traceback …\nbeam_pipeline.errors.RecordError: missing file: a.jpg\n\n"
-        "The above exception was the direct cause of the following exception:\n\n"
-        "beam_pipeline.errors.SourceChangedError: /in/a.jpg was read [while running 'Write']\n"
-    )
-    from beam_pipeline.running.failures import explain
-
-    message = explain(RuntimeError(text))
-    assert type(message) is errors.SourceChangedError
-    assert str(message) == "/in/a.jpg was read"
-
-
 def test_two_builds_into_one_output(pets, tmp_path, capsys):
     directory = tmp_path / "pets/1.0.0"
     lock = tmp_path / "pets/.building-1.0.0"
@@ -184,15 +168,6 @@ def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage, me
     assert code == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.rglob("metadata.json"))
-
-
-def test_workers_of_beams_local_runner_are_refused(pets, tmp_path, capsys):
-    code = commands.main(
-        ["build", str(pets), "--output", str(tmp_path), "--direct_running_mode=multi_processing"]
-    )
-    assert code == 2
-    assert "--direct_running_mode=multi_processing asks" in capsys.readouterr().err
-    assert not os.listdir(tmp_path)
 
 
 def test_an_unexpected_error_is_reported_and_does_not_hang(pets, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 import beam_pipeline
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset.store import clients
@@ -73,20 +73,6 @@ def test_passing_faults_pass(stored, expected):
         store.fail(f"{url}/{below}".rstrip("/"), status, times=2, operation=operation)
     assert hashes(beam_pipeline.build(configuration(url))) == expected
     assert not [key for key in store.keys(f"{url}/out") if "/." in key]
-
-
-@pytest.mark.slow
-def test_objects_that_are_missing_or_forbidden(stored):
-    """Deleted behind the listing's back, or not to be read."""
-    url, _, store = stored
-    for name, status in (("cat/000.jpg", 404), ("dog/001.jpg", 403)):
-        store.fail(f"{url}/in/{name}", status, operation="get")
-        store.fail(f"{url}/in/{name}", status, operation="head")
-    info = beam_pipeline.build(configuration(url, max_bad_fraction=0.5))
-    assert info.metadata["rejected"] == {"missing file": 1, "unreadable file": 1}
-    with pytest.raises(DataError, match="2 of 16 records are bad"):
-        beam_pipeline.build(configuration(url, overwrite=True))
-    assert hashes(beam_pipeline.open(info.path)) == hashes(info)
 
 
 @pytest.mark.slow

@@ -98,14 +98,6 @@ def test_other_contents_of_the_same_size_change_the_shards(build, directory, tmp
     assert beam_pipeline.verify(beam_pipeline.open(str(directory))) == []
 
 
-@pytest.mark.slow
-def test_an_unknown_split_of_num_shards_writes_nothing(class_folders, build, tmp_path):
-    code, shown = build(class_folders(tmp_path / "pets", each=2), "--num-shards", "tset=2")
-    assert code == 2
-    assert "--num-shards names split 'tset', but the data has train" in shown.err
-    assert not [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
-
-
 @pytest.mark.parametrize("output", ["out/file", "out/file/below"])
 def test_an_output_that_is_a_file(class_folders, tmp_path, capsys, output):
     root = class_folders(tmp_path / "pets", each=1)

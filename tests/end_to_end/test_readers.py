@@ -1,11 +1,9 @@
 """Every reader that the format promises reads what was written, with its own code."""
 
 import json
-import struct
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 import beam_pipeline
@@ -143,41 +141,6 @@ def test_tensorflow_parses_everything(name, request):
         for each in parsed:
             image = tf.io.decode_image(each["image/encoded"], channels=3)
             assert image.shape == (each["image/height"], each["image/width"], 3)
-
-
-def test_dali_offsets_point_at_the_frames(labelled):
-    for shard in labelled.splits["train"]:
-        data = Path(labelled.path, shard.file).read_bytes()
-        lines = Path(labelled.path, "idx", f"{shard.file}.idx").read_text().splitlines()
-        assert len(lines) == shard.num_records
-        end = 0
-        for line in lines:
-            offset, size = map(int, line.split())
-            assert offset == end
-            (payload,) = struct.unpack("<Q", data[offset : offset + 8])
-            assert size == payload + 16
-            end = offset + size
-        assert end == len(data)
-
-
-def test_pyarrow_reads_the_index(labelled):
-    tables = [
-        pyarrow.parquet.read_table(
-            Path(labelled.path, "index", f"{shard.file}.parquet"), use_threads=False
-        )
-        for shard in labelled.splits["train"]
-    ]
-    rows = [row for table in tables for row in table.to_pylist()]
-    assert [row["key"].encode() for row in rows] == names_of(labelled, "train")
-    assert all(row["labels"] == [row["key"].partition("/")[0]] for row in rows)
-    assert all((row["width"], row["height"]) == (12, 9) for row in rows)
-
-
-def test_the_order_is_not_the_listings(labelled):
-    names = names_of(labelled, "train")
-    assert sorted(names) != names
-    in_first = sum(name.startswith(b"cat") for name in names[: len(names) // 2])
-    assert 0 < in_first < len(names) // 2  # classes are mixed
 
 
 def test_no_file_tells_when_or_where_it_was_made(labelled):

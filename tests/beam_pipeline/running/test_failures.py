@@ -37,6 +37,16 @@ OURS = errors.DataError("6 of 22 records are bad")
             id="the last line of a worker's text",
         ),
         pytest.param(
+            RuntimeError(
+                "beam_pipeline.errors.RecordError: missing file: a.jpg\n\n"
+                "The above exception was the direct cause of the following exception:\n\n"
+                "beam_pipeline.errors.SourceChangedError: /a.jpg was read [while running 'Write']\n"
+            ),
+            errors.SourceChangedError,
+            "/a.jpg was read",
+            id="the last of several",
+        ),
+        pytest.param(
             RuntimeError(r"b'…\nbeam_pipeline.errors.DataError: bad [while running \'W\']\n'"),
             errors.DataError,
             "bad",

@@ -1,16 +1,14 @@
 """Layouts that other packages register, and what is said of those that cannot be used."""
 
-import dataclasses
 import sys
 from pathlib import Path
 
 import pytest
 
-from beam_pipeline import BuildConfig, layout_names
+from beam_pipeline import layout_names
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection, registry
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
-from beam_pipeline.sources.inputs import find_input
 from beam_pipeline.sources.registry import layout_named, layouts
 
 OWN = ["auto", *(layout.name for layout in registry._OWN)]
@@ -92,25 +90,3 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
         detection.detect(root)
     assert name in layout_names.layout_names()
     assert detection.resolve(root, "csv").layout.name == "csv"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"input": ""}, "an input is needed"),
-        (
-            {"layout": "csv", "path_pattern": "{label}"},
-            "--path-pattern {label} is for folders; leave it out, for the input is read as csv",
-        ),
-        (
-            {"box_format": "xywh"},
-            "--box-format xywh is for coco and voc and csv and jsonl and xlsx and parquet and",
-        ),
-        ({"label_column": "a", "path_pattern": "{label}"}, "--label-column a is for csv"),
-        ({"missing_values": ("NA", "?")}, r"--missing-values NA,\? is for .* as folders"),
-    ],
-)
-def test_inputs_that_cannot_be(make_tree, options, message):
-    config = dataclasses.replace(BuildConfig(input=make_tree({"cat/1.jpg": ""})), **options)
-    with pytest.raises(ConfigError, match=message):
-        find_input(config)

@@ -42,22 +42,10 @@ def test_what_is_there_is_taken_until_the_input_changes(packed, tmp_path):
     assert read(unpack_gzip(str(packed), scratch)) == b"other"
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        pytest.param(lambda data: data[:-5], "truncated file", id="truncated"),
-        pytest.param(lambda data: b"x" + data[1:], "damaged file", id="not gzip"),
-        pytest.param(lambda data: data[:-6] + b"\0\0" + data[-4:], "damaged file", id="checksum"),
-        pytest.param(
-            lambda data: data[:600] + b"\xff" * 200 + data[800:], "damaged file", id="data"
-        ),
-        pytest.param(lambda data: data + b"garbage", "damaged file", id="trailing garbage"),
-    ],
-)
-def test_damaged_gzip_leaves_nothing(packed, tmp_path, damage, reason):
-    packed.write_bytes(damage(packed.read_bytes()))
+def test_damaged_gzip_leaves_nothing(packed, tmp_path):
+    packed.write_bytes(packed.read_bytes()[:-5])
     scratch = tmp_path / "scratch"
-    with pytest.raises(RecordError, match=rf"{reason}: numbers\.gz: "):
+    with pytest.raises(RecordError, match=r"truncated file: numbers\.gz: "):
         unpack_gzip(str(packed), str(scratch))
     assert list(scratch.iterdir()) == []
 

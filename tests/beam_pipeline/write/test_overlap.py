@@ -1,12 +1,10 @@
 """An output in the input, and an input that the build would replace, are refused before a look."""
 
-import os
 import re
 
 import pytest
 
 from beam_pipeline import BuildConfig
-from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.write.overlap import check_apart
 
@@ -106,14 +104,3 @@ def test_the_temporary_directory(place, monkeypatch):
     with pytest.raises(ConfigError, match="give another TMPDIR"):
         check_apart(configuration(place, "data", "out"))
     check_apart(configuration("s3://bucket", "data", "out"))
-
-
-@pytest.mark.parametrize("command", ["build", "plan"])
-def test_the_commands_say_so_before_they_look(place, command, capsys):
-    output = f"{place}/data/out"
-    assert commands.main([command, f"{place}/data", "--output", output]) == 2
-    message = capsys.readouterr().err
-    assert message.startswith("error: ")
-    assert READS_ITS_OWN in message
-    assert "found" not in message
-    assert not os.path.exists(output)

@@ -5,9 +5,6 @@ import pytest
 import soundfile
 from tiers import first_quick
 
-import trainer
-from beam_pipeline.cli import commands
-
 NUM_ROWS = 7  # as many as there are files of a kind in `media`
 
 
@@ -85,43 +82,3 @@ def test_every_kind_in_one_manifest(
         assert classes["color"][record["color"]] == row["color"]
         assert record["shape"] == row["shape"]
         assert [classes["tags"][number] for number in record["tags"]] == row["tags"]
-
-
-def test_folders_of_arrays_and_flat_folders(media, tmp_path, build_verified, kinds):
-    for number in range(4):
-        (tmp_path / f"in/{'ab'[number % 2]}").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"in/{'ab'[number % 2]}/{number}.npy").symlink_to(
-            media / f"arrays/{number}.npy"
-        )
-    info = build_verified(tmp_path / "in", tmp_path / "arrays")
-    assert kinds(info) == {"label": "class_label int64 []", "array": "tensor float32 [2, 3]"}
-    sums = sorted(float(record["array"].sum()) for record in trainer.open(info.path).numpy())
-    expected = sorted(float(np.load(media / f"arrays/{number}.npy").sum()) for number in range(4))
-    np.testing.assert_allclose(sums, expected)
-
-    info = build_verified(media / "images", tmp_path / "images")
-    assert kinds(info) == {"image": "image uint8 [9, 12, 3]"}
-    assert info.num_records("train") == NUM_ROWS
-
-
-def test_plan_tells_the_schema_that_it_inferred(media, tmp_path, capsys, write_manifest):
-    rows = [
-        {
-            "wav": str(media / f"sounds/{number}.wav"),
-            "tokens": [*range(3 + number)],
-            "age": 17 + number,
-            "caption": "x" * (5 + number),
-            "target": ["a", "b"][number % 2],
-        }
-        for number in range(NUM_ROWS)
-    ]
-    manifest = str(write_manifest(tmp_path / "m.csv", rows))
-    assert commands.main(["plan", manifest, "--allow-outside", str(media)]) == 0
-    output = capsys.readouterr().out.splitlines()
-    assert {
-        "feature audio: audio wav, 8,000 Hz, 50 to 56 samples",
-        "feature label: class_label, 2 classes",
-        "feature age: scalar int64, 17 to 23",
-        "feature caption: text, 5 to 11 characters",
-        "feature tokens: sequence int64, 3 to 9 values, 0 to 8",
-    } <= set(output)

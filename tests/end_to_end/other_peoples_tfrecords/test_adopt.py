@@ -53,22 +53,6 @@ def test_show_draws_what_others_stored(tmp_path, capsys, jpeg, write):
     assert (without != with_box).any()
 
 
-def test_shards_in_folders_are_adopted_and_opened(tmp_path, examples, write):
-    payloads = examples("image")
-    write(tmp_path / "pets/train", payloads[:14])
-    write(tmp_path / "pets/valid", payloads[14:])
-    info = adopt(str(tmp_path / "pets"))
-
-    assert beam_pipeline.verify(info) == []
-    opened = trainer.open(tmp_path / "pets")
-    assert {split: opened.num_records(split) for split in opened.splits} == {
-        "train": 14,
-        "valid": 7,
-    }
-    labels = [record["label"] for record in opened.numpy("valid")]
-    assert sorted(labels) == sorted(number % 3 for number in range(14, 21))
-
-
 def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
     folder = write(tmp_path / "in", examples("image"), "GZIP")
     adopt(str(folder))

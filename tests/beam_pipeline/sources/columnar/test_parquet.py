@@ -1,6 +1,5 @@
 """Parquet: the same records as of files and of JSON Lines with the same content."""
 
-import io
 import json
 
 import numpy as np
@@ -8,10 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from file_bytes import image_bytes
-from PIL import Image
-from tiers import first_quick
 
-import tfrecord_dataset
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
@@ -63,29 +59,6 @@ def built(source, output, **options):
     return build(BuildConfig(input=str(source), output=str(output), name="t", **options))
 
 
-@pytest.mark.parametrize(
-    "options",
-    first_quick(
-        [
-            pytest.param({"compression": "snappy", "row_group_size": 7}, id="row groups"),
-            pytest.param({"compression": "none", "use_dictionary": False}, id="as they are"),
-            pytest.param(
-                {"compression": "zstd", "data_page_version": "2.0"}, id="pages of version 2"
-            ),
-        ]
-    ),
-)
-def test_images_in_a_file_are_those_of_a_folder(written, tmp_path, options):
-    info = built(written(photographs(20), **options), tmp_path / "data")
-
-    assert list(info.classes) == CLASSES
-    split = tfrecord_dataset.open(info.path)["train"]
-    records = [split[number] for number in range(len(split))]
-    pixels = {record["image"].tobytes(): int(record["label"]) for record in records}
-    expected = {np.asarray(Image.open(io.BytesIO(png(n)))).tobytes(): n % 3 for n in range(20)}
-    assert pixels == expected
-
-
 @pytest.mark.slow
 def test_workers_and_threads_write_the_same_bytes(written, tmp_path, digests):
     source = written(photographs(30), row_group_size=4)
@@ -102,36 +75,6 @@ def test_nothing_that_was_unpacked_stays(written, tmp_path):
 
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["t"]
     assert [path.name for path in (tmp_path / "data/t").iterdir()] == ["1.0.0"]
-
-
-@pytest.mark.slow
-def test_tables_are_what_the_same_json_lines_are(written, tmp_path):
-    rows = [
-        {
-            "x": n,
-            "y": n / 8,
-            "text": f"{n} " * (4000 if n % 2 else 1),
-            "v": [n, n + 1],
-            "label": "a",
-        }
-        for n in range(10)
-    ]
-    lines = tmp_path / "lines" / "train.jsonl"
-    lines.parent.mkdir()
-    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    infos = [
-        built(written(pa.Table.from_pylist(rows), row_group_size=3), tmp_path / "a"),
-        built(lines.parent, tmp_path / "b"),
-    ]
-
-    features, others = (info.schema for info in infos)
-    assert features == others
-    values = [
-        sorted((record["x"].tolist(), record["text"], *record["v"].tolist()) for record in split)
-        for split in (tfrecord_dataset.open(info.path)["train"] for info in infos)
-    ]
-    assert values[0] == values[1]
 
 
 @pytest.fixture

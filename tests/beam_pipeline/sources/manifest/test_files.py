@@ -1,11 +1,10 @@
 """Which files of a folder are manifests, and what stops before a job."""
 
-import gzip
 import json
 
 import pytest
 
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import DataError
 from beam_pipeline.sources.columns.kinds import merge_kinds
 from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
@@ -30,29 +29,6 @@ def test_which_files_of_a_folder_are_read(tmp_path, read_manifest, files, splits
     records = read_manifest(ReadCsv(str(tmp_path)))
     assert {record.key: record.split for record in records} == splits
     assert len(records) == len(splits)
-
-
-def test_compressed_manifests_of_splits(tmp_path, read_manifest, write):
-    for split in ("train", "test"):
-        write(tmp_path / f"{split}.csv.gz", gzip.compress(b"x\n1\n"))
-    records = read_manifest(ReadCsv(str(tmp_path)))
-    assert {record.key: record.split for record in records} == {
-        "train.csv.gz:2": "train",
-        "test.csv.gz:2": "test",
-    }
-
-
-def test_a_manifest_that_cannot_be_read_stops_before_the_job(tmp_path, read_manifest, write):
-    for source, message in [
-        (ReadCsv(str(tmp_path / "absent.csv")), "absent.csv does not exist"),
-        (ReadCsv(write(tmp_path / "d/empty.csv", "")), "empty.csv is empty"),
-        (ReadCsv(write(tmp_path / "d/twice.csv", "image,a,a\n")), "column 'a' twice"),
-        (ReadCsv(write(tmp_path / "d/wide.csv", "image\n".encode("utf-16"))), "is UTF-16"),
-        (ReadCsv(str(tmp_path / "d")), "empty.csv, twice.csv, wide.csv: give one file"),
-        (ReadJsonl(write(tmp_path / "d/x.jsonl", "image,label\n")), "no line with a JSON object"),
-    ]:
-        with pytest.raises(ConfigError, match=message):
-            read_manifest(source)
 
 
 def test_too_many_columns_stop_before_the_job(tmp_path, read_manifest, write):

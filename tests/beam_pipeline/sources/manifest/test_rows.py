@@ -25,23 +25,6 @@ def csv_rows(path, column_names=()):
     return rows_of(ReadCsv(path, column_names=column_names))
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(lambda data: data[:-9], id="cut short"),
-        pytest.param(lambda data: b"a\n1\n", id="not compressed"),
-        pytest.param(lambda data: data[:20] + b"\xff" * 9 + data[29:], id="damaged"),
-    ],
-)
-def test_a_compressed_file_that_is_damaged(tmp_path, damage, write):
-    whole = gzip.compress(b"a\n" + b"".join(b"%d\n" % number for number in range(999)))
-    path = write(tmp_path / "a.csv.gz", whole)
-    assert len(csv_rows(path)) == 999
-    write(tmp_path / "a.csv.gz", damage(whole))
-    with pytest.raises(DataError, match=r"a\.csv\.gz cannot be decompressed"):
-        csv_rows(path)
-
-
 def test_a_quote_that_is_not_closed_costs_its_line_alone(tmp_path, write):
     lines = [f"{number},cat\n" for number in range(2, 1500)]
     lines[8] = '"10,cat\n'
