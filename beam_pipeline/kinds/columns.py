@@ -16,6 +16,7 @@ from beam_pipeline.kinds.label import class_order, composed_names
 from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import Observed, wider
 from beam_pipeline.kinds.outlines import Masks, Polygons, Rotated
+from beam_pipeline.kinds.points import MOST_NAMES, aligned, in_order, mirrored
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
@@ -76,7 +77,8 @@ class Labels(Column):
 class Keypoints(Column):
     """Triples of x, y and visibility, one after the other; never clipped.
 
-    (0, 0, 0) stays, as it means that there is none.
+    (0, 0, 0) stays, as it means that there is none. Where records name other points, all names of
+    all records are the feature's, sorted, and each point is stored in the place of its name.
     """
 
     field = "keypoints"
@@ -95,7 +97,7 @@ class Keypoints(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         most = max((len(triples) // 3 for triples in objects.keypoints), default=0)
         observed.keypoints = max(observed.keypoints, most)
-        if most and (objects.keypoint_names or objects.keypoint_flips):
+        if most:
             naming = (objects.keypoint_names, objects.keypoint_flips)
             observed.add_keypoint_naming(naming, source)
 
@@ -104,14 +106,32 @@ class Keypoints(Column):
     ) -> Mapping[str, Any]:
         number = feature.keypoints or observed.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
-        if not (names or flips) and observed.keypoint_naming:
-            (names, flips), *others = sorted(observed.keypoint_naming)
-            if others:
+        known = sorted(each for each in observed.keypoint_naming if any(each))
+        if names and (undeclared := in_order(observed.keypoint_names - set(names))):
+            raise DataError(
+                f"feature {feature.name!r} has undeclared keypoints: {', '.join(undeclared[:10])}; "
+                f"declared are {', '.join(names[:20])}; declare them, too, or fix the annotations"
+            )
+        if not (names or flips) and known:
+            (names, flips), *others = known
+            if others and len({each for each, _ in observed.keypoint_naming if each}) < len(
+                observed.keypoint_naming
+            ):
                 one, other = sorted(observed.keypoint_naming.values())[:2]
                 raise DataError(
                     f"feature {feature.name!r} has keypoints with other names, or other pairs of "
                     f"left and right, in {one} than in {other}; make them alike"
                 )
+            if others:
+                names = in_order(observed.keypoint_names)
+                number, flips = len(names), mirrored(names)
+                if number > MOST_NAMES:
+                    raise DataError(
+                        f"feature {feature.name!r} has {number:,} names of keypoints, such as "
+                        f"{', '.join(names[:5])}; {MOST_NAMES:,} are most: make names alike"
+                    )
+        elif observed.keypoint_names:
+            number = max(number, len(names))
         return {"keypoints": number, "keypoint_names": names, "keypoint_flips": flips}
 
     def encode(
@@ -121,6 +141,8 @@ class Keypoints(Column):
         if not feature.keypoints:
             return {}
         points = objects.keypoints or ((),) * len(objects.boxes)
+        if objects.keypoint_names and feature.keypoint_names:
+            points = aligned(points, objects.keypoint_names, feature.keypoint_names)
         flat = [coordinate for row in points for coordinate in row]
         lists: dict[str, FeatureValue] = {
             "keypoint/x": [float(x) for x in flat[0::3]],

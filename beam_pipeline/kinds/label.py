@@ -153,7 +153,7 @@ def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -
     names = set(observed)
     if not declared:
         if all(each.isascii() and each.isdigit() for each in names):
-            return tuple(sorted(names, key=_as_number))
+            return tuple(sorted(names, key=as_number))
         return tuple(sorted(names))
     if undeclared := sorted(names - set(declared)):
         raise DataError(
@@ -184,7 +184,7 @@ def numbered_classes(
     return declared
 
 
-def _as_number(digits: str) -> tuple[int, str, str]:
+def as_number(digits: str) -> tuple[int, str, str]:
     """Sorts whole numbers, of any length, as such."""
     significant = digits.lstrip("0")
     return len(significant), significant, digits

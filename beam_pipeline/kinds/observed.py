@@ -14,8 +14,10 @@ from beam_pipeline.kinds.moments import Moments, known
 from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
 from beam_pipeline.kinds.wording import counted
 
-# Sizes and sample rates to keep: only whether they differ matters.
+# Sizes and sample rates to keep: only whether they differ matters; of names of points that some
+# have none, too.
 _KEPT = 2
+_KEPT_NAMINGS = 3
 # Distinct strings that are counted, and their characters; where there are more, none are counted.
 MAX_DISTINCT = 10_000
 _MAX_CHARACTERS = 100
@@ -54,6 +56,9 @@ class Observed:
         classes: Classes by how often they are there.
         attributes: Of objects: dtype by attribute name.
         keypoints: The largest number of points of an object.
+        keypoint_naming: The first record, by its source, with such names of points and pairs of
+            left and right, of the smallest few.
+        keypoint_names: All names of points.
         named, nameless: The first record, by its source, whose objects have class names, and the
             first whose objects have none; "" where there is no such.
         without_objects: Records that have no object.
@@ -82,6 +87,7 @@ class Observed:
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     keypoints: int = 0
     keypoint_naming: dict[KeypointNaming, str] = dataclasses.field(default_factory=dict)
+    keypoint_names: set[str] = dataclasses.field(default_factory=set)
     geometry: set[str] = dataclasses.field(default_factory=set)
     named: str = ""
     nameless: str = ""
@@ -205,7 +211,8 @@ class Observed:
         """Adds a record whose keypoints have such names and pairs."""
         first = min(source, self.keypoint_naming.get(naming, source))
         named = sorted({**self.keypoint_naming, naming: first}.items())
-        self.keypoint_naming = dict(named[:_KEPT])
+        self.keypoint_naming = dict(named[:_KEPT_NAMINGS])
+        self.keypoint_names.update(naming[0])
 
     def add_naming(self, named: str, nameless: str) -> None:
         """Adds a record whose objects have class names, or one whose have none; "" for none."""
@@ -233,6 +240,7 @@ class Observed:
         self.keypoints = max(self.keypoints, other.keypoints)
         for naming, source in other.keypoint_naming.items():
             self.add_keypoint_naming(naming, source)
+        self.keypoint_names |= other.keypoint_names
         self.geometry |= other.geometry
         self.add_naming(other.named, other.nameless)
         self.without_objects += other.without_objects

@@ -22,6 +22,7 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.shapes import (
     Attribute,
     Attributes,
+    Point,
     Shapes,
     number,
     stated_size,
@@ -29,6 +30,7 @@ from beam_pipeline.sources.shapes import (
 )
 
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
+_OWNERS = ("box", "polygon", "mask")  # of points of their group
 _OF_VIDEO = (
     "tracks of a video; export it from CVAT as CVAT for images 1.1, with images, which writes a "
     "frame for each"
@@ -84,18 +86,20 @@ def _item(where: str, image: Element, points: tuple[str, ...]) -> Item:
     shapes = Shapes(stated_size(image.get("width"), image.get("height")))
     shapes.point_names = points
     left, tags = list[str](), list[str]()
+    owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
     for shape in image:
         if shape.tag == "tag":
             tags.append(shape.get("label") or "")
         else:
-            left += _add(shapes, shape)
+            group = shape.get("group_id")
+            left += _add(shapes, shape, group if group in owning else None)
     features: dict[str, Value] = {"boxes": shapes.objects()}
     if tags:
         features["label"] = ClassLabel(tags[0]) if len(tags) == 1 else ClassLabels(tuple(tags))
-    return Item(image.get("name") or "", where, features, not_kept(left))
+    return Item(image.get("name") or "", where, features, not_kept(left) + shapes.notes)
 
 
-def _add(shapes: Shapes, shape: Element) -> Iterator[str]:
+def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
     """Adds one shape to the others, or says what is not kept."""
     label = shape.get("label") or ""
     more: dict[str, Attribute] = {
@@ -116,23 +120,32 @@ def _add(shapes: Shapes, shape: Element) -> Iterator[str]:
     elif shape.tag == "mask":
         _add_mask(shapes, label, shape, more)
     elif shape.tag == "skeleton":
-        if not shapes.points(label, _points(shape, shapes.point_names), more):
+        if named := _points(shape, shapes.point_names):
+            shapes.points(label, named, more)
+        else:
             yield "skeleton without a point in the image"
+    elif shape.tag == "points":
+        seen = 2.0 - int(more["occluded"])
+        texts = (shape.get("points") or "").split(";")
+        shapes.loose_points(label, [(*_pair(each), seen) for each in texts], group, more)
+        yield from (f"{name} of a point" for name in more if group and name != "occluded")
     else:
         yield str(shape.tag)
+    if group and shape.tag in _OWNERS:
+        shapes.group(group)
 
 
-def _points(skeleton: Element, names: tuple[str, ...]) -> list[float]:
-    """x, y and visibility by name: 1 of what is occluded, three 0 of what is outside or lacks."""
-    triples = dict.fromkeys(names, (0.0, 0.0, 0.0))
+def _points(skeleton: Element, names: tuple[str, ...]) -> dict[str, Point]:
+    """x, y and visibility by name of what is not outside; visibility is 1 of what is occluded."""
+    named: dict[str, Point] = {}
     for each in skeleton.findall("points"):
         name = (each.get("label") or "").strip()
-        if name not in triples:
+        if name not in names:
             raise malformed(f"a skeleton's point {name!r:.80} that the labels do not name")
         if each.get("outside") != "1":
             x, y = _pair(each.get("points") or "")
-            triples[name] = (x, y, 1.0 if each.get("occluded") == "1" else 2.0)
-    return [number for triple in triples.values() for number in triple]
+            named[name] = (x, y, 1.0 if each.get("occluded") == "1" else 2.0)
+    return named
 
 
 def _pair(text: str) -> tuple[float, float]:

@@ -60,6 +60,9 @@ def _item(where: str, task: Any) -> Item:
     results = _results(task.get("annotations"), left) if is_whole else [*_of_min(task)]
     shapes, choices = Shapes(), list[str]()
     for result in results:
+        if result.get("type") == "relation":
+            left.append("relation")
+            continue
         value = result.get("value")
         if not isinstance(value, dict):
             raise malformed(f"a result {result!r:.80} without a value")
@@ -71,9 +74,10 @@ def _item(where: str, task: Any) -> Item:
     if choices:
         one = len(choices) == 1
         features["label"] = ClassLabel(choices[0]) if one else ClassLabels(tuple(choices))
-    if shapes or not choices:
-        features["boxes"] = shapes.objects()
-    return Item(_image(said), where, features, not_kept(left))
+    objects = shapes.objects()
+    if objects.boxes or not choices:
+        features["boxes"] = objects
+    return Item(_image(said), where, features, not_kept(left) + shapes.notes)
 
 
 def _results(annotations: Any, left: list[str]) -> list[dict[str, Any]]:
@@ -108,7 +112,11 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
     kind, labels = next(
         ((found[1], value[name]) for name in value if (found := _LABELS.fullmatch(name))), ("", [])
     )
-    if kind not in ("rectangle", "polygon") or not isinstance(labels, list) or not labels:
+    if (
+        kind not in ("rectangle", "polygon", "keypoint")
+        or not isinstance(labels, list)
+        or not labels
+    ):
         yield str(kind or result.get("type") or "shape without label")
         return
     yield from ["second label"] * (len(labels) - 1)
@@ -117,6 +125,10 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
         raise malformed("a shape without original_width and original_height")
     shapes.size = size
     across, down = size.width / 100, size.height / 100
+    if kind == "keypoint":
+        x, y = number(value.get("x"), "x"), number(value.get("y"), "y")
+        shapes.loose_points(labels[0], [(x * across, y * down, 2.0)], _text(result, "parentID"))
+        return
     if kind == "polygon":
         points = value.get("points")
         if not isinstance(points, list) or not all(
@@ -125,13 +137,19 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
             raise malformed(f"points {points!r:.80} are no list of [x, y]")
         ring = [(number(x, "x") * across, number(y, "y") * down) for x, y in points]
         shapes.polygon(labels[0], [[each for corner in ring for each in corner]])
-        return
-    x, y, width, height = (number(value.get(side), side) for side in _SIDES)
-    box = (x * across, y * down, (x + width) * across, (y + height) * down)
-    if turn := number(value.get("rotation") or 0, "rotation"):
-        shapes.turned_box(labels[0], turned_corners(box, turn, box[:2]))
     else:
-        shapes.box(labels[0], box)
+        x, y, width, height = (number(value.get(side), side) for side in _SIDES)
+        box = (x * across, y * down, (x + width) * across, (y + height) * down)
+        if turn := number(value.get("rotation") or 0, "rotation"):
+            shapes.turned_box(labels[0], turned_corners(box, turn, box[:2]))
+        else:
+            shapes.box(labels[0], box)
+    shapes.group(_text(result, "id"))
+
+
+def _text(result: Mapping[str, Any], name: str) -> str | None:
+    said = result.get(name)
+    return said if isinstance(said, str) and said else None
 
 
 _SIDES: Sequence[str] = ("x", "y", "width", "height")

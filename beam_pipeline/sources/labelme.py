@@ -31,7 +31,7 @@ _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
 _MOST = 1e9  # pixels
 _MOST_PIXELS = 1 << 27  # of a mask
-_FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2}  # of a mask: the corners of its box
+_FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2, "point": 1}  # of a mask: the corners of its box
 _KEPT = frozenset({"label", "points", "shape_type", "mask"})
 
 
@@ -69,10 +69,11 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
     are_whole = all(type(side) is int for side in sides)
     shapes = Shapes(stated_size(*sides) if are_whole else None)
     left = ["flags"] * _says(value.get("flags"))
+    groups = {_group(each) for each in value["shapes"] if _kind(each) == "point"} - {None}
     for number, shape in enumerate(value["shapes"], start=1):
         if not isinstance(shape, dict):
             raise malformed(f"shape {number} is {shape!r:.80}, not an object")
-        kind, label = str(shape.get("shape_type") or "polygon"), shape.get("label")
+        kind, label, group = _kind(shape), shape.get("label"), _group(shape)
         if kind not in _FEWEST:
             left.append(kind)
             continue
@@ -80,15 +81,22 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
             raise malformed(f"shape {number} has no label")
         where = f"shape {number} ({label:.80})"
         corners = _corners(shape.get("points"), kind, where)
-        if kind == "polygon":
+        if kind == "point":
+            points = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
+            shapes.loose_points(label, points, group)
+        elif kind == "polygon":
             shapes.polygon(label, [corners])
         elif kind == "mask":
             mask = _mask(shape.get("mask"), corners, shapes.size, where)
             shapes.mask(label, mask, _box(corners))
         else:
             shapes.box(label, _box(corners))
-        left += (name for name, said in shape.items() if name not in _KEPT and _says(said))
-    return shapes.objects(), not_kept(left)
+        if group in groups and kind != "point":
+            shapes.group(group)
+        kept = _KEPT | {"group_id"} if group in groups else _KEPT
+        left += (name for name, said in shape.items() if name not in kept and _says(said))
+    objects = shapes.objects()
+    return objects, not_kept(left) + shapes.notes
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -103,6 +111,15 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if not isinstance(value.get("shapes"), list):
         raise malformed("no list of shapes, as LabelMe writes it")
     return value
+
+
+def _kind(shape: Any) -> str:
+    return str(shape.get("shape_type") or "polygon") if isinstance(shape, dict) else ""
+
+
+def _group(shape: Any) -> int | str | None:
+    group = shape.get("group_id") if isinstance(shape, dict) else None
+    return group if isinstance(group, int | str) and group != "" else None
 
 
 def _corners(points: Any, kind: str, where: str) -> list[float]:

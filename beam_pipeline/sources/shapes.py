@@ -1,12 +1,13 @@
 """What tools draw on an image, gathered shape by shape into the columns of `Objects`."""
 
 import math
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.records import Mask, Objects
+from beam_pipeline.kinds.points import MOST_NAMES, check_points, in_order, mirrored
+from beam_pipeline.records import Mask, Objects, composed
 from beam_pipeline.sources.malformed import malformed
 from tfrecord_dataset.image_size import ImageSize
 
@@ -15,22 +16,14 @@ Box = tuple[float, float, float, float]
 Label = str | None
 Attribute = int | float | str
 Attributes = Mapping[str, Attribute]
+Point = tuple[float, float, float]
 
 NONE: Attributes = {}
+# What is counted.
+OF_A_POINT = "object made of points in no group"
+OF_A_GROUP = "object made of a group of points"
+_ABSENT: Point = (0.0, 0.0, 0.0)
 _MOST = 1e9  # pixels
-_SIDE = re.compile(r"left|right|(?<![a-z])[lr](?![a-z])", re.IGNORECASE)
-_OTHER = {"left": "right", "right": "left", "l": "r", "r": "l"}
-
-
-def mirrored(names: Sequence[str]) -> tuple[int, ...]:
-    """For each point the number of the one that it is in a mirror: of left_eye, right_eye's.
-
-    Points without a side, or whose other side has no name, stay what they are.
-    """
-    numbers = {name.lower(): number for number, name in enumerate(names)}
-    others = (_SIDE.sub(lambda side: _OTHER[side[0].lower()], name.lower()) for name in names)
-    flips = tuple(numbers.get(other, number) for number, other in enumerate(others))
-    return flips if sorted(flips) == list(range(len(names))) else tuple(range(len(names)))
 
 
 class Shapes:
@@ -42,23 +35,24 @@ class Shapes:
     Attributes:
         size: Of the image, where it is stated.
         format: Of boxes: "xyxy" or "rel_xyxy"; rings and points are in the same unit.
-        point_names: Of the points of each object that has some.
+        point_names: Of points, where they are declared; others come after them, sorted.
+        notes: What is counted of points, once `objects` are made.
     """
 
     def __init__(self, size: ImageSize | None = None, format: str = "xyxy") -> None:
         self.size, self.format = size, format
         self.point_names: tuple[str, ...] = ()
+        self.notes = Counter[str]()
         self._boxes: list[Box] = []
         self._labels: list[str | None] = []
         self._rings: list[tuple[Ring, ...]] = []
         self._rotated: list[Ring] = []
         self._masks: list[Mask | None] = []
-        self._points: list[Ring] = []
+        self._points: list[dict[str, Point]] = []
+        self._owners: dict[object, dict[str, Point]] = {}
+        self._grouped: list[tuple[str, Sequence[Point], object]] = []
         self._attributes: list[Attributes] = []
         self._are_segments = False
-
-    def __len__(self) -> int:
-        return len(self._boxes)
 
     def box(self, label: Label, box: Sequence[Any], more: Attributes = NONE) -> None:
         """Adds xmin, ymin, xmax, ymax."""
@@ -85,19 +79,33 @@ class Shapes:
         self._are_segments = True
         self._add(label, _numbers(box, 4), (), mask, more)
 
-    def points(self, label: Label, triples: Sequence[Any], more: Attributes = NONE) -> bool:
-        """Adds x, y, visibility of one point after the other, with the box around those there are.
+    def points(self, label: Label, named: Mapping[str, Point], more: Attributes = NONE) -> None:
+        """Adds an object of points (x, y, visibility) by name, with the box around them."""
+        xmin, ymin, xmax, ymax = _around([[each for point in named.values() for each in point[:2]]])
+        width, height = (self.size.width, self.size.height) if self.size else (_MOST, _MOST)
+        xs, ys = _side(xmin, xmax, width), _side(ymin, ymax, height)
+        self._add(label, (xs[0], ys[0], xs[1], ys[1]), (), None, more)
+        self._points[-1].update(named)
 
-        Returns:
-            Whether there is one: a visibility that is not 0.
+    def group(self, group: object) -> None:
+        """Says in which group the last shape is: of several the first has the group's points."""
+        self._owners.setdefault(group, self._points[-1])
+
+    def loose_points(
+        self, label: Label, points: Sequence[Point], group: object, more: Attributes = NONE
+    ) -> None:
+        """Adds points that are called after their label: "tip", "tip 2", ….
+
+        They are points of the shape of their group, wherever that comes; without such a shape all
+        points of the group are an object without a class. Where the group is None, these points
+        are an object of the label.
         """
-        known = _numbers(triples)
-        points = zip(known[::3], known[1::3], known[2::3], strict=True)
-        there = [each for x, y, visibility in points if visibility for each in (x, y)]
-        if there:
-            self._add(label, _around([tuple(there)]), (), None, more)
-            self._points[-1] = known
-        return bool(there)
+        name = "point" if label is None else _checked(label)
+        if group is not None:
+            self._grouped.append((name, points, group))
+        else:
+            self.notes[OF_A_POINT] += 1
+            self.points(label, _named({}, name, points), more)
 
     def _add(
         self,
@@ -108,30 +116,35 @@ class Shapes:
         more: Attributes,
         rotated: Ring = (),
     ) -> None:
-        if label is not None and (not isinstance(label, str) or not label.strip()):
-            raise malformed(f"the label {label!r:.80} is no text")
         if self._labels and (label is None) != (self._labels[0] is None):
-            raise malformed("some shapes have a class, others none")
+            raise malformed(
+                "some shapes have a class, others, as groups of points without a box, have none"
+            )
         check_number(len(self._boxes) + 1)
         xmin, ymin, xmax, ymax = box
         self._boxes.append((xmin, ymin, xmax, ymax))
-        self._labels.append(label and label.strip())
+        self._labels.append(None if label is None else _checked(label))
         self._rings.append(rings)
         self._rotated.append(rotated)
         self._masks.append(mask)
-        self._points.append(())
+        self._points.append({})
         self._attributes.append(more)
 
     def objects(self) -> Objects:
         """All of them; an attribute that some lack is -1 there, or "" among texts."""
+        self._join_groups()
         names = sorted({name for each in self._attributes for name in each})
-        point_names = self.point_names if any(self._points) else ()
+        others = {name for named in self._points for name in named}.difference(self.point_names)
+        point_names = (*self.point_names, *in_order(others)) if any(self._points) else ()
+        check_points(len(self._points), point_names)
         return Objects(
             boxes=tuple(self._boxes),
             format=self.format,
             labels=tuple(each for each in self._labels if each),
             attributes={name: self._column(name) for name in names},
-            keypoints=tuple(self._points) if any(self._points) else (),
+            keypoints=tuple(_row(named, point_names) for named in self._points)
+            if point_names
+            else (),
             keypoint_names=point_names,
             keypoint_flips=mirrored(point_names),
             polygons=tuple(self._rings) if any(self._rings) else (),
@@ -139,6 +152,15 @@ class Shapes:
             masks=tuple(self._masks) if self._are_segments else (),
             image_size=self.size,
         )
+
+    def _join_groups(self) -> None:
+        groups: dict[object, dict[str, Point]] = {}
+        for label, points, group in self._grouped:
+            _named(self._owners.get(group, groups.setdefault(group, {})), label, points)
+        self._grouped = []
+        for named in filter(None, groups.values()):
+            self.notes[OF_A_GROUP] += 1
+            self.points(None, named)
 
     def _column(self, name: str) -> tuple[Attribute, ...]:
         given = [each.get(name) for each in self._attributes]
@@ -190,9 +212,44 @@ def _numbers(values: Sequence[Any], count: int | None = None) -> Ring:
     return tuple(number(each, "a coordinate") for each in values)
 
 
-def _around(rings: Sequence[Ring]) -> Box:
+def _checked(label: Any) -> str:
+    if not isinstance(label, str) or not label.strip():
+        raise malformed(f"the label {label!r:.80} is no text")
+    return label.strip()
+
+
+def _named(named: dict[str, Point], label: str, points: Sequence[Point]) -> dict[str, Point]:
+    """Adds points of a label to those of an object."""
+    name = label = composed(label)
+    number = 1
+    for point in points:
+        while name in named:
+            number += 1
+            name = f"{label} {number}"
+        named[name] = point
+        if number > MOST_NAMES:
+            raise malformed(
+                f"over {MOST_NAMES:,} points {label:.80} of one object; draw each by itself"
+            )
+    return named
+
+
+def _row(named: Mapping[str, Point], names: Sequence[str]) -> Ring:
+    """Triples of all points of an object; () of one without any."""
+    return tuple(each for name in names if named for each in named.get(name, _ABSENT))
+
+
+def _side(least: float, most: float, size: float) -> tuple[float, float]:
+    """Of a box around points: at least a pixel, in the image where they are."""
+    if least < most:
+        return least, most
+    start = min(max(least - 0.5, 0.0), size - 1.0) if 0 <= least <= size else least
+    return start, start + 1
+
+
+def _around(rings: Sequence[Sequence[float]]) -> Box:
     xs = [x for ring in rings for x in ring[::2]]
     ys = [y for ring in rings for y in ring[1::2]]
     if not xs:
-        raise malformed("a polygon without corners")
+        raise malformed("a shape without corners")
     return min(xs), min(ys), max(xs), max(ys)

@@ -47,9 +47,12 @@ class SuperviselyFiles(SideFiles):
         for each in objects:
             one = each if isinstance(each, dict) else {}
             kind, label = str(one.get("geometryType")), one.get("classTitle", "")
-            if kind in ("rectangle", "polygon"):
+            if kind in ("rectangle", "polygon", "point"):
                 corners, num_holes = _corners(one.get("points"))
-                if kind == "polygon":
+                if kind == "point":
+                    points = zip(corners[::2], corners[1::2], strict=False)
+                    shapes.loose_points(label, [(x, y, 2.0) for x, y in points], None)
+                elif kind == "polygon":
                     left += ["hole of a polygon"] * num_holes
                     shapes.polygon(label, [corners])
                 else:
@@ -58,7 +61,7 @@ class SuperviselyFiles(SideFiles):
             else:
                 left.append(kind)
             left += ["tags"] * bool(one.get("tags"))
-        return {"boxes": shapes.objects()}, not_kept(left)
+        return {"boxes": shapes.objects()}, not_kept(left) + shapes.notes
 
 
 def _corners(points: Any) -> tuple[list[float], int]:

@@ -71,11 +71,15 @@ def _item(where: str, image: Any) -> Item:
         if not isinstance(shape, dict) or not isinstance(said, dict):
             raise malformed(f"a region {region!r:.80} without shape and attributes")
         kind = str(shape.get("name"))
-        if kind not in ("rect", "polygon"):
+        if kind not in ("rect", "polygon", "point"):
             left.append(kind)
             continue
         label = _label(said)
         left += [f"region {name}" for name in said if said[name] not in (label, "", None)]
+        if kind == "point":
+            x, y = number(shape.get("cx"), "cx"), number(shape.get("cy"), "cy")
+            shapes.loose_points(label, [(x, y, 2.0)], None)
+            continue
         if kind == "rect":
             x, y, width, height = (number(shape.get(side), side) for side in _SIDES)
             shapes.box(label, (x, y, x + width, y + height))
@@ -85,7 +89,9 @@ def _item(where: str, image: Any) -> Item:
             raise malformed(f"a polygon {shape!r:.80} without x and y of each corner")
         corners = zip(xs, ys, strict=True)
         shapes.polygon(label, [[each for corner in corners for each in corner]])
-    return Item(image["filename"], where, {"boxes": shapes.objects()}, not_kept(left))
+    return Item(
+        image["filename"], where, {"boxes": shapes.objects()}, not_kept(left) + shapes.notes
+    )
 
 
 def _label(said: Mapping[str, Any]) -> str | None:

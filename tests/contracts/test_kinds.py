@@ -92,15 +92,19 @@ def objects(draw):
     mask = st_numpy.arrays(np.uint8, size, elements=st.integers(0, 1)).map(mask_of)
     ring = st.tuples(*[st.floats(-0.5, 1.5, width=32)] * 6)
     rings = st.lists(ring, max_size=2).map(tuple)
+    point_names = st.lists(st.sampled_from(["left é", "right é", "tip 10", "tip 9"]), unique=True)
+    points = st.tuples(st.floats(0.125, 1, width=32), st.floats(0, 1, width=32), st.just(2.0))
 
     def record(n):
+        names = tuple(draw(point_names)) if has_points else ()
+        rows = st.just(()) | st.tuples(*[points] * len(names)).map(lambda row: sum(row, ()))
         return Objects(
             boxes=tuple(draw(box) for _ in range(n)),
             format="rel_xyxy",
             labels=tuple(draw(NAME) for _ in range(n)) if has_labels else (),
             attributes={"area": (2.5,) * n, "id": tuple(range(n)), "pose": ("é",) * n},
-            keypoints=((0.25, 0.5, 2.0),) * n if has_points else (),
-            keypoint_names=("nose",) if has_points else (),
+            keypoints=tuple(draw(rows) for _ in range(n)) if names else (),
+            keypoint_names=names,
             polygons=tuple(draw(rings) for _ in range(n)) if has_polygons else (),
             rotated=tuple(draw(st.just(()) | corners) for _ in range(n)) if has_rotated else (),
             masks=tuple(draw(st.none() | mask) for _ in range(n)) if has_masks else (),
@@ -234,6 +238,28 @@ def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data
             numpy_values(feature, example)["x"], expected(value, payload, feature)
         )
         check_read_back(feature, example, value)
+        if feature.kind == "boxes" and feature.keypoints:
+            assert points_by_name(value) == points_read(feature, numpy_values(feature, example))
+
+
+def points_by_name(value):
+    """The points that each object of an inspected value has."""
+    rows = value.keypoints or ((),) * len(value.boxes)
+    triples = [zip(row[::3], row[1::3], row[2::3], strict=True) for row in rows]
+    return [dict(zip(value.keypoint_names, each, strict=False)) for each in triples]
+
+
+def points_read(feature, values):
+    """The same of what a reader of the dataset gets."""
+    assert len(feature.keypoint_names) == feature.keypoints
+    return [
+        {
+            name: tuple(map(float, point))
+            for name, point in zip(feature.keypoint_names, points, strict=True)
+            if point[2] > 0
+        }
+        for points in values["x_keypoints"]
+    ]
 
 
 def expected(value, payload, feature):

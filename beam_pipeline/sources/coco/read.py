@@ -15,6 +15,7 @@ import apache_beam as beam
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of
+from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.records import FileRef, Image, Objects, Record, Rejected, Value
 from beam_pipeline.sources.coco.captions import CaptionedImage, CocoCaption, captions_of
 from beam_pipeline.sources.coco.classes import class_of
@@ -32,7 +33,6 @@ from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.shapes import mirrored
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.image_size import ImageSize
 
