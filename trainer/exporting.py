@@ -24,7 +24,6 @@ from trainer.runs.trained import open_run
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
 from trainer.tensors import Tensor
-from trainer.views import exif
 
 INPUTS, EXAMPLES = "serving_default", "examples"
 _UNFINISHED = ".exporting-"
@@ -79,9 +78,7 @@ def export(
             shutil.copyfile(file, made)
         else:
             trained = open_run(run, which, model_fn, trust_run=trust_run)
-            names = [each.name for each in trained.task.inputs.values()]
-            features = trained.features_to_predict(names)
-            _save(trained.task, features, trained.model, made)
+            _save(trained.task, trained.features_to_predict(), trained.model, made)
     return output
 
 
@@ -129,11 +126,10 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
     module.weights = [variable.value for variable in model.variables]
     steps = {name: each.host_step() for name, each in task.inputs.items()}
     module.layers = [step for step in steps.values() if isinstance(step, keras.Layer)]  # tables
-    by_input = {name: features[each.name] for name, each in task.inputs.items()}
-    reading = _Reading(task, by_input)
+    reading = _Reading(task, features)
 
     def predict(columns: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        inputs = {name: step(columns[by_input[name].name]) for name, step in steps.items()}
+        inputs = {name: step(columns[task.inputs[name].name]) for name, step in steps.items()}
         outputs = model(task.prepare(inputs), training=False)
         return task.goal.export(outputs, task.windows(columns))
 
@@ -152,13 +148,13 @@ class _Reading:
 
     Args:
         task: The trained one.
-        features: By the name of the input.
+        features: Of its inputs, by name.
     """
 
     def __init__(self, task: Task, features: Mapping[str, Feature]) -> None:
         arguments = decoding_arguments(task, with_target=False)
-        self._by_input = features
-        self._features = [*features.values()]
+        self._inputs = task.inputs
+        self._features = [features[each.name] for each in task.inputs.values()]
         self._decoding = dataclasses.replace(task.decoding, portable=True)
         outputs = parsing.outputs(self._features, self._decoding)
         self._batching = lengths.Batching(
@@ -171,10 +167,10 @@ class _Reading:
         by_name = {output.name: output for output in outputs}
         self.specs = {
             name: tf.TensorSpec([None], tf.string, name)
-            if _is_encoded(feature)
+            if each.is_file
             else tf.TensorSpec([None, *output.shape], output.dtype, name)
-            for name, feature in features.items()
-            for output in (by_name[feature.name],)
+            for name, each in task.inputs.items()
+            for output in (by_name[each.name],)
         }
 
     def of_examples(self, examples: Tensor) -> parsing.Tensors:
@@ -184,29 +180,18 @@ class _Reading:
 
     def of_inputs(self, tensors: Mapping[str, Tensor]) -> parsing.Tensors:
         """From the tensors of `specs`."""
-        pairs = [(feature, tensors[name]) for name, feature in self._by_input.items()]
-        encoded = {
-            feature.key: tf.map_fn(exif.upright, tensor) if feature.kind == "image" else tensor
-            for feature, tensor in pairs
-            if _is_encoded(feature)
-        }
-        decoded = parsing.decode_batch(
-            [feature for feature in self._features if _is_encoded(feature)],
-            encoded,
-            self._decoding,
-        )
-        others = {
-            feature.name: tf.RaggedTensor.from_tensor(tensor)
-            if feature.name in self._varies
-            else tensor
-            for feature, tensor in pairs
-            if not _is_encoded(feature)
-        }
-        return self._padded(decoded | others)
+        files: list[Feature] = []
+        encoded: parsing.Tensors = {}
+        others: parsing.Tensors = {}
+        for feature, (name, each) in zip(self._features, self._inputs.items(), strict=True):
+            if each.is_file:
+                files.append(feature)
+                encoded[feature.key] = each.of_client(tensors[name])
+            elif each.name in self._varies:
+                others[each.name] = tf.RaggedTensor.from_tensor(tensors[name])
+            else:
+                others[each.name] = tensors[name]
+        return self._padded(parsing.decode_batch(files, encoded, self._decoding) | others)
 
     def _padded(self, columns: parsing.Tensors) -> parsing.Tensors:
         return padding.to_dense(columns, self._batching)
-
-
-def _is_encoded(feature: Feature) -> bool:
-    return feature.kind in ("image", "audio")

@@ -19,7 +19,6 @@ from trainer.image_cache.stored_images import ImageStores
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
-from trainer.input_pipeline.selection import check_choice, check_equal_sizes, select
 from trainer.input_pipeline.tensorflow_errors import explain
 from trainer.tuning import Tuning
 from trainer.views import Views
@@ -48,7 +47,7 @@ class Dataset(Contents):
             UnknownNameError: No such feature or split.
             ConfigError: The feature does not hold class numbers.
         """
-        (feature,) = select(self.features, name, self.path)
+        (feature,) = arguments.select(self.features, name, self.path)
         if feature.classes:
             return len(feature.classes)
         check_class_numbers(feature)
@@ -176,9 +175,9 @@ class Dataset(Contents):
         the features; its message names the key and the remedy. `numpy` raises DatasetDamagedError.
         """
         chosen = self.split(split)
-        selected = select(self.features, features, self.path)
-        check_choice("image_dtype", image_dtype, ("float32", "uint8"))
-        check_choice("boxes", boxes, ("padded", "ragged"))
+        selected = arguments.select(self.features, features, self.path)
+        arguments.check_choice("image_dtype", image_dtype, ("float32", "uint8"))
+        arguments.check_choice("boxes", boxes, ("padded", "ragged"))
         batch_size = arguments.whole_number("batch_size", batch_size)
         max_boxes = arguments.whole_number("max_boxes", max_boxes)
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
@@ -190,8 +189,6 @@ class Dataset(Contents):
             raise ConfigError(
                 f"buckets have their own batch sizes; leave out batch_size={batch_size}"
             )
-        if batch_size is not None and size is None:
-            check_equal_sizes(selected)
         arguments.check_balance(balance, shuffle)
         read = functools.partial(self.batches, chosen.name)
         classes = read_classes(self.features, balance, read) if balance else None
@@ -210,6 +207,8 @@ class Dataset(Contents):
         decoding = dataclasses.replace(decoding, stored_size=caching.size)
         stored = self._stores.of(chosen, caching, images, lambda: self.num_records(chosen.name))
         outputs = parsing.outputs(selected, decoding)
+        if batch_size is not None:
+            arguments.check_equal_sizes(outputs)
         arrange = arranger(outputs, target, sample_weight)
         num_records = chosen.num_records if passes is None else self.num_records(chosen.name)
         return input_pipeline.batches(

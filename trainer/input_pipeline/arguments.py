@@ -1,14 +1,61 @@
 """Checks of the arguments of `Dataset.batches`, before anything is read."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.declaration import is_whole
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.errors import ConfigError
+from trainer import parsing
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.records.order import Share
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
+
+
+def select(
+    features: Mapping[str, Feature], names: str | Sequence[str] | None, path: str
+) -> list[Feature]:
+    """The features of these names, or all of them.
+
+    Args:
+        features: Those of the dataset, by name.
+        names: Several, one, or None for all.
+        path: The dataset's, for messages.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: There is none, or two cannot be read together.
+    """
+    if names is None:
+        selected = list(features.values())
+    else:
+        chosen = [names] if isinstance(names, str) else names
+        for name in chosen:
+            if name not in features:
+                raise UnknownNameError(f"feature in {path}", name, features)
+        selected = [features[name] for name in chosen]
+    if not selected:
+        raise ConfigError(f"features=[] selects nothing of {path}; name a feature")
+    parsing.check_readable(selected)
+    return selected
+
+
+def check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
+    """Raises UnknownNameError if an argument is none of its choices."""
+    if value not in choices:
+        raise UnknownNameError(f"{argument} called", value, choices)
+
+
+def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:
+    """Raises ConfigError if images keep sizes of their own, which cannot be batched."""
+    for output in outputs:
+        if output.padding is None and None in output.shape:
+            raise ConfigError(
+                f"{output.feature.kind}s of {output.name!r} differ in size and cannot be batched; "
+                "pass image_size=(height, width), or batch_size=None for single records"
+            )
 
 
 def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:

@@ -62,8 +62,9 @@ def predict(config: PredictConfig) -> dict[str, int]:
     progress = Progress(quiet=config.quiet)
     run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
     task = run.task
-    names = [each.name for each in task.inputs.values()]
-    features = run.features_to_predict([*names, *([task.target] if config.report else [])])
+    features = run.features_to_predict()
+    if config.report:
+        features |= run.features_of([task.target])
     opened = _opened(config, task, features, choices.settings(run.options))
     report = _create_report(config, task, opened)
     images, maps = _folders(config, task)

@@ -1,16 +1,15 @@
 """What `train` chooses where its options leave it open: splits, task, sizes, steps."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.tasks import Settings, Task, choose_task
-from trainer.tasks.inputs.image import check_images
+from trainer.tasks.inputs.image import check_images, declared_size
 
 _VALIDATION_NAMES = ("validation", "val", "valid")
 
@@ -58,7 +57,7 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
             settings=settings(dataclasses.replace(config, image_size=size)),
         )
 
-    size = config.image_size or _declared_size(dataset.features.values())
+    size = config.image_size or declared_size(dataset.features.values())
     task, reason = chosen(size)
     shown = None if config.image_size else task.goal.image_size(size)
     if shown is not None:
@@ -98,14 +97,6 @@ def settings(config: TrainConfig) -> Settings:
         dice=config.dice,
         resize=config.resize,
     )
-
-
-def _declared_size(features: Iterable[Feature]) -> ImageSize | None:
-    for feature in features:
-        height, width = feature.shape[:2] if feature.kind == "image" else (None, None)
-        if height is not None and width is not None:
-            return ImageSize(height, width)
-    return None
 
 
 def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:

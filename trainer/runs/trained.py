@@ -40,13 +40,11 @@ class TrainedRun:
         """Those of these names."""
         return {name: each for name, each in self.features.items() if name in names}
 
-    def features_to_predict(self, names: Collection[str]) -> Mapping[str, Feature]:
-        """Those of these names, with images of any size, which are stretched to the model's."""
+    def features_to_predict(self) -> dict[str, Feature]:
+        """Those of the inputs, as they are read of records to predict for."""
         return {
-            name: dataclasses.replace(each, shape=(None, None, *each.shape[2:]))
-            if each.kind == "image"
-            else each
-            for name, each in self.features_of(names).items()
+            each.name: each.to_predict(self.features[each.name])
+            for each in self.task.inputs.values()
         }
 
 

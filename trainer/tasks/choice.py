@@ -1,7 +1,6 @@
 """Chooses the inputs and the target: by the dataset's schema, or as the user says."""
 
 import dataclasses
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,10 +9,8 @@ from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks import image_models
 from trainer.tasks.input_choice import inputs_by_schema, named_inputs
-from trainer.tasks.inputs import Input, Settings
-from trainer.tasks.inputs.audio import DEFAULT_SAMPLE_RATE
+from trainer.tasks.inputs import Input, Settings, input_type
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.inputs.input import STRINGS
 from trainer.tasks.target_choice import choose_target, describe, shorten
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
@@ -122,20 +119,7 @@ def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> N
 
 
 def _why_no_weight(feature: Feature) -> str | None:
-    """Why a feature cannot be a weight, and what to do about it; None if it can."""
-    if feature.dtype in STRINGS:
-        return "it holds strings; leave it out"
-    scalar = {feature.name: {"kind": "scalar", "dtype": feature.dtype, "default": 1}}
-    declaration = json.dumps(scalar, ensure_ascii=False)
-    declare = f", or declare the features by --schema, this one as {declaration}"
-    reasons = {
-        "scalar": None,
-        "sequence": "it is a sequence, missing in some records, or of other lengths; write one "
-        f"number per record{declare if feature.bare else ''}",
-        "tensor": f"it has shape {list(feature.shape)}; write one number per record",
-        "class_label": "its numbers are classes; declare it a scalar",
-    }
-    return reasons.get(feature.kind, "it is not a number; leave it out")
+    return (input_type(feature) or Input).why_no_weight(feature)
 
 
 def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
@@ -160,12 +144,8 @@ def _reason(task: Task, features: Mapping[str, Feature]) -> str:
     parts = [f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}"]
     if left_out:
         parts.append(f"left out: {_list_features(left_out)}")
-    parts += [
-        f"{each.name} has no stated sample rate: {DEFAULT_SAMPLE_RATE} Hz is assumed"
-        for each in inputs
-        if each.kind == "audio" and not each.sample_rate
-    ]
-    return "; ".join(parts)
+    assumed = [each.assumed(features[each.name]) for each in task.inputs.values()]
+    return "; ".join([*parts, *filter(None, assumed)])
 
 
 def _list_features(features: Sequence[Feature]) -> str:

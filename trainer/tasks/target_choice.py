@@ -43,7 +43,7 @@ def choose_target(
             f"--task {task} does not suit {describe(feature)}; leave it out, or name another "
             "feature by --target"
         )
-    usual = None if None in suitable else "number" if _holds_fractions(feature) else "class"
+    usual = None if None in suitable else "number" if feature.dtype.startswith("float") else "class"
     (only, *more) = suitable or [None]
     found = suitable.get(asked_as or (only if task and not more else usual))
     if found is not None:
@@ -57,10 +57,9 @@ def choose_target(
         raise ConfigError(
             f"{describe(feature)} is predicted as {suitable[None].kind}; leave out --as class"
         )
-    if feature.kind == "map":
-        raise ConfigError(
-            f"{describe(feature)} holds depths, which no task predicts; name another by --target"
-        )
+    for kind in TARGETS.values():
+        if why := kind.why_not(feature):
+            raise ConfigError(f"{describe(feature)} {why}; name another by --target")
     remedy = (
         "predict a number by --as number"
         if "number" in suitable
@@ -87,10 +86,6 @@ def _suiting(
             "on another dataset"
         )
     return suiting
-
-
-def _holds_fractions(feature: Feature) -> bool:
-    return feature.kind in ("scalar", "tensor") and feature.dtype.startswith("float")
 
 
 def describe(feature: Feature) -> str:

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from trainer import parsing
 from trainer.image_cache import ImageCache
+from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
-from trainer.input_pipeline.selection import select
 from trainer.runs.batches import TrainingInput
 from trainer.runs.input_processes import rate
 from trainer.tasks.reading import augmentation_of

@@ -35,6 +35,7 @@ class Audio(VaryingInput):
     """
 
     kind: ClassVar[str] = "audio"
+    is_file: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".wav", ".flac", ".ogg", ".mp3")
 
     name: str
@@ -56,6 +57,10 @@ class Audio(VaryingInput):
     @property
     def in_words(self) -> str:
         return f"audio with {self.sample_rate} samples per second"
+
+    def assumed(self, feature: Feature) -> str | None:
+        stated = f"{self.name} has no stated sample rate: {self.sample_rate} Hz is assumed"
+        return None if feature.sample_rate else stated
 
     def takes(self, feature: Feature, settings: Settings) -> bool:
         return feature.sample_rate in (0, self.sample_rate)  # 0: unknown

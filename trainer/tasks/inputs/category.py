@@ -39,6 +39,10 @@ class Category(Input):
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         return cls(name=feature.name, num_classes=len(feature.classes))
 
+    @classmethod
+    def why_no_weight(cls, feature: Feature) -> str | None:
+        return "its numbers are classes; declare it a scalar"
+
     @property
     def in_words(self) -> str:
         return "a class label"

@@ -16,7 +16,7 @@ from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input, Settings
-from trainer.views import Views
+from trainer.views import Views, exif
 
 # Formats of Pillow that TensorFlow reads, too.
 _DECODABLE = ("JPEG", "PNG", "GIF", "BMP")
@@ -30,6 +30,12 @@ def check_images(option: str, inputs: Iterable[Input]) -> None:
             f"{option} needs an image, but there is none among the inputs "
             f"{', '.join(each.name for each in inputs)}; leave it out"
         )
+
+
+def declared_size(features: Iterable[Feature]) -> ImageSize | None:
+    """The size of the first images of which all have the same; None where there are none."""
+    sizes = (feature.shape[:2] for feature in features if Image.suits(feature))
+    return next((ImageSize(*size) for size in sizes if None not in size), None)
 
 
 def only_image(inputs: Sequence[Input], task: str) -> "Image":
@@ -63,6 +69,7 @@ class Image(Input):
     """
 
     kind: ClassVar[str] = "image"
+    is_file: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (
         *(".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
     )
@@ -114,6 +121,13 @@ class Image(Input):
     def window(self) -> str:
         """The output of the input pipeline that says which part of an image is seen, if `views`."""
         return window_name(self.name)
+
+    def to_predict(self, feature: Feature) -> Feature:
+        """Of any size: it is stretched to the model's."""
+        return dataclasses.replace(feature, shape=(None, None, *feature.shape[2:]))
+
+    def of_client(self, values: Any) -> Any:
+        return tf.map_fn(exif.upright, values)
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
         return [readable(folder / value)]

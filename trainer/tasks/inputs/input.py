@@ -60,6 +60,7 @@ class Input(abc.ABC):
         dtype: Of the model's input.
         varies: Whether records differ in length, unless they are padded or cut.
         suffixes: Of files that hold one each; none where there are no such files.
+        is_file: Whether records hold an encoded file, which clients of exported models give.
         name: The feature's.
     """
 
@@ -69,6 +70,7 @@ class Input(abc.ABC):
     dtype: ClassVar[str] = "float32"
     varies: ClassVar[bool] = False
     suffixes: ClassVar[tuple[str, ...]] = ()
+    is_file: ClassVar[bool] = False
     name: str
 
     @classmethod
@@ -80,6 +82,11 @@ class Input(abc.ABC):
     @abc.abstractmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         """The input for `feature`, without statistics."""
+
+    @classmethod
+    def why_no_weight(cls, feature: Feature) -> str | None:
+        """Why the feature cannot weigh records, and what to do about it; None if it can."""
+        return "it is not a number; leave it out"
 
     @property
     @abc.abstractmethod
@@ -110,6 +117,10 @@ class Input(abc.ABC):
         """New, of the train split: it finds the fields of `statistic_field`; None for none."""
         return None
 
+    def assumed(self, feature: Feature) -> str | None:
+        """What is taken for granted of a feature that leaves it open, in words; or None."""
+        return None
+
     def remarks(self, *, own_model: bool) -> Iterable[str]:
         """Messages about the statistics.
 
@@ -125,6 +136,14 @@ class Input(abc.ABC):
     def takes(self, feature: Feature, settings: Settings) -> bool:
         """Whether a model trained on this input takes records with `feature`."""
         return self.from_feature(feature, settings) == self
+
+    def to_predict(self, feature: Feature) -> Feature:
+        """The training's feature, as it is to be read of other records."""
+        return feature
+
+    def of_client(self, values: Any) -> Any:
+        """What clients of an exported model give, `tf.string` [b], as records hold it."""
+        return values
 
     def of_file(self, file: Path) -> Any:
         """What a row would have in place of a file, which lies in the row's folder."""
@@ -174,6 +193,16 @@ class VaryingInput(Input):
 
     varies: ClassVar[bool] = True
     length: int | None
+
+    @classmethod
+    def why_no_weight(cls, feature: Feature) -> str | None:
+        scalar = {feature.name: {"kind": "scalar", "dtype": feature.dtype, "default": 1}}
+        declaration = json.dumps(scalar, ensure_ascii=False)
+        declare = f", or declare the features by --schema, this one as {declaration}"
+        return (
+            "it is a sequence, missing in some records, or of other lengths; write one number per "
+            f"record{declare if feature.bare else ''}"
+        )
 
     @property
     def shape(self) -> tuple[int | None, ...]:

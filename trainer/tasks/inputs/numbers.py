@@ -52,6 +52,11 @@ class Numbers(Input):
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
 
+    @classmethod
+    def why_no_weight(cls, feature: Feature) -> str | None:
+        shape = list(feature.shape)
+        return f"it has shape {shape}; write one number per record" if shape else None
+
     @property
     def in_words(self) -> str:
         return f"{self.size} number(s) per record"

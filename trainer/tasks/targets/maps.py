@@ -63,6 +63,11 @@ class MapTarget(PlacesTarget):
             )
         return cls(name=feature.name, classes=feature.classes)
 
+    @classmethod
+    def why_not(cls, feature: Feature) -> str | None:
+        is_map = feature.kind == "map" and not cls.suits(feature)
+        return "holds depths, which no task predicts" if is_map else None
+
     @property
     def in_words(self) -> str:
         return "a class for each pixel"

@@ -92,6 +92,11 @@ class Target(abc.ABC):
     def from_feature(cls, feature: Feature) -> Self:
         """The target for `feature`, without statistics."""
 
+    @classmethod
+    def why_not(cls, feature: Feature) -> str | None:
+        """Why a feature that looks like this target is none, for messages; None for others."""
+        return None
+
     @property
     @abc.abstractmethod
     def in_words(self) -> str:
