@@ -151,30 +151,24 @@ def resolve(
     """
     if not images or cache.place == "none":
         return dataclasses.replace(cache, place="none", size=cache.size if images else None)
+    keeps_aspect = views is not None and views.letterbox
+    if cache.place == "auto" and (size is None or keeps_aspect):
+        return ImageCache(place="none")
     if size is None:
-        if cache.place == "auto":
-            return ImageCache(place="none")
         raise ConfigError(
             f"cache={cache.place!r} keeps images of one size; give image_size=(height, width)"
         )
-    if views is not None and views.letterbox:
-        if cache.place == "auto":
-            return ImageCache(place="none")
+    if keeps_aspect:
         raise ConfigError(
             f"cache={cache.place!r} keeps images stretched to one size, but here they keep their "
             "aspect; leave it out, or stretch them (train: --resize stretch)"
         )
-    stored = cache.size or stored_size(views, size)
-    memory, disk = cache.max_bytes, cache.max_bytes
-    if cache.max_bytes is None:
-        memory = int(free_memory() * _SHARE_OF_MEMORY)
-        disk = int(free_space(cache.path) * _SHARE_OF_DISK)
-    assert memory is not None
-    assert disk is not None
+    stored, most = cache.size or stored_size(views, size), cache.max_bytes
+    memory = int(free_memory() * _SHARE_OF_MEMORY) if most is None else most
     need = Need(
         num_bytes=count() * (row_bytes(images, stored) + _CHECKSUM_BYTES),
         memory=max(0, memory - taken),
-        disk=disk,
+        disk=int(free_space(cache.path) * _SHARE_OF_DISK) if most is None else most,
         changes_crops=cache.size is None and not (views is None or views.are_whole),
         is_seen_again=is_seen_again,
     )

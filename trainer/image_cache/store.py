@@ -1,5 +1,6 @@
 """Decoded images by record number: in memory, or in a file that processes share."""
 
+import abc
 import contextlib
 import fcntl
 import os
@@ -7,7 +8,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -18,53 +19,53 @@ _CHECKSUM = struct.Struct("<I")
 _SUFFIX = ".images"
 
 
-class ImageStore(Protocol):
+class ImageStore(abc.ABC):
     """Rows of bytes by record number; a row that has not been kept is not found.
+
+    Args:
+        num_rows: Records below this number are kept.
+        row_bytes: That each takes.
 
     Attributes:
         num_bytes: What it may take.
     """
 
-    num_bytes: int
+    def __init__(self, num_rows: int, row_bytes: int) -> None:
+        self.num_bytes = num_rows * row_bytes
+        self._num_rows = num_rows
+        self._is_kept = np.zeros(num_rows + 1, bool)  # the last is for those that are not kept
 
+    @abc.abstractmethod
     def find(self, numbers: Any) -> tuple[Any, Any]:
         """The rows of these records, uint8 [n, row], and whether each was kept, bool [n]."""
 
     def holds(self, numbers: Any) -> Any:
         """Whether the row of each record was kept or found by this process: bool [n]."""
+        return self._is_kept.take(numbers, mode="clip")
 
+    @abc.abstractmethod
     def keep(self, number: int, row: Any) -> None:
         """Keeps the row of a record, uint8 [row], if there is room."""
 
 
-class MemoryStore:
-    """Rows in the memory of this process, which grows as they are kept.
-
-    Args:
-        num_rows: Records below this number are kept.
-        row_bytes: Of each row.
-    """
+class MemoryStore(ImageStore):
+    """Rows in the memory of this process, which grows as they are kept."""
 
     def __init__(self, num_rows: int, row_bytes: int) -> None:
-        self.num_bytes = num_rows * row_bytes
-        # It takes no memory yet; the last row is for those that are not kept.
-        self._rows = np.zeros((num_rows + 1, row_bytes), np.uint8)
-        self._is_kept = np.zeros(num_rows + 1, bool)
+        super().__init__(num_rows, row_bytes)
+        self._rows = np.zeros((num_rows + 1, row_bytes), np.uint8)  # it takes no memory yet
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
         found = self.holds(numbers)  # before the rows, which other threads keep meanwhile
         return self._rows.take(numbers, axis=0, mode="clip"), found
 
-    def holds(self, numbers: Any) -> Any:
-        return self._is_kept.take(numbers, mode="clip")
-
     def keep(self, number: int, row: Any) -> None:
-        if number < len(self._rows) - 1:
+        if number < self._num_rows:
             self._rows[number] = row
             self._is_kept[number] = True
 
 
-class FileStore:
+class FileStore(ImageStore):
     """Rows in a file, each with a checksum of what it is: any other row is not found.
 
     Processes may use the file at once, for all of them write the same. The file is locked (flock)
@@ -87,9 +88,7 @@ class FileStore:
         self._made_of = (folder, name, num_rows, row_bytes, max_bytes)
         self._name = name
         self._stride = row_bytes + _CHECKSUM.size
-        self._num_rows = num_rows
-        self._is_kept = np.zeros(num_rows + 1, bool)
-        self.num_bytes = num_rows * self._stride
+        super().__init__(num_rows, self._stride)
         self._has_room = True
         path = folder / f"{name}{_SUFFIX}"
         try:
@@ -128,9 +127,6 @@ class FileStore:
                 "again, which makes what is missing"
             )
         return rows, found
-
-    def holds(self, numbers: Any) -> Any:
-        return self._is_kept.take(numbers, mode="clip")
 
     def keep(self, number: int, row: Any) -> None:
         if number >= self._num_rows or not self._has_room:

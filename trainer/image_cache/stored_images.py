@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -18,6 +18,9 @@ from trainer.tensors import Tensor
 # Of the bytes of images, what the rest of their records may take; and what one costs besides.
 _SHARE_OF_RESTS = 4
 _REST_BYTES = 100
+
+# From record numbers, int64 [n], to serialized records: bytes objects [n].
+Read = Callable[[Any], Any]
 
 
 class ImageStores:
@@ -45,71 +48,6 @@ class ImageStores:
         return self._stores[key]
 
 
-class Rests:
-    """What records hold besides their images, by number: serialized Examples in memory.
-
-    Args:
-        max_bytes: Of all of them together.
-        keys: Of the images, which are left empty.
-    """
-
-    def __init__(self, max_bytes: int, keys: Sequence[str]) -> None:
-        self._room = max_bytes
-        self._keys = keys
-        self._by_number: dict[int, bytes] = {}
-
-    def get(self, number: int) -> bytes | None:
-        """The rest of a record, if it was added."""
-        return self._by_number.get(number)
-
-    def add(self, number: int, record: bytes) -> None:
-        """Keeps the rest of a record, if there is room."""
-        if number in self._by_number or self._room <= 0:
-            return
-        example = tf.train.Example.FromString(record)
-        for key in self._keys:
-            if key in example.features.feature:
-                example.features.feature[key].bytes_list.value[:] = [b""]
-        rest = example.SerializeToString()
-        self._room -= len(rest) + _REST_BYTES
-        self._by_number[number] = rest
-
-
-class Reads(Protocol):
-    """Reads records by number; `RecordReader` is one."""
-
-    def read(self, numbers: Any) -> Any:
-        """The serialized records: bytes objects [n]."""
-
-
-class RestReader:
-    """Reads records; of those whose images are kept the rest, from memory.
-
-    Args:
-        reader: Reads the others.
-        store: Where images are kept.
-        rests: Of the records so far.
-    """
-
-    def __init__(self, reader: Reads, store: ImageStore, rests: Rests) -> None:
-        self._reader = reader
-        self._store = store
-        self._rests = rests
-
-    def read(self, numbers: Any) -> Any:
-        """The serialized records of these numbers: bytes objects [n]."""
-        records = np.empty(len(numbers), object)
-        holds = self._store.holds(numbers).tolist()
-        for place, (number, is_kept) in enumerate(zip(numbers.tolist(), holds, strict=True)):
-            records[place] = self._rests.get(number) if is_kept else None
-        (missing,) = np.nonzero(records == None)  # noqa: E711
-        if len(missing):
-            records[missing] = self._reader.read(numbers[missing])
-            for place in missing.tolist():
-                self._rests.add(int(numbers[place]), records[place])
-        return records
-
-
 class StoredImages:
     """Whole images at one size, by the number of their record.
 
@@ -121,13 +59,41 @@ class StoredImages:
 
     def __init__(self, store: ImageStore, features: Sequence[Feature], size: ImageSize) -> None:
         self.store = store
-        self._rests = Rests(store.num_bytes // _SHARE_OF_RESTS, [each.key for each in features])
+        # What records hold besides their images, by number: serialized Examples.
+        self._rests: dict[int, bytes] = {}
+        self._room = store.num_bytes // _SHARE_OF_RESTS
+        self._keys = [each.key for each in features]
         self._shapes = {each.name: (*size, each.shape[2] or 3) for each in features}
         self._row_bytes = row_bytes(features, size)
 
-    def reader(self, reader: Reads) -> "RestReader":
-        """Reads what `reader` does, but not again the images that are kept."""
-        return RestReader(reader, self.store, self._rests)
+    def reading(self, read: Read) -> Read:
+        """As `read`, but of records whose images are kept the rest alone, from memory."""
+
+        def read_rests(numbers: Any) -> Any:
+            records = np.empty(len(numbers), object)
+            holds = self.store.holds(numbers).tolist()
+            for place, (number, is_kept) in enumerate(zip(numbers.tolist(), holds, strict=True)):
+                records[place] = self._rests.get(number) if is_kept else None
+            (missing,) = np.nonzero(records == None)  # noqa: E711
+            if len(missing):
+                records[missing] = read(numbers[missing])
+                for place in missing.tolist():
+                    self._add_rest(int(numbers[place]), records[place])
+            return records
+
+        return read_rests
+
+    def _add_rest(self, number: int, record: bytes) -> None:
+        """Keeps the rest of a record, its images left empty, if there is room."""
+        if number in self._rests or self._room <= 0:
+            return
+        example = tf.train.Example.FromString(record)
+        for key in self._keys:
+            if key in example.features.feature:
+                example.features.feature[key].bytes_list.value[:] = [b""]
+        rest = example.SerializeToString()
+        self._room -= len(rest) + _REST_BYTES
+        self._rests[number] = rest
 
     def look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         """Rows uint8 [n, row] and whether each was found, bool [n], from keys int64 [n, 2]."""

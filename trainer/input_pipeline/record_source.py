@@ -13,7 +13,7 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import Streams
 from trainer.errors import ConfigError
-from trainer.image_cache.stored_images import Reads, StoredImages
+from trainer.image_cache.stored_images import StoredImages
 from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
 from trainer.tuning import Tuning
@@ -180,9 +180,9 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         order = Order(index.shard_lengths, seed=seed, window=window)
     else:
         order = BalancedOrder(reading.classes, seed=reading.seed, window=window)
-    reader: Reads = RecordReader(index, reading.tuning.read_threads)
+    read_records = RecordReader(index, reading.tuning.read_threads).read
     if images is not None:
-        reader = images.reader(reader)
+        read_records = images.reading(read_records)
     number_of_iteration = reading.iteration or itertools.count().__next__
 
     def begin(_: Any) -> Any:
@@ -202,25 +202,14 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         if reading.share is not None:
             chosen &= reading.share.holds(positions)
         keys = keys[chosen]
-        return reader.read(keys[:, 1]), keys
-
-    def window_at(first_pass: Any, count: Any) -> tuple[Any, Any]:
-        # Not stateful: a deterministic run would read windows one by one, not ahead.
-        records, keys = tf.numpy_function(
-            read, [first_pass, count], [tf.string, tf.int64], stateful=False
-        )
-        return tf.ensure_shape(records, [None]), tf.ensure_shape(keys, [None, 2])
+        return read_records(keys[:, 1]), keys
 
     def iteration(nothing: Any) -> tf.data.Dataset:
         # Not stateful either: then nothing of a deterministic run would be in parallel. With its
         # input it is not taken for a constant.
         start = tf.numpy_function(begin, [nothing], tf.int64, stateful=False)
         end = _FOREVER if reading.passes is None else reading.passes * order.num_windows
-        return tf.data.Dataset.range(start[1], end).map(
-            lambda count: window_at(start[0], count),
-            num_parallel_calls=1,  # in the background
-            deterministic=True,
-        )
+        return _read_ahead(read, tf.data.Dataset.range(start[1], end), start[0])
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
 
@@ -237,14 +226,20 @@ def _streamed(shards: ShardFiles) -> tf.data.Dataset:
         keys[:, 1] = first + np.arange(len(window))
         return records, keys
 
-    def window_at(number: Any) -> tuple[Any, Any]:
-        # Not stateful, as in `_windows`.
-        records, keys = tf.numpy_function(read, [number], [tf.string, tf.int64], stateful=False)
+    windows = _read_ahead(read, tf.data.Dataset.range(_FOREVER))
+    return windows.take_while(lambda records, _: tf.size(records) > 0)
+
+
+def _read_ahead(
+    read: Callable[..., Any], numbers: tf.data.Dataset, *before: Any
+) -> tf.data.Dataset:
+    """What `read` makes of each number, and what comes before it: `tf.string` [n], int64 [n, 2]."""
+
+    def window(number: Any) -> tuple[Any, Any]:
+        # Not stateful: a deterministic run would read windows one by one, not ahead.
+        records, keys = tf.numpy_function(
+            read, [*before, number], [tf.string, tf.int64], stateful=False
+        )
         return tf.ensure_shape(records, [None]), tf.ensure_shape(keys, [None, 2])
 
-    windows = tf.data.Dataset.range(_FOREVER).map(
-        window_at,
-        num_parallel_calls=1,  # in the background
-        deterministic=True,
-    )
-    return windows.take_while(lambda records, _: tf.size(records) > 0)
+    return numbers.map(window, num_parallel_calls=1, deterministic=True)  # in the background
