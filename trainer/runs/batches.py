@@ -73,7 +73,7 @@ class TrainingInput:
         dataset: The records.
         split: That is read.
         task: What is trained on it.
-        options: Of the training, with a seed.
+        config: The options of the training, completed, with a seed.
         changes: What they change in batches.
         augment: The user's own function of an image and a seed; None for none.
 
@@ -84,7 +84,7 @@ class TrainingInput:
     dataset: Dataset
     split: str
     task: Task
-    options: TrainConfig
+    config: TrainConfig
     changes: BatchChanges
     augment: Augment | None
 
@@ -94,16 +94,16 @@ class TrainingInput:
 
     def batches(self, **more: Any) -> tf.data.Dataset:
         """`training_batches` with all that the options say of them, and more of its arguments."""
-        assert self.options.seed is not None
+        assert self.config.seed is not None
         return training_batches(
             self.task,
             self.dataset,
             self.split,
-            batch_size=self.options.batch_size,
-            seed=self.options.seed,
+            batch_size=self.config.batch_size,
+            seed=self.config.seed,
             changes=self.changes,
             augment=self.augment,
-            balanced=self.options.sampling == _BALANCED,
+            balanced=self.config.sampling == _BALANCED,
             **more,
         )
 
@@ -123,7 +123,7 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
         dataset=dataset,
         split=split,
         task=task,
-        options=options,
+        config=options,
         changes=batch_changes(options, task, dataset, split, None, num_workers=1),
         augment=OwnParts().with_named(options).augment_fn,
     )

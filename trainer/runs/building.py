@@ -8,7 +8,6 @@ import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from trainer.options.train import AUTO
-from trainer.runs.batches import TrainingInput
 from trainer.runs.input_processes import faster_processes
 from trainer.runs.preparing import Prepared
 from trainer.tasks import models
@@ -107,19 +106,8 @@ def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
 def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
     source = prepared.source
-    made_of = TrainingInput(
-        dataset=prepared.dataset,
-        split=prepared.train_split,
-        task=prepared.task,
-        options=prepared.config,
-        changes=prepared.changes,
-        augment=prepared.own.augment_fn,
-    )
     batches = functools.partial(
-        made_of.batches,
-        window=source.order.window,
-        cache=source.cache,
-        tuning=source.tuning,
+        prepared.batches, window=source.order.window, cache=source.cache, tuning=source.tuning
     )
     count = prepared.config.input_processes
     if count == AUTO:

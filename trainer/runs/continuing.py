@@ -1,17 +1,25 @@
-"""Options of runs that begin, and of those that go on. Imports no TensorFlow."""
+"""Options of runs that begin, and of those that go on. Imports no TensorFlow.
+
+A run directory may be somebody else's: its config.json could name any function of any module, any
+server, or any folder as that of the cache, in which old files are deleted. So a run makes a command
+do nothing that the command does not name, but by --trust-run.
+"""
 
 import dataclasses
 import secrets
-from collections.abc import Mapping
+import shlex
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tfrecord_dataset.options import checked
-from trainer.errors import ConfigError, RunExistsError
+from tfrecord_dataset.store.urls import is_remote
+from trainer.errors import ConfigError, RunExistsError, UntrustedRunError
 from trainer.options.train import TrainConfig, option, options_that
-from trainer.runs.trust import check_named
 
 _FREE_ON_RESUME = options_that("may_change")
 _COMPLETED = options_that("is_completed")
+_CODE = options_that("names_code")
+_PLACES = options_that("names_place")
 # The defaults of the options by name, as JSON has them.
 _FIELDS: Mapping[str, Any] = TrainConfig(data="", output="").to_json()
 
@@ -25,7 +33,9 @@ def new_config(given: Mapping[str, Any]) -> TrainConfig:
     if "data" not in given:
         raise ConfigError("--data is missing: name a dataset; only a run that goes on needs none")
     config = TrainConfig(**checked(TrainConfig, given))
-    return config if config.seed is not None else dataclasses.replace(config, seed=_new_seed())
+    if config.seed is not None:
+        return config
+    return dataclasses.replace(config, seed=secrets.randbits(32))
 
 
 def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainConfig:
@@ -64,8 +74,30 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
     return config
 
 
-def _new_seed() -> int:
-    return secrets.randbits(32)
+def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
+    """Raises UntrustedRunError unless the command names all that could act.
+
+    Args:
+        options: Of the run.
+        given: The names of the command's own options.
+        run: The directory.
+    """
+    acting = {
+        **{name: getattr(options, name) for name in _CODE},
+        **{name: value for name in _PLACES if is_remote(value := getattr(options, name) or "")},
+    }
+    missing = {name: value for name, value in acting.items() if value and name not in given}
+    if missing:
+        raise untrusted(run, missing)
+
+
+def untrusted(run: str, missing: dict[str, str]) -> UntrustedRunError:
+    """The error of a run that names what the command does not: values by the option's name."""
+    words = " ".join(f"{option(name)} {shlex.quote(value)}" for name, value in missing.items())
+    return UntrustedRunError(
+        f"the run in {run} names functions or places that this command does not: add {words}, or "
+        "--trust-run if you know who made the run"
+    )
 
 
 def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:

@@ -184,7 +184,7 @@ class RunDirectory:
             handle.write(sealed({"sections": sections}))
 
     def read_sections(self) -> Sections:
-        """report.json; nothing where there is none, as in older runs.
+        """report.json; nothing where there is none.
 
         Raises:
             RunDamagedError: It is not what `write_sections` wrote.

@@ -10,9 +10,9 @@ from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.progress import Progress
 from trainer.runs.choices import evaluation_split, settings
+from trainer.runs.continuing import untrusted
 from trainer.runs.directory import Row
 from trainer.runs.trained import open_run
-from trainer.runs.trust import untrusted
 from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.record import check_same_records

@@ -10,63 +10,50 @@ import tensorflow as tf
 from tfrecord_dataset.opening import cache_of
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.runs.batches import batch_changes
+from trainer.runs.batches import TrainingInput, batch_changes
 from trainer.runs.continuing import check_same_data, continued_config, new_config
 from trainer.runs.data import describe_data, order_of
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.input import RunInput, input_of_run
 from trainer.runs.own_parts import OwnParts
 from trainer.runs.record import RunConfig
-from trainer.tasks import Task
-from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import with_statistics
 from trainer.tasks.record import check_same_records
 from trainer.training.strategy import Workers, check_global_batch, create_strategy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """All that a training is made of.
+class Prepared(TrainingInput):
+    """All that a training is made of; its task has the user's loss and metrics.
 
     Attributes:
         run: The directory.
-        config: The options, completed.
         previous: config.json of a run that goes on; else None.
         history: The rows of a run that goes on.
         own: What the user brings.
         workers: That train together.
         strategy: The replicas.
-        dataset: The records.
-        train_split: To train on.
         validation_split: To validate on, or None.
         steps_per_epoch: Steps.
         data: The identity of the training data.
-        task: With its statistics, and the user's loss and metrics.
         source: The order of the records, kept images, parallelism.
-        changes: Of whole batches.
         progress: For messages.
     """
 
     run: RunDirectory
-    config: TrainConfig
     previous: RunConfig | None
     history: list[Row]
     own: OwnParts
     workers: Workers
     strategy: tf.distribute.Strategy
-    dataset: Dataset
-    train_split: str
     validation_split: str | None
     steps_per_epoch: int
     data: Mapping[str, Any]
-    task: Task
     source: RunInput
-    changes: BatchChanges
     progress: Progress
 
 
@@ -137,27 +124,22 @@ def prepare(
         workers=workers,
         strategy=strategy,
         dataset=dataset,
-        train_split=train_split,
+        split=train_split,
         validation_split=validation_split,
         steps_per_epoch=steps_per_epoch,
         data=data,
         task=task,
         source=source,
         changes=batch_changes(config, task, dataset, train_split, previous, workers.count),
+        augment=own.augment_fn,
         progress=progress,
     )
 
 
 def _config(given: Mapping[str, Any], previous: RunConfig | None, workers: Workers) -> TrainConfig:
-    if workers.count > 1 and previous is None:
-        given = {"seed": 0, **given}  # all workers need the same
-    config = continued_config(given, previous.options) if previous else new_config(given)
-    if workers.count > 1 and config.loop == "fit":
-        raise ConfigError(
-            "--loop fit does not work with several workers (TF_CONFIG), whose parts of the data "
-            "Keras would choose by itself; leave it out"
-        )
-    return config
+    if previous is not None:
+        return continued_config(given, previous.options)
+    return new_config(given if workers.count == 1 else {"seed": 0, **given})  # the same for all
 
 
 def _set_up_tensorflow(config: TrainConfig) -> None:

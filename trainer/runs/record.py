@@ -51,8 +51,6 @@ class RunConfig:
 
 _OPTIONS = {field.name for field in dataclasses.fields(TrainConfig)}
 _FIELDS = {field.name for field in dataclasses.fields(RunConfig)}
-# Of options that are younger than some runs: what those runs did.
-_BEFORE = {"augment": "none", "resize": "stretch"}
 
 
 def sealed(record: Mapping[str, Any]) -> bytes:
@@ -91,8 +89,7 @@ def run_config(record: Mapping[str, Any]) -> RunConfig:
     stated = {name: value for name, value in record.items() if name in _FIELDS}
     options = stated.get("options")
     if isinstance(options, dict):  # a later version has more of them
-        known = {name: value for name, value in options.items() if name in _OPTIONS}
-        stated["options"] = _BEFORE | known
+        stated["options"] = {name: value for name, value in options.items() if name in _OPTIONS}
     config: RunConfig = typed(stated, RunConfig)
     return config
 

@@ -46,7 +46,7 @@ class _Stated:
     sample_weight: str | None
     augment: str
     features: Sequence[Any]
-    multi_scale: float | None = None
+    multi_scale: float | None
 
 
 class TaskRecord(NamedTuple):

@@ -19,6 +19,7 @@ def check(plan: Plan) -> None:
     check_optimizer(plan.optimizer)
     averages = inner_optimizer(plan.optimizer).use_ema
     faults = {
+        "Keras would choose the parts of several workers (TF_CONFIG)": plan.has_other_workers,
         "--accumulate-steps fails under a strategy": plan.accumulate_steps > 1,
         "--jit-compile fails under a strategy": plan.jit_compile,
         "each epoch would go on from the average of --ema": averages,

@@ -33,7 +33,7 @@ class Measurement(TrainingInput):
     @property
     def batch_size(self) -> int:
         """Records a batch."""
-        return self.options.batch_size
+        return self.config.batch_size
 
     def ladder(self) -> Iterator[Rung]:
         """Each stage on top of those before."""

@@ -150,6 +150,6 @@ def _rate(measurement: Measurement, records: Sequence[bytes]) -> float:
         dataset = open_data(str(file), training_features=_of_any_size(measurement))
         split = next(iter(dataset.splits))
         # The sample is not that of a class.
-        options = dataclasses.replace(measurement.options, sampling="uniform")
-        changed = dataclasses.replace(measurement, dataset=dataset, split=split, options=options)
+        config = dataclasses.replace(measurement.config, sampling="uniform")
+        changed = dataclasses.replace(measurement, dataset=dataset, split=split, config=config)
         return changed.rate(changed.batches())

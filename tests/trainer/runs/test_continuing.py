@@ -69,10 +69,9 @@ def test_what_continues_a_run(previous, given, message):
 
 def test_a_run_of_an_older_version_has_the_defaults_of_new_options(previous):
     older = previous.to_json()
-    del older["schedule"], older["augment"]
+    del older["schedule"]
     previous = read(older | {"option_of_a_later_version": 3})
 
-    assert previous.augment == "none"
     assert continued_config({**RESUME, "schedule": "constant"}, previous).schedule == "constant"
     with pytest.raises(RunExistsError, match="--schedule is cosine"):
         continued_config({**RESUME, "schedule": "cosine"}, previous)
