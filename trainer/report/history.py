@@ -84,14 +84,13 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
 
 def epochs_done(row: Row, history: Sequence[Row]) -> float:
     """Epochs up to a row of the history, a fraction within one."""
-    per_epoch = steps_per_epoch(history)
-    return row["step"] / per_epoch if per_epoch and "step" in row else float(row["epoch"])
+    return row["step"] / steps_per_epoch(history)
 
 
 def steps_per_epoch(history: Sequence[Row]) -> float:
-    """Steps of an epoch; 0 where the rows have none."""
+    """Steps of an epoch."""
     # Of a row at an epoch's end this is their number, of others less.
-    return max((each["step"] / each["epoch"] for each in history if "step" in each), default=0)
+    return max(each["step"] / each["epoch"] for each in history)
 
 
 def _moment(row: Row, history: Sequence[Row]) -> str:

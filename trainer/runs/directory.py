@@ -244,8 +244,8 @@ def _rows(text: str) -> list[Row]:
             }
         except (TypeError, ValueError) as error:
             raise ValueError(f"line {reader.line_num} is no row of numbers: {error}") from error
-        if not {"epoch", "loss"} <= row.keys():
-            raise ValueError(f"line {reader.line_num} has no epoch, or no loss")
+        if not {"epoch", "step", "loss"} <= row.keys():
+            raise ValueError(f"line {reader.line_num} has no epoch, step or loss")
         rows.append(row)
     if not rows or not text.endswith("\n"):
         raise ValueError("it has no rows" if not rows else "its last line is cut off")

@@ -131,7 +131,7 @@ class Recorder:
                 "history.csv has rows, but there is no checkpoint to go on from; copy the "
                 "checkpoints back, or train again with --overwrite"
             )
-        self.history = [row for row in self.history if row.get("step", math.inf) <= self.step]
+        self.history = [row for row in self.history if row["step"] <= self.step]
         return self.step
 
     @contextlib.contextmanager
@@ -234,7 +234,7 @@ class Recorder:
     def _end_interval(self) -> None:
         """Validates, and writes a row of the history; at an epoch's end its metrics are final."""
         ends_epoch = _is_multiple(self.step, self._events.steps_per_epoch)
-        if not any(row.get("step") == self.step for row in self.history):
+        if not any(row["step"] == self.step for row in self.history):
             self._record_row(ends_epoch)
         if ends_epoch:
             self._sums = [0.0] * len(self._names)

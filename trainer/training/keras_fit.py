@@ -26,19 +26,24 @@ def check(plan: Plan) -> None:
         "it has no --head-epochs (with --weights, give 0 of them)": plan.head_steps > 0,
         f"it takes the parts of {plan.task.target!r} for several outputs": plan.task.goal.in_parts,
     }
-    for fault, is_there in faults.items():
-        if is_there:
-            raise ConfigError(f"--loop fit does not suit this training: {fault}; use --loop custom")
+    if found := [fault for fault, is_there in faults.items() if is_there]:
+        raise ConfigError(f"--loop fit does not suit this training: {found[0]}; use --loop custom")
 
 
 def run(plan: Plan, follower: Follower) -> None:
     """Trains with `Model.fit`, like `loop.run`, what `check` has let pass."""
-    task = plan.task
+    task, names, sums = plan.task, metric_names(plan.task), [0.0]
+
+    def report(batch: int, logs: Any) -> None:  # whose means are those since `fit` began
+        before = [*sums] if batch else [0.0] * len(names)
+        sums[:] = [float(logs[name]) * (batch + 1) * plan.batch_size for name in names]
+        added = [now - then for now, then in zip(sums, before, strict=True)]
+        rate, ends = learning_rate(plan.optimizer), follower.is_asked_to_end
+        follower.advance(Done(steps=1, sums=added, learning_rate=rate, ends=ends))
+
     with plan.strategy.scope():  # metrics made outside of it count one replica alone, unsaid
-        metrics = [
-            keras.metrics.MeanMetricWrapper(each, name=n) for n, each in task.metrics.items()
-        ]
-        plan.model.compile(plan.optimizer, task.loss, metrics=metrics, jit_compile=False)
+        means = [keras.metrics.MeanMetricWrapper(task.metrics[name], name) for name in names[1:]]
+        plan.model.compile(plan.optimizer, task.loss, metrics=means, jit_compile=False)
     while not follower.is_done:  # an epoch may begin in its middle
         batches = plan.batches_from(follower.step)
         plan.model.fit(
@@ -46,22 +51,5 @@ def run(plan: Plan, follower: Follower) -> None:
             steps_per_epoch=plan.steps_per_epoch - follower.step % plan.steps_per_epoch,
             shuffle=False,  # the dataset shuffles
             verbose=0,
-            callbacks=[_Reporter(plan, follower)],
+            callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=report)],
         )
-
-
-class _Reporter(keras.callbacks.Callback):
-    """Tells the follower of each step of one epoch of `fit`."""
-
-    def __init__(self, plan: Plan, follower: Follower) -> None:
-        super().__init__()
-        self._plan, self._follower = plan, follower
-        self._sums = [0.0] * len(metric_names(plan.task))
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        means = [float(logs[name]) for name in metric_names(self._plan.task)]  # since `fit` began
-        sums = [mean * (batch + 1) * self._plan.batch_size for mean in means]
-        added = [now - before for now, before in zip(sums, self._sums, strict=True)]
-        self._sums = sums
-        rate, ends = learning_rate(self.model.optimizer), self._follower.is_asked_to_end
-        self._follower.advance(Done(steps=1, sums=added, learning_rate=rate, ends=ends))

@@ -58,7 +58,8 @@ def test_verdicts(losses, val_losses, said):
 
 
 def test_the_sentence_is_on_the_metric_that_tells_the_best():
-    history = [{"epoch": 1, "loss": 2.0, "val_loss": 2.0, "val_mAP": 0.1, "val_F1": 0.3}]
+    row = {"epoch": 1, "step": 3, "loss": 2.0, "val_loss": 2.0}
+    history = [row | {"val_mAP": 0.1, "val_F1": 0.3}]
     assert verdict(history, 0, 5).startswith("mAP 0.1 on validation")
     assert verdict(history, 0, 5, "F1").startswith("F1 0.3 on validation")
 

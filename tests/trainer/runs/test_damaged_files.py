@@ -61,7 +61,7 @@ def test_every_command_names_the_file(run, command, capsys, name, commands, dama
         ("epoch,step,loss\n1,2,0.5\n2,x,0.5\n", "line 3 is no row of numbers: invalid literal"),
         ("epoch,step,loss\n1,2\n", "line 2 is no row of numbers"),
         ("epoch,step,loss\n1,2,0.5,4\n", "line 2 is no row of numbers"),
-        ("epoch,step\n1,2\n", "line 2 has no epoch, or no loss"),
+        ("epoch,step\n1,2\n", "line 2 has no epoch, step or loss"),
         ("epoch,step,loss\n", "it has no rows"),
         ("epoch,step,loss\n1,2,0.123", "its last line is cut off"),
         ('epoch,step,loss\n1,2,"0.5\n', "unexpected end of data"),

@@ -19,7 +19,10 @@ CONFIG = {
     "class_weights": [],
     "weights": [["dense/kernel", [3, 2]]],
 }
-ROWS = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.1 + 0.2, "val_loss": 1.0}]
+ROWS = [
+    {"epoch": 1, "step": 4, "loss": 0.5},
+    {"epoch": 2, "step": 8, "loss": 0.1 + 0.2, "val_loss": 1.0},
+]
 
 
 def test_history_is_read_as_written(tmp_path):
