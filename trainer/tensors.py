@@ -1,4 +1,7 @@
-"""Names for TensorFlow's values, which have no types of their own, and checks of them."""
+"""A name for TensorFlow's values, which have no types of their own, and checks of them in a graph.
+
+On a device wrong values would silently become NaN.
+"""
 
 from typing import Any, TypeAlias
 
@@ -15,3 +18,36 @@ def check(holds: Tensor, *parts: Any) -> Any:
     `tf.data` sequential, and TensorFlow logs a line for each.
     """
     return tf.raw_ops.Assert(condition=holds, data=[tf.convert_to_tensor(each) for each in parts])
+
+
+def none_of(wrong: Any, message: str) -> Any:
+    """The operation that fails with `message` unless `wrong` is empty."""
+    return check(tf.size(wrong) == 0, f"{message} Found:", wrong)
+
+
+def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:
+    """Fractions as float32, whole numbers unchanged; fails if one is infinite, or NaN.
+
+    Args:
+        name: Of the feature.
+        values: Numbers of any shape and dtype.
+        allow_missing: Whether NaN is allowed, as a missing number.
+    """
+    if not values.dtype.is_floating:
+        return values
+    numbers = tf.cast(values, tf.float32)
+    wrong = tf.math.is_inf(numbers) if allow_missing else ~tf.math.is_finite(numbers)
+    message = (
+        f"{name} of a record is not finite in float32, so models cannot learn from it; leave such "
+        "records out of the dataset."
+    )
+    with tf.control_dependencies([none_of(tf.boolean_mask(numbers, wrong), message)]):
+        return tf.identity(numbers)
+
+
+def positive(name: str | None, weights: Any) -> Any:
+    """Weights of records, float32; fails if one is negative, infinite or NaN."""
+    right = tf.math.is_finite(weights) & (weights >= 0)
+    message = f"{name} of a record is not a weight; give 0 (ignored in the loss) or more."
+    with tf.control_dependencies([none_of(tf.boolean_mask(weights, ~right), message)]):
+        return tf.identity(weights)

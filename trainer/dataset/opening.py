@@ -1,18 +1,25 @@
 """Opens a dataset: a directory with metadata.json, a parent of one, or bare TFRecord files."""
 
+import dataclasses
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from tfrecord_dataset.bare_files import inferred_schema, open_files
+from tfrecord_dataset.bare_files import Schema, inferred_schema, open_files
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.inference import DECLARE, guesses
+from tfrecord_dataset.observation import Sample
 from tfrecord_dataset.opening import cache_of, is_directory, open_directory
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
 from trainer.dataset import Dataset
-from trainer.dataset.bare_files import declared_schema, training_schema
-from trainer.dataset.declaration import Declaration, read_schema
+from trainer.dataset.declaration import (
+    Declaration,
+    declared_features,
+    names_of_specs,
+    read_schema,
+)
 from trainer.errors import ConfigError
 
 
@@ -112,3 +119,55 @@ def _of_bare_files(path: str) -> ConfigError:
         f"--schema is for bare TFRecord files, but {path} is a directory; leave it out, "
         f"or open the files: {os.path.join(path, '*.tfrecord*')}"
     )
+
+
+def declared_schema(declaration: Declaration, sample: Sample) -> Schema:
+    """The schema that the caller declares.
+
+    Raises:
+        ConfigError: A declaration is wrong, or not what the records hold.
+    """
+    features = declared_features(declaration, sample)
+    guessed = {name: features[name] for name in names_of_specs(declaration)}
+    return Schema(
+        features=features,
+        notes=guesses(guessed, sample),
+        remedy=f"change the declaration of that key in {DECLARE}",
+    )
+
+
+def training_schema(features: Mapping[str, Feature], sample: Sample) -> Schema:
+    """The schema of a model's training data, for other records.
+
+    Records may lack a class label, and use a feature's name as its key.
+
+    Raises:
+        ConfigError: The records do not fit it.
+    """
+    expected = {name: _as_stored(feature, sample) for name, feature in features.items()}
+    try:
+        declared = declared_features(expected, sample)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{error}. The model was trained on these features: give data with the same ones, or "
+            "declare them by --schema FILE"
+        ) from error
+    return Schema(
+        features=declared,
+        remedy="the model was trained on such features; leave the record out, or declare that key "
+        "by --schema FILE",
+    )
+
+
+def _as_stored(feature: Feature, sample: Sample) -> Feature:
+    statistics = sample.keys
+    if feature.key not in statistics and feature.name in statistics:
+        feature = dataclasses.replace(feature, key=feature.name)
+    is_label = feature.kind == "class_label" and not feature.shape and feature.default is None
+    if (
+        is_label
+        and feature.key in statistics
+        and statistics[feature.key].num_records < sample.num_records
+    ):
+        return dataclasses.replace(feature, default=-1)
+    return feature

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
-from trainer.options.input import InputConfig
-from trainer.options.shared import (
+from trainer.options.input import (
     CacheBytes,
     CacheDir,
     Compare,
     Data,
     Devices,
+    InputConfig,
     OwnLoss,
     OwnModel,
     Quiet,

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from tfrecord_dataset.option_values import make_whole, parse_whole
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
-from trainer.options.input import InputConfig
-from trainer.options.shared import (
+from trainer.options.input import (
     Compare,
     Devices,
+    InputConfig,
     OwnCallback,
     OwnLoss,
     OwnModel,

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing.images import Image
-from trainer.parsing.reader import Decoding, Reader, Tensors
+from trainer.parsing.reader import Augment, Decoding, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, draw, whole
 from trainer.views.pixels import as_dtype
@@ -38,25 +38,50 @@ def read_record(
         reader: Of a feature.
         stored: The images by name as `decode_stored` makes them; None decodes them here.
     """
-    decoded: Tensors = {}
     readers = [(each, reader(each)) for each in features]
+    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
     images = [(each, of) for each, of in readers if isinstance(of, Image)]
     images.sort(key=lambda each: each[1].nearest)  # the view is drawn of an image, not of its map
-    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
+    decoded: Tensors = {}
     for feature, of_other in others:
         decoded |= of_other.decode(feature, parsed, decoding)
-    boxes = [each for each in features if each.kind == "boxes"]
-    around = tf.concat([decoded[each.name] for each in boxes], axis=0) if boxes else None
+    boxes = [decoded[each.name] for each in features if each.kind == "boxes"]
+    around = tf.concat(boxes, axis=0) if boxes else None
     view: View | None = None
+
+    def choose(image: Tensor) -> View:
+        """The view of the record, which its first image draws."""
+        if decoding.views is None:
+            return whole(image)
+        if view is not None:
+            return view.on(image)
+        return draw(decoding.views, seed, image, around, decoding.letterbox)
+
     for place, (feature, of) in enumerate(images):
-        image, view = _read_image(
-            of, feature, parsed, stored or {}, decoding, seed, around, view, place == 0
-        )
-        decoded |= image
+        augment = decoding.augment if place == 0 else None
+        pixels = dataclasses.replace(decoding, image_dtype="uint8") if augment else decoding
+        if decoding.image_size is None:
+            outputs = of.decode(feature, parsed, pixels)
+        elif stored is None or feature.name not in stored:
+            outputs, view = of.decode_view(feature, parsed, pixels, choose)
+        else:
+            view = choose(tf.constant(decoding.stored_size))
+            outputs = {feature.name: of.see_pixels(view, stored[feature.name], pixels)}
+        if augment is not None:
+            changed = _augmented(augment, outputs[feature.name], seed)
+            outputs |= {feature.name: as_dtype(changed, decoding.image_dtype)}
+        decoded |= outputs
     if view is not None and decoding.views is not None:
         for feature, of_other in others:
             decoded |= of_other.see(feature, decoded, decoding, view)
     return decoded
+
+
+def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
+    if image.dtype == tf.uint16:
+        image = tf.cast(image // 257, tf.uint8)
+    changed = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
+    return tf.ensure_shape(changed, image.shape)
 
 
 def decode_stored(
@@ -73,43 +98,3 @@ def decode_stored(
     for feature in images:
         stored |= reader(feature).decode(feature, parsed, whole_image)
     return stored
-
-
-def _read_image(
-    reader: Image,
-    feature: Feature,
-    parsed: Tensors,
-    stored: Tensors,
-    decoding: Decoding,
-    seed: Tensor,
-    boxes: Tensor | None,
-    first: View | None,
-    is_first: bool,
-) -> tuple[Tensors, View | None]:
-    """The image at the record's view, which the first image draws, augmented if it is the first."""
-
-    def choose(image: Tensor) -> View:
-        if decoding.views is None:
-            return whole(image)
-        if first is not None:
-            return first.on(image)
-        return draw(decoding.views, seed, image, boxes, decoding.letterbox)
-
-    augment = decoding.augment if is_first else None
-    pixels = dataclasses.replace(decoding, image_dtype="uint8") if augment else decoding
-    view: View | None = None
-    if decoding.image_size is None:
-        outputs = reader.decode(feature, parsed, pixels)
-    elif feature.name not in stored:
-        outputs, view = reader.decode_view(feature, parsed, pixels, choose)
-    else:
-        view = choose(tf.constant(decoding.stored_size))
-        outputs = {feature.name: reader.see_pixels(view, stored[feature.name], pixels)}
-    if augment is not None:
-        image = outputs[feature.name]
-        if image.dtype == tf.uint16:
-            image = tf.cast(image // 257, tf.uint8)
-        augmented = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
-        augmented = tf.ensure_shape(augmented, image.shape)
-        outputs |= {feature.name: as_dtype(augmented, decoding.image_dtype)}
-    return outputs, view

@@ -1,12 +1,14 @@
 """What a trained model says of files, folders and datasets."""
 
 import contextlib
+import csv
 import dataclasses
+import json
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import keras
 import tensorflow as tf
@@ -20,7 +22,6 @@ from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import PredictConfig
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport
-from trainer.predicting.rows import check_format, write_rows
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.page import pictured
@@ -68,7 +69,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     opened = _opened(config, task, features, choices.settings(run.options))
     report = _create_report(config, task, opened)
     images, maps = _folders(config, task)
-    check_format(config.format, task)
+    _check_format(config.format, task)
     shown = _shown_score(config, run, progress)
     is_document = config.min_score is None and config.format in task.goal.documents
     least = 0.0 if is_document else shown
@@ -100,7 +101,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         file = sys.stdout
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
-        write_rows(config.format, task, rows(), file)
+        _write_rows(config.format, task, rows(), file)
     if report is not None:
         assert config.report is not None
         assert opened is not None
@@ -255,3 +256,25 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
             added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
     names = [*added, *([task.target] if report else [])]
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names
+
+
+def _check_format(format_name: str, task: Task) -> None:
+    """Raises ConfigError unless predictions of a task can be written as `_write_rows` does."""
+    if format_name not in ("jsonl", "csv", *task.goal.documents):
+        raise ConfigError(
+            f"--format {format_name} is not for this model, whose task is {task.name}; use jsonl "
+            "or csv"
+        )
+
+
+def _write_rows(format_name: str, task: Task, rows: Iterable[Row], file: TextIO) -> None:
+    """Writes rows: `jsonl`, a line a record; `csv`, some lines a record; or the task's document."""
+    if format_name == "jsonl":
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    elif format_name == "csv":
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["source", *task.goal.columns])
+        for row in rows:
+            lines.writerows([row["source"], *line] for line in task.goal.lines(row))
+    else:
+        file.write(json.dumps(task.goal.documents[format_name](rows)) + "\n")

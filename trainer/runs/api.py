@@ -79,7 +79,7 @@ def train(
             if isinstance(value, str):
                 given[name] = value
             elif value is not None:
-                parts[name if name in ("optimizer", "schedule") else f"{name}_fn"] = value
+                parts[name if name == "schedule" else f"{name}_fn"] = value
                 if name != "schedule":
                     given[f"{name}_fn"] = path_of(value)
         if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):

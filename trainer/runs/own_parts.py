@@ -18,14 +18,8 @@ OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
 
 # Options that belong to the optimizer; one of the user's own has them inside.
 _OF_OPTIMIZERS = ("weight_decay", "ema", "clip_norm")
-# The options that name parts, by part.
-_NAMED_BY = {
-    "model_fn": "model_fn",
-    "loss_fn": "loss_fn",
-    "optimizer": "optimizer_fn",
-    "augment_fn": "augment_fn",
-    "callbacks": "callback",
-}
+# Parts that options name, too; `callback` names the callbacks.
+_NAMED = ("model_fn", "loss_fn", "optimizer_fn", "augment_fn")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +30,7 @@ class OwnParts:
         model_fn: Takes the task, returns the model.
         loss_fn: Takes (target, outputs), returns the loss of each example, float32 [b].
         metrics: By name, as `loss_fn`: values of each example, whose mean is the metric.
-        optimizer: The optimizer, or a function that takes the learning rate (a number, or a
+        optimizer_fn: The optimizer, or a function that takes the learning rate (a number, or a
             schedule) and returns it.
         schedule: A learning rate by step.
         augment_fn: Takes an image of the training, uint8 [h, w, c], and a seed, int64 [2]; returns
@@ -47,7 +41,7 @@ class OwnParts:
     model_fn: models.ModelFn | None = None
     loss_fn: LossFn | None = None
     metrics: Mapping[str, LossFn] = dataclasses.field(default_factory=dict)
-    optimizer: keras.optimizers.Optimizer | OptimizerFn | None = None
+    optimizer_fn: keras.optimizers.Optimizer | OptimizerFn | None = None
     schedule: keras.optimizers.schedules.LearningRateSchedule | None = None
     augment_fn: Augment | None = None
     callbacks: Sequence[keras.callbacks.Callback] = ()
@@ -59,12 +53,12 @@ class OwnParts:
             ConfigError: There is no such function.
         """
         found: dict[str, Any] = {}
-        for part, name in _NAMED_BY.items():
+        for name in _NAMED:
             path = getattr(config, name)
-            if path is not None and not getattr(self, part):
-                found[part] = models.find_function(path, option(name))
-        if "callbacks" in found:
-            made = found["callbacks"]()
+            if path is not None and getattr(self, name) is None:
+                found[name] = models.find_function(path, option(name))
+        if config.callback is not None and not self.callbacks:
+            made = models.find_function(config.callback, option("callback"))()
             found["callbacks"] = made if isinstance(made, list | tuple) else [made]
         return dataclasses.replace(self, **found)
 
@@ -90,21 +84,21 @@ class OwnParts:
             ConfigError: It is none, works wrongly on several replicas, or options are given that
                 it has inside.
         """
-        if self.optimizer is None:
+        if self.optimizer_fn is None:
             return None
         given = [name for name in _OF_OPTIMIZERS if getattr(config, name) is not None]
         if given:
             raise ConfigError(
                 f"{given[0]} is for the trainer's optimizers; set it in your own, or leave it out"
             )
-        optimizer = self.optimizer
+        optimizer = self.optimizer_fn
         if isinstance(optimizer, keras.optimizers.Optimizer):
             optimizer = type(optimizer).from_config(optimizer.get_config())
         else:
             optimizer = optimizer(learning_rate)
         if not isinstance(optimizer, keras.optimizers.Optimizer):
             raise ConfigError(
-                f"--optimizer-fn {models.path_of(self.optimizer)} returned "
+                f"--optimizer-fn {models.path_of(self.optimizer_fn)} returned "
                 f"{type(optimizer).__name__}; return a keras.optimizers.Optimizer"
             )
         check_optimizer(optimizer)

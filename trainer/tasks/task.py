@@ -10,9 +10,9 @@ import tensorflow as tf
 from trainer.augmentation import AUTO, Augmentation
 from trainer.errors import ConfigError
 from trainer.parsing import Decoding, Tensors
-from trainer.tasks.checks import positive
 from trainer.tasks.inputs import Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
+from trainer.tensors import positive
 from trainer.views import Views
 
 

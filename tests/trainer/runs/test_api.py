@@ -149,12 +149,12 @@ def test_a_loss_of_the_whole_batch_is_refused(colors, tmp_path):
 def test_optimizers_that_cannot_be(optimizer, options, message):
     config = TrainConfig(data="a", output="b", **options)
     with pytest.raises(ConfigError, match=message):
-        OwnParts(optimizer=optimizer).make_optimizer(config, 0.1)
+        OwnParts(optimizer_fn=optimizer).make_optimizer(config, 0.1)
 
 
 def test_an_optimizer_takes_the_learning_rate():
     config = TrainConfig(data="a", output="b")
-    own = OwnParts(optimizer=keras.optimizers.SGD).make_optimizer(config, 0.25)
+    own = OwnParts(optimizer_fn=keras.optimizers.SGD).make_optimizer(config, 0.25)
     assert float(own.learning_rate) == 0.25
     assert OwnParts().make_optimizer(config, 0.25) is None
 

@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import image_models
-from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Moments, Statistic
+from trainer.tensors import finite
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.statistics import EPSILON, Moments, Statistic
+from trainer.tensors import finite
 
 # The smallest divisor of a column: its inverse must be finite in float32.
 _LEAST = 2.0**-120

@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.tasks import sequence_models
-from trainer.tasks.checks import finite
 from trainer.tasks.inputs.input import STRINGS, Settings, VaryingInput, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Largest, Moments, Statistic
+from trainer.tensors import finite
 
 _MAX_IDS = 1_000_000
 

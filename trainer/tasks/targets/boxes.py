@@ -14,7 +14,6 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation.mosaic import Mosaics, put_together
 from trainer.options.input import LETTERBOX, STRETCH
 from trainer.parsing import Tensors
-from trainer.tasks.checks import finite, none_of
 from trainer.tasks.detection.drawing import draw_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MIN_SCORE, MeanAveragePrecision
@@ -26,7 +25,7 @@ from trainer.tasks.image_sizes import size_of
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.targets.target import Document, PlacesTarget, Row
-from trainer.tensors import Tensor
+from trainer.tensors import Tensor, finite, none_of
 
 _ONLY_CLASS = ("object",)
 

@@ -10,13 +10,13 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
-from trainer.tasks.checks import none_of
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.figures.classes import ClassFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tensors import none_of
 
 _MOST_SHOWN = 5  # classes of a record, where they are told
 # A task on classes is named after the first of these inputs, if it is not of images.

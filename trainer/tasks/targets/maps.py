@@ -13,7 +13,6 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.parsing import Tensors
-from trainer.tasks.checks import none_of
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.image_sizes import size_of
 from trainer.tasks.inputs import Input, Settings
@@ -23,6 +22,7 @@ from trainer.tasks.segmentation.drawing import draw_map, resized, write_map
 from trainer.tasks.segmentation.losses import segmentation_loss
 from trainer.tasks.segmentation.model import STRIDES, segmenter
 from trainer.tasks.targets.target import PlacesTarget, Row
+from trainer.tensors import none_of
 
 _IGNORED = 255
 

@@ -11,13 +11,13 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing import Tensors
-from trainer.tasks.checks import finite
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.figures.numbers import NumberFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tensors import finite
 
 
 def squared_error(target: Any, outputs: Any) -> Any:

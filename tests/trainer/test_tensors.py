@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.checks import positive
+from trainer.tensors import positive
 
 
 def in_pipeline(check, values):
