@@ -11,7 +11,7 @@ from trainer.image_cache import ImageCache, folder_in
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs.batches import open_input
-from trainer.tuner.ladder import WORTH, Remedy, Rung, as_lines, find_bound
+from trainer.tuner.ladder import WORTH, Remedy, as_lines, find_bound
 from trainer.tuner.measuring import Measurement
 from trainer.tuner.sized_images import images_to_store, try_sizes
 from trainer.tuning import Tuning, cpu_count, usual_parallel_calls
@@ -33,18 +33,15 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     measurement = Measurement(**vars(open_input(config, progress)), seconds=config.seconds)
     where = f"{measurement.split!r} of {measurement.dataset.path}"
     progress.say(f"measuring {where}, {config.seconds:g} s a stage")
-    ladder = list(measurement.ladder())
+    ladder = measurement.ladder()
     for line in as_lines(ladder):
         progress.say(line)
-    rate = ladder[-1].records_per_s
-    kept, cached = _with_cache(config, measurement, progress)
+    rate = ladder["batch"]
+    place, cached_rate = _with_cache(config, measurement, progress)
     tried = []
     if find_bound(ladder).stage == "decode":
-        if kept is not None:
-            (rung,) = cached
-            tried.append(
-                Remedy(text=f"train --cache {kept.place}", records_per_s=rung.records_per_s)
-            )
+        if place is not None:
+            tried.append(Remedy(text=f"train --cache {place}", records_per_s=cached_rate))
         for remedy in try_sizes(measurement):
             progress.say(f"{remedy}, on a sample")
             tried.append(remedy)
@@ -53,18 +50,17 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         f"{bound.stage} bounds: {bound.share:.0%} of the time of a record; without it "
         f"{bound.records_per_s:,.0f} records/s. Remedy: {bound.remedy}"
     )
-    is_worth_it = kept is not None and cached[0].records_per_s > rate * WORTH
     tuning = Tuning(
         parallel_calls=_parallel_calls(measurement, rate, progress),
-        cache=kept.place if kept is not None and is_worth_it else None,
+        cache=place if cached_rate > rate * WORTH else None,
     )
     output = Path(config.output)
     durable.make_folders(os.fspath(output.parent))
     durable.write(config.output, to_text(tuning.to_json()).encode())
     progress.say(f"tuning: {output} (train --tuning {output})")
-    rates = {rung.stage: round(rung.records_per_s, 1) for rung in [*ladder, *cached]}
+    rates = ladder if place is None else {**ladder, f"batch, {place}": cached_rate}
     return {
-        "records_per_s": rates,
+        "records_per_s": {stage: round(rate, 1) for stage, rate in rates.items()},
         "bounds": bound.stage,
         "tried": [dataclasses.asdict(each) for each in tried],
         "tuning": tuning.to_json(),
@@ -73,18 +69,18 @@ def tune(config: TuneConfig) -> dict[str, Any]:
 
 def _with_cache(
     config: TuneConfig, measurement: Measurement, progress: Progress
-) -> tuple[ImageCache | None, list[Rung]]:
-    """The cache that "auto" would take, and what the pipeline reaches with it; or none."""
+) -> tuple[str | None, float]:
+    """Where "auto" would keep images, or None, and the records a second that this reaches."""
     task, dataset = measurement.task, measurement.dataset
     images = images_to_store(measurement)
     asked = ImageCache(max_bytes=config.cache_bytes, folder=folder_in(config.cache_dir))
     views, size = task.augmentation.views, task.decoding.image_size
     cache = dataset.image_cache(measurement.split, asked, images, views, size)
     if cache.place == "none":
-        return None, []
+        return None, 0.0
     rate = measurement.cached_rate(cache)
     progress.say(f"with decoded images in {cache.place}, from the second epoch: {rate:,.0f}/s")
-    return cache, [Rung(f"batch, {cache.place}", rate)]
+    return cache.place, rate
 
 
 def _parallel_calls(measurement: Measurement, rate: float, progress: Progress) -> int | None:

@@ -1,6 +1,10 @@
-"""The rates of an input pipeline stage by stage, and what follows from them."""
+"""The rates of an input pipeline stage by stage, and what follows from them.
+
+A ladder is records a second by stage, each stage on top of those before.
+"""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 
 # What is proposed is faster by so much, which measurements of the same thing hardly differ by.
@@ -14,19 +18,6 @@ _REMEDIES: Mapping[str, str] = {
     "augment": "choose a cheaper --augment",
     "batch": "more CPU cores: batches are only copied and checked",
 }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Rung:
-    """The pipeline up to a stage.
-
-    Attributes:
-        stage: Its last stage.
-        records_per_s: That come out of it.
-    """
-
-    stage: str
-    records_per_s: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,18 +56,14 @@ class Bound:
     remedy: str
 
 
-def seconds_by_stage(ladder: Sequence[Rung]) -> dict[str, float]:
+def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:
     """Seconds that each stage adds to a record; never below 0, as measurements may be."""
-    found: dict[str, float] = {}
-    before = 0.0
-    for rung in ladder:
-        total = max(before, 1 / rung.records_per_s)
-        found[rung.stage] = total - before
-        before = total
-    return found
+    totals = [0.0, *itertools.accumulate((1 / rate for rate in ladder.values()), max)]
+    added = (after - before for before, after in itertools.pairwise(totals))
+    return dict(zip(ladder, added, strict=True))
 
 
-def find_bound(ladder: Sequence[Rung], tried: Sequence[Remedy] = ()) -> Bound:
+def find_bound(ladder: Mapping[str, float], tried: Sequence[Remedy] = ()) -> Bound:
     """The stage that bounds the pipeline, and what to do: the fastest that was tried, if it pays.
 
     Args:
@@ -97,11 +84,10 @@ def find_bound(ladder: Sequence[Rung], tried: Sequence[Remedy] = ()) -> Bound:
     )
 
 
-def as_lines(ladder: Sequence[Rung]) -> list[str]:
+def as_lines(ladder: Mapping[str, float]) -> list[str]:
     """A table of the stages."""
-    seconds = seconds_by_stage(ladder)
-    lines = [f"{'up to':10}{'records/s':>12}{'adds µs a record':>18}"]
-    for rung in ladder:
-        added = seconds[rung.stage] * 1e6
-        lines.append(f"{rung.stage:10}{rung.records_per_s:12,.0f}{added:18,.0f}")
-    return lines
+    added = seconds_by_stage(ladder)
+    return [
+        f"{'up to':10}{'records/s':>12}{'adds µs a record':>18}",
+        *(f"{each:10}{rate:12,.0f}{added[each] * 1e6:18,.0f}" for each, rate in ladder.items()),
+    ]

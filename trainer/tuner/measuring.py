@@ -15,7 +15,6 @@ from trainer.input_pipeline.record_source import Reading, Records
 from trainer.runs.batches import TrainingInput
 from trainer.runs.input_processes import rate
 from trainer.tasks.reading import augmentation_of
-from trainer.tuner.ladder import Rung
 
 _SEED = 0
 
@@ -35,10 +34,9 @@ class Measurement(TrainingInput):
         """Records a batch."""
         return self.config.batch_size
 
-    def ladder(self) -> Iterator[Rung]:
-        """Each stage on top of those before."""
-        for stage, batches in self._stages():
-            yield Rung(stage, self.rate(batches))
+    def ladder(self) -> dict[str, float]:
+        """Records a second by stage, each on top of those before."""
+        return {stage: self.rate(batches) for stage, batches in self._stages()}
 
     def rate(self, batches: tf.data.Dataset) -> float:
         """Records a second of an endless dataset."""

@@ -11,7 +11,6 @@ import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -32,22 +31,11 @@ _LEAST_RECORDS = 128
 _STEP = 16
 _QUALITY = 90
 _LOSSY = {"JPEG", "MPO"}
-
-
-class Stored(NamedTuple):
-    """A way to store images.
-
-    Attributes:
-        options: Of `build`.
-        form: Pillow's name of the format.
-    """
-
-    options: str
-    form: str
-
-
-_JPEG = Stored(f"--image-format jpeg --jpeg-quality {_QUALITY}", "JPEG")
-_BMP = Stored("--image-format bmp", "BMP")
+# The options of `build` by Pillow's name of a format.
+_WAYS = {
+    "JPEG": f"--image-format jpeg --jpeg-quality {_QUALITY}",
+    "BMP": "--image-format bmp",
+}
 
 
 def images_to_store(measurement: Measurement) -> list[Feature]:
@@ -78,11 +66,11 @@ def try_sizes(measurement: Measurement) -> Iterator[Remedy]:
                 forms.add(image.format)
     max_side = longest_side(sizes, seen)
     shrunk = max_side < max(map(max, sizes))
-    for way in [_JPEG, _BMP] if shrunk and forms <= _LOSSY else [_BMP]:
-        changed = [_encoded_again(record, keys, max_side, way) for record in records]
+    for form in _WAYS if shrunk and forms <= _LOSSY else ["BMP"]:
+        changed = [_encoded_again(record, keys, max_side, form) for record in records]
         sized = f"--image-max-side {max_side} " if shrunk else ""
         yield Remedy(
-            text=f"build {sized}{way.options}",
+            text=f"build {sized}{_WAYS[form]}",
             records_per_s=round(_rate(measurement, changed), 1),
             record_bytes=round(statistics.mean(map(len, changed))),
         )
@@ -114,21 +102,21 @@ def _images(record: bytes, keys: Sequence[str]) -> Iterator[bytes]:
         yield from values
 
 
-def _encoded_again(record: bytes, keys: Sequence[str], max_side: int, way: Stored) -> bytes:
+def _encoded_again(record: bytes, keys: Sequence[str], max_side: int, form: str) -> bytes:
     """The Example with other images."""
     lists = example.lists(record)
     values = {key: list(each) for key, (_, each) in lists.items()}
     for key in keys:
-        values[key] = [_shrunk(each, max_side, way) for each in values[key]]
+        values[key] = [_shrunk(each, max_side, form) for each in values[key]]
     return example.encode(values, {key: kind for key, (kind, _) in lists.items() if kind})
 
 
-def _shrunk(encoded: bytes, max_side: int, way: Stored) -> bytes:
+def _shrunk(encoded: bytes, max_side: int, form: str) -> bytes:
     buffer = io.BytesIO()
     with Image.open(io.BytesIO(encoded)) as image:
         pixels = image.convert("RGB")
     pixels.thumbnail((max_side, max_side), Image.Resampling.LANCZOS)
-    pixels.save(buffer, way.form, quality=_QUALITY)
+    pixels.save(buffer, form, quality=_QUALITY)
     return buffer.getvalue()
 
 

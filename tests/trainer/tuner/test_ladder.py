@@ -8,20 +8,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from trainer.tuner.ladder import Remedy, Rung, as_lines, find_bound, seconds_by_stage
+from trainer.tuner.ladder import Remedy, as_lines, find_bound, seconds_by_stage
 
-LADDER = [Rung("read", 10_000), Rung("parse", 5_000), Rung("decode", 500), Rung("batch", 400)]
+LADDER = {"read": 10_000, "parse": 5_000, "decode": 500, "batch": 400}
 
 
 @pytest.mark.parametrize(
     ("ladder", "stage", "share", "rate"),
     [
         pytest.param(LADDER, "decode", 0.72, 1_429, id="photographs"),
-        pytest.param([Rung("read", 100), Rung("batch", 90)], "read", 0.9, 900, id="a slow disk"),
-        pytest.param([Rung("read", 100)], "read", 1.0, float("inf"), id="one stage"),
-        pytest.param(
-            [Rung("read", 100), Rung("parse", 120), Rung("batch", 50)], "read", 0.5, 100, id="noise"
-        ),
+        pytest.param({"read": 100, "batch": 90}, "read", 0.9, 900, id="a slow disk"),
+        pytest.param({"read": 100}, "read", 1.0, float("inf"), id="one stage"),
+        pytest.param({"read": 100, "parse": 120, "batch": 50}, "read", 0.5, 100, id="noise"),
     ],
 )
 def test_the_bound(ladder, stage, share, rate):
@@ -43,9 +41,7 @@ SLOWER, FASTER = (Remedy(text=f"build {n}", records_per_s=n, record_bytes=9) for
         ),
         pytest.param(LADDER, [SLOWER], "more CPU cores", id="nothing that was tried pays"),
         pytest.param(LADDER, [], "more CPU cores", id="nothing was tried"),
-        pytest.param(
-            [Rung("read", 100), Rung("decode", 90)], [FASTER], "faster disk", id="reading"
-        ),
+        pytest.param({"read": 100, "decode": 90}, [FASTER], "faster disk", id="reading"),
     ],
 )
 def test_the_remedy_was_tried(ladder, tried, remedy):
@@ -53,7 +49,7 @@ def test_the_remedy_was_tried(ladder, tried, remedy):
 
 
 def test_a_stage_takes_no_less_than_nothing():
-    seconds = seconds_by_stage([Rung("read", 100), Rung("parse", 120), Rung("batch", 50)])
+    seconds = seconds_by_stage({"read": 100, "parse": 120, "batch": 50})
 
     assert seconds == pytest.approx({"read": 0.01, "parse": 0.0, "batch": 0.01})
 
@@ -62,7 +58,7 @@ def test_lines():
     assert as_lines(LADDER)[3].split() == ["decode", "500", "1,800"]
 
 
-def test_the_picture_has_a_bar_for_each_rung():
+def test_the_picture_has_a_bar_for_each_stage():
     rates = {"read": 10_000, "parse & so on": 5_000, "decode": 500, "batch, kept": 6_000}
     told = json.dumps({"records_per_s": rates, "bounds": "decode"})
     script = Path(__file__).parents[3] / "benchmarks" / "tune_picture.py"

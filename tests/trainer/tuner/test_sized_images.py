@@ -75,7 +75,7 @@ def test_ways_that_are_tried(tmp_path, write_records, encoded, expected):
         dataset=dataset,
         split="train",
         task=task,
-        options=options,
+        config=options,
         changes=BatchChanges(),
         augment=None,
         seconds=0.01,
