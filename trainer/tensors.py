@@ -20,9 +20,10 @@ def check(holds: Tensor, *parts: Any) -> Any:
     return tf.raw_ops.Assert(condition=holds, data=[tf.convert_to_tensor(each) for each in parts])
 
 
-def none_of(wrong: Any, message: str) -> Any:
-    """The operation that fails with `message` unless `wrong` is empty."""
-    return check(tf.size(wrong) == 0, f"{message} Found:", wrong)
+def checked(values: Tensor, wrong: Tensor, message: str) -> Tensor:
+    """The values, which fail with `message` unless `wrong`, those of them that are, is empty."""
+    with tf.control_dependencies([check(tf.size(wrong) == 0, f"{message} Found:", wrong)]):
+        return tf.identity(values)
 
 
 def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:
@@ -41,13 +42,11 @@ def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:
         f"{name} of a record is not finite in float32, so models cannot learn from it; leave such "
         "records out of the dataset."
     )
-    with tf.control_dependencies([none_of(tf.boolean_mask(numbers, wrong), message)]):
-        return tf.identity(numbers)
+    return checked(numbers, tf.boolean_mask(numbers, wrong), message)
 
 
 def positive(name: str | None, weights: Any) -> Any:
     """Weights of records, float32; fails if one is negative, infinite or NaN."""
     right = tf.math.is_finite(weights) & (weights >= 0)
     message = f"{name} of a record is not a weight; give 0 (ignored in the loss) or more."
-    with tf.control_dependencies([none_of(tf.boolean_mask(weights, ~right), message)]):
-        return tf.identity(weights)
+    return checked(weights, tf.boolean_mask(weights, ~right), message)

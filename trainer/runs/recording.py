@@ -65,13 +65,15 @@ def _is_multiple(step: int, period: int | None) -> bool:
     return period is not None and step % period == 0
 
 
+@dataclasses.dataclass
 class Recorder:
     """Follows a run step by step.
 
     A checkpoint is saved before validation: a run that is killed or fails there goes on with that
     validation.
 
-    Args:
+    Attributes:
+        step: Steps done.
         run: Where the run is written; None writes nothing, as on other machines than the first.
         plan: What is trained.
         events: When something is to be done.
@@ -83,40 +85,35 @@ class Recorder:
         draw: Draws the page of the run, by the rows so far; it raises nothing.
     """
 
-    def __init__(
-        self,
-        run: RunDirectory | None,
-        plan: Plan,
-        events: Events,
-        checkpoints: Checkpoints,
-        validate: Callable[[], dict[str, float]] | None,
-        history: list[Row],
-        progress: Progress,
-        callbacks: Sequence[keras.callbacks.Callback] = (),
-        draw: Callable[[Sequence[Row]], None] | None = None,
-    ) -> None:
-        self.step = 0
-        self.history = history
-        self._run = run
-        self._plan = plan
-        self._events = events
-        self._checkpoints = checkpoints
-        self._validate = validate
-        self._progress = progress
-        self._draw = draw
+    run: RunDirectory | None
+    plan: Plan
+    events: Events
+    checkpoints: Checkpoints
+    validate: Callable[[], dict[str, float]] | None
+    history: list[Row]
+    progress: Progress
+    callbacks: Sequence[keras.callbacks.Callback] = ()
+    draw: Callable[[Sequence[Row]], None] | None = None
+    step: int = 0
+
+    def __post_init__(self) -> None:
+        plan, events = self.plan, self.events
         self._pace = Pace(plan.batch_size, plan.task.unit)
         self._interruption = Interruption()
         self._names = metric_names(plan.task)
         self._sums = [0.0] * len(self._names)
         self._writers = {
-            name: tf.summary.create_file_writer(os.fspath(run.logs / name))
-            for name in ("train", *(["validation"] if validate else []))
-            if run is not None
+            name: tf.summary.create_file_writer(os.fspath(self.run.logs / name))
+            for name in ("train", *(["validation"] if self.validate else []))
+            if self.run is not None
         }
         plan.model.stop_training = False
         plan.model.optimizer = plan.optimizer  # for callbacks
         self._callbacks = keras.callbacks.CallbackList(
-            list(callbacks), model=plan.model, epochs=events.epochs, steps=events.steps_per_epoch
+            [*self.callbacks],
+            model=plan.model,
+            epochs=events.epochs,
+            steps=events.steps_per_epoch,
         )
 
     def restore(self) -> int:
@@ -125,7 +122,7 @@ class Recorder:
         Raises:
             CheckpointError, RunDamagedError: See `Checkpoints.restore`; or there is none.
         """
-        self.step, self._sums = self._checkpoints.restore()
+        self.step, self._sums = self.checkpoints.restore()
         if self.history and not self.step:
             raise RunDamagedError(
                 "history.csv has rows, but there is no checkpoint to go on from; copy the "
@@ -139,27 +136,27 @@ class Recorder:
         """The time of the training; signals are noted meanwhile."""
         with self._interruption.expected():
             self._callbacks.on_train_begin()
-            if self.step and self._events.validates_at(self.step):
+            if self.step and self.events.validates_at(self.step):
                 self._end_interval()
             self._start_progress()
             yield
-            self._progress.finish()
+            self.progress.finish()
             if summary := self._pace.summary():
-                self._progress.say(summary)
+                self.progress.say(summary)
             self._callbacks.on_train_end()
 
     @property
     def is_done(self) -> bool:
         """Whether training ends here."""
         return (
-            self.step >= self._events.last_step
-            or self._plan.model.stop_training
+            self.step >= self.events.last_step
+            or self.plan.model.stop_training
             or self._is_without_hope()
         )
 
     def steps_to_event(self) -> int:
         """Steps until there is something to do."""
-        return self._events.steps_to_next(self.step)
+        return self.events.steps_to_next(self.step)
 
     @property
     def is_asked_to_end(self) -> bool:
@@ -182,13 +179,13 @@ class Recorder:
         first, self.step = self.step + 1, self.step + steps
         if not math.isfinite(sums[0]):
             number, loss = done.diverged or (steps, sums[0])
-            raise _diverged(first + number - 1, loss, self._events.steps_per_epoch)
+            raise _diverged(first + number - 1, loss, self.events.steps_per_epoch)
         self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
         means = self._means()
         self._pace.add(steps, done.waiting_s)
-        left_s = self._pace.seconds_for(self._events.last_step - self.step)
-        self._progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
-        now = (each / steps / self._plan.batch_size for each in sums)
+        left_s = self._pace.seconds_for(self.events.last_step - self.step)
+        self.progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
+        now = (each / steps / self.plan.batch_size for each in sums)
         self._log(
             "train",
             {
@@ -197,86 +194,86 @@ class Recorder:
                 **self._pace.scalars(),
             },
         )
-        in_epoch = (self.step - 1) % self._events.steps_per_epoch
+        in_epoch = (self.step - 1) % self.events.steps_per_epoch
         self._callbacks.on_train_batch_end(in_epoch, means)
         if not done.is_settled:
             return
         # Alone, a process need not wait for the others to know.
-        ends = done.ends or (self.is_asked_to_end and not self._plan.has_other_workers)
-        if ends or self._events.saves_at(self.step):
-            self._checkpoints.save(self.step, self._sums)
+        ends = done.ends or (self.is_asked_to_end and not self.plan.has_other_workers)
+        if ends or self.events.saves_at(self.step):
+            self.checkpoints.save(self.step, self._sums)
             for writer in self._writers.values():
                 writer.flush()
         if ends:
             self._interruption.end()
-        if self._events.validates_at(self.step):
-            self._progress.finish()
+        if self.events.validates_at(self.step):
+            self.progress.finish()
             self._end_interval()
             if not self.is_done:
                 self._start_progress()
 
     def _means(self) -> dict[str, float]:
         """The metrics since the epoch began."""
-        steps = (self.step - 1) % self._events.steps_per_epoch + 1
-        count = steps * self._plan.batch_size
+        steps = (self.step - 1) % self.events.steps_per_epoch + 1
+        count = steps * self.plan.batch_size
         return {name: each / count for name, each in zip(self._names, self._sums, strict=True)}
 
     def _start_progress(self) -> None:
-        epoch, done = divmod(self.step, self._events.steps_per_epoch)
+        epoch, done = divmod(self.step, self.events.steps_per_epoch)
         if self.is_done:
             return
         if not done:
             self._callbacks.on_epoch_begin(epoch)
-        label = f"epoch {epoch + 1}/{self._events.epochs}"
-        self._progress.start(label, self._events.steps_per_epoch, done)
+        label = f"epoch {epoch + 1}/{self.events.epochs}"
+        self.progress.start(label, self.events.steps_per_epoch, done)
         self._pace.start()
 
     def _end_interval(self) -> None:
         """Validates, and writes a row of the history; at an epoch's end its metrics are final."""
-        ends_epoch = _is_multiple(self.step, self._events.steps_per_epoch)
+        ends_epoch = _is_multiple(self.step, self.events.steps_per_epoch)
         if not any(row["step"] == self.step for row in self.history):
             self._record_row(ends_epoch)
         if ends_epoch:
             self._sums = [0.0] * len(self._names)
 
     def _record_row(self, ends_epoch: bool) -> None:
-        epoch = -(-self.step // self._events.steps_per_epoch)
+        epoch = -(-self.step // self.events.steps_per_epoch)
         metrics = self._means()
         row: Row = {"epoch": epoch, "step": self.step, **metrics}
-        if self._validate is not None:
-            with self._interruption.with_nothing_to_save(self._plan.has_other_workers):
+        if self.validate is not None:
+            with self._interruption.with_nothing_to_save(self.plan.has_other_workers):
                 self._callbacks.on_test_begin()
-                with averaged(self._plan.optimizer):
-                    validation = self._validate()
+                with averaged(self.plan.optimizer):
+                    validation = self.validate()
                 self._callbacks.on_test_end(validation)
             row |= {f"val_{name}": value for name, value in validation.items()}
             self._log("validation", validation)
         values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
         self.history.append(row)
-        if self._run is not None:
+        if self.run is not None:
             if self._best_place == len(self.history) - 1:
-                with averaged(self._plan.optimizer):
-                    self._run.save_model(self._plan.model, self._run.best_model)
+                with averaged(self.plan.optimizer):
+                    self.run.save_model(self.plan.model, self.run.best_model)
             # With the row the validation is done: what belongs to it is there before.
-            self._run.write_history(self.history)
-            if self._draw is not None:
+            self.run.write_history(self.history)
+            if self.draw is not None:
                 for writer in self._writers.values():
                     writer.flush()
-                self._draw(self.history)
+                self.draw(self.history)
         if ends_epoch:
             self._callbacks.on_epoch_end(epoch - 1, values)
         where = f"epoch {epoch}" if ends_epoch else f"step {self.step}"
-        self._progress.say(f"{where}: {as_text(values)}")
+        self.progress.say(f"{where}: {as_text(values)}")
 
     def _is_without_hope(self) -> bool:
         """Whether validation has not become better for too long."""
-        if self._events.patience is None or not self.history:
+        if self.events.patience is None or not self.history:
             return False
-        return len(self.history) - 1 - self._best_place >= self._events.patience
+        return len(self.history) - 1 - self._best_place >= self.events.patience
 
     @property
     def _best_place(self) -> int:
-        return self._events.best.place(self.history)
+        return self.events.best.place(self.history)
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:
         if writer in self._writers:

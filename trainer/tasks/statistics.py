@@ -1,5 +1,6 @@
 """Statistics of the train split that are computed before training, in one pass."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -129,35 +130,27 @@ class Moments:
         }
 
 
+@dataclasses.dataclass
 class Largest:
     """The largest of whole numbers that are ids or classes, from 0.
 
-    Args:
+    Attributes:
         name: Of the feature.
         field: That is found: how many numbers there are up to the largest.
         limit: All numbers must be below it.
         remedy: What to do about a number at the limit or above.
         least: The smallest allowed number; -1 if that means none.
         made: What the field has in place of that count.
+        largest: So far.
     """
 
-    def __init__(
-        self,
-        name: str,
-        field: str,
-        *,
-        limit: int,
-        remedy: str,
-        least: int = 0,
-        made: Callable[[int], Any] = int,
-    ) -> None:
-        self._largest = -1
-        self._name = name
-        self._field = field
-        self._made = made
-        self._limit = limit
-        self._remedy = remedy
-        self._least = least
+    name: str
+    field: str
+    limit: int
+    remedy: str
+    least: int = 0
+    made: Callable[[int], Any] = int
+    largest: int = -1
 
     def take(self, facts: Mapping[str, Any]) -> bool:
         """Takes `minimum` and `maximum`.
@@ -178,21 +171,21 @@ class Largest:
         """
         if not np.size(values):
             return
-        least, self._largest = int(np.min(values)), max(self._largest, int(np.max(values)))
-        if least < self._least:
+        least, self.largest = int(np.min(values)), max(self.largest, int(np.max(values)))
+        if least < self.least:
             raise ConfigError(
-                f"a record's {self._name!r} is {least}, but whole numbers are treated as ids from "
+                f"a record's {self.name!r} is {least}, but whole numbers are treated as ids from "
                 "0; leave such records out of the dataset, or store measured values as float32"
             )
-        if self._largest >= self._limit:
+        if self.largest >= self.limit:
             raise ConfigError(
-                f"a record's {self._name!r} is {self._largest}, but must be less than "
-                f"{self._limit}; {self._remedy}"
+                f"a record's {self.name!r} is {self.largest}, but must be less than "
+                f"{self.limit}; {self.remedy}"
             )
 
     def found(self) -> dict[str, Any]:
         """The field."""
-        return {self._field: self._made(self._largest + 1)}
+        return {self.field: self.made(self.largest + 1)}
 
 
 class Distinct:

@@ -1,42 +1,36 @@
 """How fast a training goes, and how much of its time it waits for input."""
 
 import collections
-import dataclasses
+import math
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 _RECENT_S = 10.0
 # A share of waiting that is worth a look.
 _MUCH = 0.1
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """Some steps in a row.
 
     Attributes:
         steps: How many.
         seconds: That they took.
-        waiting_s: Seconds of them in which there was no batch; None if that was not measured.
+        waiting_s: Seconds of them in which there was no batch; NaN if that was not measured.
     """
 
-    steps: int = 0
+    steps: float = 0
     seconds: float = 0.0
-    waiting_s: float | None = 0.0
+    waiting_s: float = 0.0
 
-    def __add__(self, other: "Part") -> "Part":
-        known = self.waiting_s is not None and other.waiting_s is not None
-        return Part(
-            self.steps + other.steps,
-            self.seconds + other.seconds,
-            (self.waiting_s or 0.0) + (other.waiting_s or 0.0) if known else None,
-        )
+    def and_then(self, other: "Part") -> "Part":
+        """These and others."""
+        return Part(*(mine + more for mine, more in zip(self, other, strict=True)))
 
-    def __neg__(self) -> "Part":
-        return Part(-self.steps, -self.seconds, None if self.waiting_s is None else -self.waiting_s)
-
-    def __sub__(self, other: "Part") -> "Part":
-        return self + -other
+    def since(self, before: "Part") -> "Part":
+        """These without the first of them."""
+        return Part(*(now - then for now, then in zip(self, before, strict=True)))
 
     @property
     def steps_per_s(self) -> float:
@@ -46,7 +40,7 @@ class Part:
     @property
     def waiting(self) -> float | None:
         """The share of the time in which there was no batch, in 0..1."""
-        if self.waiting_s is None or self.seconds <= 0:
+        if math.isnan(self.waiting_s) or self.seconds <= 0:
             return None
         return min(1.0, self.waiting_s / self.seconds)
 
@@ -79,20 +73,20 @@ class Pace:
     def add(self, steps: int, waiting_s: float | None) -> None:
         """Steps were done since `start`, or since the last ones."""
         now_s = self._now_s()
-        part = Part(steps, now_s - self._then_s, waiting_s)
+        part = Part(steps, now_s - self._then_s, math.nan if waiting_s is None else waiting_s)
         self._then_s = now_s
         if not self._is_warm:
             self._is_warm = True
             return
         self._before.append(self.total)
-        self.total += part
+        self.total = self.total.and_then(part)
         while len(self._before) > 1 and self.total.seconds - self._before[1].seconds > _RECENT_S:
             self._before.popleft()
 
     @property
     def recent(self) -> Part:
         """The steps of the last seconds."""
-        return self.total - self._before[0] if self._before else Part()
+        return self.total.since(self._before[0]) if self._before else Part()
 
     def scalars(self) -> dict[str, float]:
         """The last seconds by name, for TensorBoard."""

@@ -73,7 +73,7 @@ def follow(recorder, steps=None):
         while not recorder.is_done and steps != 0:
             count = min(recorder.steps_to_event(), steps or 100)
             losses = np.arange(recorder.step, recorder.step + count) + 1
-            model = recorder._plan.model
+            model = recorder.plan.model
             model.set_weights([np.full_like(each, losses[-1]) for each in model.get_weights()])
             recorder.advance(done(count, 8.0 * losses.sum()))
             steps = None if steps is None else steps - count
@@ -104,7 +104,7 @@ def test_the_best_by_a_metric(make_recorder):
     events = {"patience": 2, "best": Best("mAP", is_least=False)}
     run, recorder = make_recorder([1.0], epochs=6, **events)
     found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.6), (0.7, 0.9)])
-    recorder._validate = lambda: dict(zip(("loss", "mAP"), next(found), strict=True))
+    recorder.validate = lambda: dict(zip(("loss", "mAP"), next(found), strict=True))
     recorder.restore()
 
     follow(recorder)
@@ -141,7 +141,7 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(make_recorder, stopped_at, tmp_
 def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
     run, broken = make_recorder([None])
     broken.restore()
-    broken._validate = lambda: 1 / 0
+    broken.validate = lambda: 1 / 0
     with pytest.raises(ZeroDivisionError):
         follow(broken)
     _, recorder = make_recorder([1.0] * 3)

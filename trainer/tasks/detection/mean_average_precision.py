@@ -69,24 +69,10 @@ class MeanAveragePrecision(Accumulator):
         found: list[dict[str, Any]] = []
         for image, (boxes, detections) in enumerate(self._images, start=1):
             for box, label, crowd in boxes:
-                objects.append(
-                    {
-                        "id": len(objects) + 1,
-                        "image_id": image,
-                        "category_id": int(label) + 1,
-                        "iscrowd": int(crowd),
-                        **_coco_box(box),
-                    }
-                )
+                number = {"id": len(objects) + 1, "iscrowd": int(crowd)}
+                objects.append(number | _coco_box(image, box, label))
             for box, label, score in detections:
-                found.append(
-                    {
-                        "image_id": image,
-                        "category_id": int(label) + 1,
-                        "score": float(score),
-                        **_coco_box(box),
-                    }
-                )
+                found.append({"score": float(score)} | _coco_box(image, box, label))
         if not objects:
             return dict.fromkeys(_NAMES, math.nan)
         if not found:
@@ -133,9 +119,11 @@ def _evaluation(annotations: dict[str, Any], found: list[dict[str, Any]]) -> Any
     return evaluation
 
 
-def _coco_box(box: np.ndarray) -> dict[str, Any]:
+def _coco_box(image: int, box: np.ndarray, label: Any) -> dict[str, Any]:
     xmin, ymin, xmax, ymax = (float(side) for side in box)
     return {
+        "image_id": image,
+        "category_id": int(label) + 1,
         "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
         "area": (xmax - xmin) * (ymax - ymin),
     }

@@ -25,7 +25,7 @@ from trainer.tasks.image_sizes import size_of
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.targets.target import Document, PlacesTarget, Row
-from trainer.tensors import Tensor, finite, none_of
+from trainer.tensors import Tensor, checked, finite
 
 _ONLY_CLASS = ("object",)
 
@@ -142,8 +142,7 @@ class BoxesTarget(PlacesTarget):
             if self.labels:
                 labels = columns[self.labels]
                 wrong = (labels >= len(self.classes)) | (is_box & (labels < 0))
-                with tf.control_dependencies([none_of(tf.boolean_mask(labels, wrong), message)]):
-                    labels = tf.identity(labels)
+                labels = checked(labels, tf.boolean_mask(labels, wrong), message)
             else:
                 labels = tf.where(is_box, tf.constant(0, tf.int64), -1)
             crowd = columns[self.crowd] > 0 if self.crowd else tf.zeros_like(labels, tf.bool)

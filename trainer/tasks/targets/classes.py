@@ -16,7 +16,7 @@ from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
-from trainer.tensors import none_of
+from trainer.tensors import checked
 
 _MOST_SHOWN = 5  # classes of a record, where they are told
 # A task on classes is named after the first of these inputs, if it is not of images.
@@ -145,8 +145,7 @@ class OneClass(_Classes):
             values = columns[self.name]
             target = table.lookup(values) if self.is_text else values
             wrong = tf.boolean_mask(values, (target < 0) | (target >= len(self.classes)))
-            with tf.control_dependencies([none_of(wrong, message)]):
-                return tf.identity(target)
+            return checked(target, wrong, message)
 
         return check
 
@@ -238,10 +237,9 @@ class ManyClasses(_Classes):
         def many_hot(columns: Tensors) -> Any:
             numbers = columns[self.name]
             wrong = tf.boolean_mask(numbers, numbers >= len(self.classes))
-            with tf.control_dependencies([none_of(wrong, message)]):
-                # Not a maximum, which is -inf over no numbers.
-                counts = tf.reduce_sum(tf.one_hot(numbers, len(self.classes)), axis=1)
-            return tf.minimum(counts, 1.0)
+            by_class = tf.one_hot(checked(numbers, wrong, message), len(self.classes))
+            # Not a maximum, which is -inf over no numbers.
+            return tf.minimum(tf.reduce_sum(by_class, axis=1), 1.0)
 
         return many_hot
 
@@ -301,8 +299,7 @@ class MultiHot(ManyClasses):
         def check(columns: Tensors) -> Any:
             values = columns[self.name]
             wrong = tf.boolean_mask(values, (values != 0) & (values != 1))
-            with tf.control_dependencies([none_of(wrong, message)]):
-                return tf.cast(values, tf.float32)
+            return tf.cast(checked(values, wrong, message), tf.float32)
 
         return check
 

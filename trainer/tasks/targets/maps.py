@@ -22,7 +22,7 @@ from trainer.tasks.segmentation.drawing import draw_map, resized, write_map
 from trainer.tasks.segmentation.losses import segmentation_loss
 from trainer.tasks.segmentation.model import STRIDES, segmenter
 from trainer.tasks.targets.target import PlacesTarget, Row
-from trainer.tensors import none_of
+from trainer.tensors import checked
 
 _IGNORED = 255
 
@@ -90,8 +90,7 @@ class MapTarget(PlacesTarget):
         def check(columns: Tensors) -> Any:
             numbers = tf.squeeze(columns[self.name], axis=-1)
             wrong = (numbers >= len(self.classes)) & (numbers < _IGNORED)
-            with tf.control_dependencies([none_of(tf.boolean_mask(numbers, wrong), message)]):
-                return tf.identity(numbers)
+            return checked(numbers, tf.boolean_mask(numbers, wrong), message)
 
         return check
 
