@@ -5,7 +5,7 @@ the order has mixed them already. What is drawn depends on the seed, the step an
 batch alone. So the mixtures are the same for any number of replicas and of workers.
 """
 
-import dataclasses
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -15,27 +15,7 @@ from trainer.tensors import Tensor
 _NO_PASS = -1
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Mixing:
-    """How records are mixed; each pair by one of the two if both are on.
-
-    Attributes:
-        mixup: The parameter of the beta distribution of the shares; 0 is off.
-            https://arxiv.org/abs/1710.09412
-        cutmix: That of the shares of the area; 0 is off. https://arxiv.org/abs/1905.04899
-    """
-
-    mixup: float = 0.0
-    cutmix: float = 0.0
-
-    @property
-    def is_on(self) -> bool:
-        """Whether records are mixed."""
-        return self.mixup > 0 or self.cutmix > 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mixtures:
+class Mixtures(NamedTuple):
     """What is drawn for pairs of records.
 
     Attributes:
@@ -49,11 +29,13 @@ class Mixtures:
     center: Tensor
 
 
-def draw_mixtures(mixing: Mixing, seed: int, step: Tensor, num_pairs: int) -> Mixtures:
-    """The mixtures of the global batch of a step.
+def draw_mixtures(mixup: float, cutmix: float, seed: int, step: Tensor, num_pairs: int) -> Mixtures:
+    """The mixtures of the global batch of a step, each by one of the two if both are on.
 
     Args:
-        mixing: That is on.
+        mixup: The parameter of the beta distribution of the shares; 0 is off.
+            https://arxiv.org/abs/1710.09412
+        cutmix: That of the shares of the area; 0 is off. https://arxiv.org/abs/1905.04899
         seed: Of the run.
         step: A scalar integer.
         num_pairs: In the global batch.
@@ -62,10 +44,10 @@ def draw_mixtures(mixing: Mixing, seed: int, step: Tensor, num_pairs: int) -> Mi
         tf.constant([seed, _NO_PASS], tf.int64), tf.cast(step, tf.int64)
     )
     uniform = tf.random.stateless_uniform([num_pairs, 3], of_step)
-    by_area = tf.fill([num_pairs], mixing.cutmix > 0)
-    if mixing.mixup and mixing.cutmix:
+    by_area = tf.fill([num_pairs], cutmix > 0)
+    if mixup and cutmix:
         by_area = uniform[:, 0] < 0.5
-    alpha = tf.where(by_area, tf.constant(mixing.cutmix, tf.float64), mixing.mixup)
+    alpha = tf.where(by_area, tf.constant(cutmix, tf.float64), mixup)
     # A beta distribution; float64, of which both do not become 0 for small parameters.
     parts = tf.random.stateless_gamma(
         [2, num_pairs],

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from tfrecord_dataset import users_code
 from tfrecord_dataset.opening import cache_of
-from trainer.augmentation.mixing import Mixing
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
@@ -57,7 +56,8 @@ def batch_changes(
         weights = class_weights(config.class_weights, task, dataset, split)
     changes = BatchChanges(
         label_smoothing=config.label_smoothing,
-        mixing=Mixing(mixup=config.mixup, cutmix=config.cutmix),
+        mixup=config.mixup,
+        cutmix=config.cutmix,
         mosaic=config.mosaic,
         class_weights=tuple(weights),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.augmentation.mixing import Mixing, Mixtures, draw_mixtures, mix
+from trainer.augmentation.mixing import Mixtures, draw_mixtures, mix
 from trainer.augmentation.mosaic import TILES, Mosaics, draw_mosaics
 from trainer.errors import ConfigError
 from trainer.tasks.task import Task
@@ -18,20 +18,21 @@ class BatchChanges:
 
     Attributes:
         label_smoothing: The share of the loss that is given to all classes alike.
-        mixing: How records are mixed.
+        mixup, cutmix: How records are mixed: see `draw_mixtures`.
         mosaic: The share of records in whose place mosaics of four come.
         class_weights: The weight of each class in the loss; empty for none.
     """
 
     label_smoothing: float = 0.0
-    mixing: Mixing = dataclasses.field(default_factory=Mixing)
+    mixup: float = 0.0
+    cutmix: float = 0.0
     mosaic: float = 0.0
     class_weights: Sequence[float] = ()
 
     @property
-    def softens(self) -> bool:
-        """Whether targets become shares of classes."""
-        return self.mixing.is_on or self.label_smoothing > 0
+    def mixes(self) -> bool:
+        """Whether records are mixed."""
+        return self.mixup > 0 or self.cutmix > 0
 
     def check(self, task: Task, batch_size: int, num_workers: int) -> None:
         """Raises ConfigError if a task or a batch cannot be changed like this.
@@ -43,8 +44,8 @@ class BatchChanges:
         """
         named = {
             "--label-smoothing": self.label_smoothing,
-            "--mixup": self.mixing.mixup,
-            "--cutmix": self.mixing.cutmix,
+            "--mixup": self.mixup,
+            "--cutmix": self.cutmix,
         }
         chosen = [name for name, value in named.items() if value]
         if chosen and not task.goal.takes_shares:
@@ -59,7 +60,7 @@ class BatchChanges:
                     f"{task.goal.in_words}; leave it out"
                 )
             _check_size("--mosaic puts fours of records together", TILES, batch_size, num_workers)
-        if not self.mixing.is_on:
+        if not self.mixes:
             return
         groups = [each.group for each in task.inputs.values()]
         if groups != ["image"]:
@@ -88,7 +89,8 @@ class BatchChanges:
                 ((name, images),) = inputs.items()
                 images, target = task.goal.in_mosaics(mosaics, images, target)
                 inputs = {name: images}
-            shares = task.goal.shares(target) if self.softens else None
+            softens = self.mixes or self.label_smoothing > 0
+            shares = task.goal.shares(target) if softens else None
             if self.class_weights:
                 of_records = weights[0] if weights else tf.ones(tf.shape(target)[:1])
                 by_class = tf.constant(self.class_weights, tf.float32)
@@ -96,9 +98,9 @@ class BatchChanges:
                 weights = (weight,)
             if shares is None:
                 return inputs, target, *weights
-            if self.mixing.is_on:
-                drawn = draw_mixtures(self.mixing, seed, step, batch_size // 2)
-                own = Mixtures(drawn.by_area[part], drawn.kept[part], drawn.center[part])
+            if self.mixes:
+                drawn = draw_mixtures(self.mixup, self.cutmix, seed, step, batch_size // 2)
+                own = Mixtures(*(each[part] for each in drawn))
                 weight = weights[0] if weights else tf.ones(tf.shape(shares)[:1])
                 ((name, image),) = inputs.items()
                 image, shares, weight = mix(own, image, shares, weight)

@@ -5,7 +5,6 @@ import itertools
 import pytest
 
 import trainer
-from trainer.augmentation.mixing import Mixing
 from trainer.input_pipeline import record_source, with_mask
 from trainer.tasks import Settings, choose_task
 from trainer.tasks.batch_changes import BatchChanges
@@ -47,9 +46,7 @@ def evaluation(dataset):
         pytest.param(lambda data: data.batches("train", features="label"), id="whole batches"),
         pytest.param(lambda data: data.batches("train", batch_size=None), id="single records"),
         pytest.param(training, id="training"),
-        pytest.param(
-            lambda data: training(data, BatchChanges(mixing=Mixing(mixup=0.2))), id="mixed batches"
-        ),
+        pytest.param(lambda data: training(data, BatchChanges(mixup=0.2)), id="mixed batches"),
         pytest.param(evaluation, id="evaluation"),
     ],
 )

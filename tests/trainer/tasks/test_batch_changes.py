@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.augmentation.mixing import Mixing
 from trainer.errors import ConfigError
 from trainer.tasks.batch_changes import BatchChanges
 
-MIXUP, CUTMIX = {"mixing": Mixing(mixup=0.2)}, {"mixing": Mixing(cutmix=1)}
+MIXUP, CUTMIX = {"mixup": 0.2}, {"cutmix": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -75,9 +74,7 @@ def test_weights_of_classes_join_those_of_records(task):
 
 
 def test_mixtures_are_those_of_the_global_batch_on_every_worker(task):
-    changes = BatchChanges(
-        mixing=Mixing(mixup=0.5, cutmix=1.0), label_smoothing=0.1, class_weights=(3.0, 0.5)
-    )
+    changes = BatchChanges(mixup=0.5, cutmix=1.0, label_smoothing=0.1, class_weights=(3.0, 0.5))
     images = np.random.default_rng(0).integers(0, 255, (8, 6, 6, 3), np.uint8)
     target = [0, 1, 1, 0, 0, 1, 1, 1]
     whole = changed(task, changes, target, images)

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 from following import Follower
 
-from trainer.augmentation.mixing import Mixing
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import training_batches
 from trainer.training import keras_fit, loop
@@ -58,9 +57,7 @@ def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", ["custom", "fit"])
 def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_replicas, loop):
-    changes = BatchChanges(
-        label_smoothing=0.1, mixing=Mixing(mixup=0.4, cutmix=1), class_weights=(3.0, 1.0, 0.5)
-    )
+    changes = BatchChanges(label_smoothing=0.1, mixup=0.4, cutmix=1, class_weights=(3.0, 1.0, 0.5))
 
     def trained_on(strategy):
         plan = make_plan(strategy, steps_per_epoch=5)

@@ -26,6 +26,8 @@ class Category(Input):
     """
 
     kind: ClassVar[str] = "category"
+    shape: ClassVar[tuple[int | None, ...]] = (1,)
+    in_words: ClassVar[str] = "a class label"
     dtype: ClassVar[str] = "int64"
 
     name: str
@@ -42,14 +44,6 @@ class Category(Input):
     @classmethod
     def why_no_weight(cls, feature: Feature) -> str | None:
         return "its numbers are classes; declare it a scalar"
-
-    @property
-    def in_words(self) -> str:
-        return "a class label"
-
-    @property
-    def shape(self) -> tuple[int | None, ...]:
-        return (1,)
 
     def statistic(self) -> Statistic | None:
         if self.num_classes:

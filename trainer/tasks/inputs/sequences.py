@@ -31,6 +31,7 @@ class Ids(VaryingInput):
     """
 
     kind: ClassVar[str] = "ids"
+    in_words: ClassVar[str] = "a sequence of int64, of any length"
     group: ClassVar[str] = "sequence"
     dtype: ClassVar[str] = "int64"
     padding: ClassVar[int] = -1
@@ -47,10 +48,6 @@ class Ids(VaryingInput):
     @classmethod
     def from_feature(cls, feature: Feature, settings: Settings) -> Self:
         return cls(name=feature.name, length=settings.lengths.get(feature.name))
-
-    @property
-    def in_words(self) -> str:
-        return "a sequence of int64, of any length"
 
     @property
     def num_tokens(self) -> int:

@@ -66,6 +66,7 @@ class BoxesTarget(PlacesTarget):
     """
 
     kind: ClassVar[str] = "boxes"
+    columns: ClassVar[tuple[str, ...]] = ("class", "score", "xmin", "ymin", "xmax", "ymax")
     learns: ClassVar[str] = "detection"
     step: ClassVar[int] = STRIDES[-1]
     in_parts: ClassVar[bool] = True
@@ -213,10 +214,6 @@ class BoxesTarget(PlacesTarget):
         self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
     ) -> None:
         draw_boxes(image, row["detections"], folder, name)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("class", "score", "xmin", "ymin", "xmax", "ymax")
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]

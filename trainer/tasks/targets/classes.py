@@ -103,6 +103,7 @@ class OneClass(_Classes):
     """
 
     kind: ClassVar[str] = "class"
+    columns: ClassVar[tuple[str, ...]] = ("prediction", "probability")
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"accuracy": is_correct})
     has_one_class: ClassVar[bool] = True
     excludes_classes: ClassVar[bool] = True
@@ -186,10 +187,6 @@ class OneClass(_Classes):
             "probabilities": _by_class(self.classes, decoded["probabilities"]),
         }
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("prediction", "probability")
-
     def lines(self, row: Row) -> list[list[Any]]:
         return [[row["prediction"], row["probability"]]]
 
@@ -207,6 +204,7 @@ class ManyClasses(_Classes):
     """
 
     kind: ClassVar[str] = "classes"
+    in_words: ClassVar[str] = "any number of classes per record"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"f1": f1, "exact": is_exact})
 
     name: str
@@ -219,10 +217,6 @@ class ManyClasses(_Classes):
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
         return cls(name=feature.name, classes=feature.classes)
-
-    @property
-    def in_words(self) -> str:
-        return "any number of classes per record"
 
     def statistic(self) -> Statistic | None:
         return self._numbers("declare it a sequence")
@@ -273,6 +267,7 @@ class MultiHot(ManyClasses):
     """Any number of classes, stored as 0 or 1 for each class."""
 
     kind: ClassVar[str] = "multi_hot"
+    in_words: ClassVar[str] = "a 0 or 1 for each of several classes"
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -284,10 +279,6 @@ class MultiHot(ManyClasses):
         (size,) = feature.shape
         assert size is not None
         return cls(name=feature.name, classes=_numbered(size))
-
-    @property
-    def in_words(self) -> str:
-        return "a 0 or 1 for each of several classes"
 
     def host_step(self) -> Callable[[Tensors], Any]:
         """To float32 [b, classes] of 0 and 1."""

@@ -38,6 +38,8 @@ class MapTarget(PlacesTarget):
     """
 
     kind: ClassVar[str] = "map"
+    columns: ClassVar[tuple[str, ...]] = ("class", "pixels")
+    in_words: ClassVar[str] = "a class for each pixel"
     learns: ClassVar[str] = "segmentation"
     step: ClassVar[int] = STRIDES[-1]
     makes_maps: ClassVar[bool] = True
@@ -67,10 +69,6 @@ class MapTarget(PlacesTarget):
     def why_not(cls, feature: Feature) -> str | None:
         is_map = feature.kind == "map" and not cls.suits(feature)
         return "holds depths, which no task predicts" if is_map else None
-
-    @property
-    def in_words(self) -> str:
-        return "a class for each pixel"
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -143,10 +141,6 @@ class MapTarget(PlacesTarget):
         file = folder / f"{name}.png"
         write_map(resized(decoded["prediction"], ImageSize(row["height"], row["width"])), file)
         return file.name
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("class", "pixels")
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[name, share] for name, share in row["pixels"].items()]
