@@ -5,10 +5,10 @@ import sys
 import pytest
 from run_files import COMMANDS, seal, unsealed
 from tiers import first_quick
-from trainer.runs.trust import check_named
 
 from trainer.errors import UntrustedRunError
 from trainer.options.train import TrainConfig
+from trainer.runs.continuing import check_named
 
 RUN = {"data": "D", "output": "R"}
 FUNCTIONS = ("model_fn", "loss_fn", "optimizer_fn", "augment_fn", "callback")
