@@ -239,6 +239,41 @@ def test_only_kinds_tell_kinds_apart():
     assert found.keys() == READERS_OF_CELLS
 
 
+# What else of the trainer asks for a feature's kind: what users declare, or ask for by its name.
+ASK_FOR_KINDS = {
+    "dataset/declaration.py",
+    "dataset/opening.py",
+    "input_pipeline/lengths.py",
+    "tasks/input_choice.py",
+    "tasks/target_choice.py",
+}
+
+
+def asked_for(path: Path) -> set[str]:
+    """The kinds of features with which a module compares that of one."""
+    return KINDS & {
+        each.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Attribute)
+        and node.left.attr == "kind"
+        for side in node.comparators
+        for each in ast.walk(side)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
+
+
+def test_only_inputs_targets_and_parsers_ask_for_the_kind_of_a_feature():
+    folder = ROOT / "trainer"
+    own = ("tasks/inputs/", "tasks/targets/", "parsing/")
+    found = {
+        name
+        for path in folder.rglob("*.py")
+        if not (name := path.relative_to(folder).as_posix()).startswith(own) and asked_for(path)
+    }
+    assert found == ASK_FOR_KINDS
+
+
 def test_files_stay_small():
     long = {
         str(path.relative_to(ROOT)): lines

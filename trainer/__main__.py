@@ -156,7 +156,7 @@ COMMANDS = {
         "names the classes, or as a Keras model. The last line on stdout is its path.",
     ),
     "show-batch": Described(
-        function="trainer.runs.show_batch:show_batch",
+        function="trainer.runs.batches:show_batch",
         options=ShowBatchConfig,
         summary="draw the first batch of a training",
         description="Draws the first batch as the model sees it, augmented, with boxes or maps on "

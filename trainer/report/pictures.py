@@ -14,7 +14,7 @@ from tfrecord_dataset.shown_text import shown
 from trainer.tasks import Task
 from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.figures import Overlay
-from trainer.tasks.segmentation.drawing import palette, resized
+from trainer.tasks.segmentation import palette, resized
 
 _SIDE = 320  # pixels
 _MOST_PIXELS = 8192  # of a side of a sheet

@@ -1,12 +1,14 @@
-"""The batches that a run trains on, by its options."""
+"""The batches that a run trains on, by its options; the first as a picture: `show-batch`."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from tfrecord_dataset import users_code
+from tfrecord_dataset import durable, users_code
 from tfrecord_dataset.opening import cache_of
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
@@ -15,7 +17,9 @@ from trainer.options.commands import ShowBatchConfig, TuneConfig
 from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
 from trainer.progress import Progress
+from trainer.report.pictures import of_batch, sheet
 from trainer.runs import choices
+from trainer.runs.data import order_of
 from trainer.runs.own_parts import OwnParts
 from trainer.runs.record import RunConfig
 from trainer.tasks import Task
@@ -127,6 +131,22 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
         changes=batch_changes(options, task, dataset, split, None, num_workers=1),
         augment=OwnParts().with_named(options).augment_fn,
     )
+
+
+def show_batch(config: ShowBatchConfig) -> str:
+    """Draws the first batch that a training with these options sees; returns the file's path.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    found = open_input(config, Progress(quiet=config.quiet))
+    check_images("show-batch", found.task.inputs.values())
+    batches = found.batches(window=order_of(found.dataset, found.split).window)
+    picture = sheet(of_batch(found.task, next(iter(batches)), config.batch_size))
+    durable.make_folders(os.fspath(Path(config.output).parent))
+    with durable.replacing(config.output, synced=False) as handle:
+        picture.save(handle, "PNG")
+    return config.output
 
 
 def _check_augmentation(function: Augment, task: Task) -> None:

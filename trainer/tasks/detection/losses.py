@@ -2,8 +2,7 @@
 
 import tensorflow as tf
 
-from trainer.tasks.detection.assignment import Assigned, assign
-from trainer.tasks.detection.points import Points
+from trainer.tasks.detection.points import Assigned, Points, assign
 from trainer.tensors import Tensor
 
 _ALPHA, _GAMMA = 0.25, 2.0

@@ -17,10 +17,15 @@ from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.image_sizes import size_of
 from trainer.tasks.inputs import Input, Settings
 from trainer.tasks.inputs.image import only_image
-from trainer.tasks.segmentation.confusion import PixelConfusion
-from trainer.tasks.segmentation.drawing import draw_map, resized, write_map
-from trainer.tasks.segmentation.losses import segmentation_loss
-from trainer.tasks.segmentation.model import STRIDES, segmenter
+from trainer.tasks.segmentation import (
+    STRIDES,
+    PixelConfusion,
+    draw_map,
+    resized,
+    segmentation_loss,
+    segmenter,
+    write_map,
+)
 from trainer.tasks.targets.target import PlacesTarget, Row
 from trainer.tensors import checked
 

@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.tasks.detection.assignment import assign
-from trainer.tasks.detection.points import STRIDES, points_of
+from trainer.tasks.detection.points import STRIDES, assign, points_of
 from trainer.tasks.image_sizes import default_size
 
 POINTS = points_of(ImageSize(64, 96))  # 8 x 12, 4 x 6 and 2 x 3 points

@@ -66,7 +66,7 @@ def test_boxes_are_assigned_once_a_step():
 
 
 def test_the_right_class_and_box_lower_the_loss():
-    from trainer.tasks.detection.assignment import assign
+    from trainer.tasks.detection.points import assign
 
     found = assign(POINTS, TARGET["boxes"], TARGET["labels"])
     centers, strides = POINTS.centers, POINTS.strides[:, None]

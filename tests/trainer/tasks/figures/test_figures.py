@@ -7,7 +7,7 @@ import sklearn.metrics
 from trainer.tasks.figures import Worst
 from trainer.tasks.figures.classes import ClassFigures, precision_recall
 from trainer.tasks.figures.numbers import NumberFigures
-from trainer.tasks.segmentation.confusion import PixelConfusion
+from trainer.tasks.segmentation import PixelConfusion
 
 CLASSES = ("a", "b", "c")
 

@@ -13,7 +13,7 @@ import trainer
 from trainer.__main__ import main
 from trainer.tasks import Settings, choose_task
 from trainer.tasks.reading import training_batches
-from trainer.tasks.segmentation.drawing import resized
+from trainer.tasks.segmentation import resized
 
 CLASSES = ("background", "red", "blue")
 OPTIONS = ("--image-size", "32", "--batch-size", "8", "--epochs", "1", "--seed", "1")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainer.tasks.segmentation.confusion import PixelConfusion
+from trainer.tasks.segmentation import PixelConfusion
 
 CLASSES = ("road", "car", "tree", "never")
 RANDOM = np.random.default_rng(5)

@@ -6,7 +6,7 @@ from file_bytes import image_bytes
 from PIL import Image
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.segmentation.drawing import draw_map, palette, resized, write_map
+from trainer.tasks.segmentation import draw_map, palette, resized, write_map
 
 
 def test_colors_are_those_of_pascal_voc():

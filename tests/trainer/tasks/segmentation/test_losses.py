@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.segmentation.losses import segmentation_loss
+from trainer.tasks.segmentation import segmentation_loss
 from trainer.tasks.targets import MapTarget
 
 GOAL = MapTarget(name="map", classes=("sky", "tree", "house"), height=4, width=6)

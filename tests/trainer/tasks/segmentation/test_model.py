@@ -8,7 +8,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks import Settings
 from trainer.tasks.inputs import Image
-from trainer.tasks.segmentation.model import segmenter
+from trainer.tasks.segmentation import segmenter
 from trainer.tasks.targets import MapTarget
 
 

@@ -1,0 +1,267 @@
+"""Segmentation: the class of every pixel, by an encoder and a small decoder.
+
+Model, loss, metrics and drawings. The loss is of each image alone, so it is the same on any number
+of replicas.
+"""
+
+import functools
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfrecord_dataset.image_size import ImageSize
+from trainer.tasks import image_models
+from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
+from trainer.tasks.image_sizes import check_size
+from trainer.tasks.inputs import Image
+from trainer.tensors import Tensor
+
+STRIDES = (4, 8, 16, 32)
+_WIDTH = 64
+# At half the image's size, where most of the time is spent; few backbones have such a map.
+_FINE_WIDTH = 32
+_NUM_COLORS = 256
+# Of the classes' colors over the image, on which they are drawn.
+_OPACITY = 0.5
+# Names of a first class that is what no other class is.
+_BACKGROUND = frozenset({"background", "_background_", "unlabeled", "none", "other", "void"})
+
+
+def segmenter(image: Image, num_classes: int) -> keras.Model:
+    """The model from images to the logits of all pixels.
+
+    It takes float32 [b, height, width, channels] in 0..1, and returns float32
+    [b, height, width, num_classes].
+
+    Args:
+        image: The input, whose sides are multiples of the largest stride.
+        num_classes: Of the pixels.
+
+    Raises:
+        ConfigError: No such model, unsuitable weights, or another size.
+    """
+    check_size(image.image_size, STRIDES[-1])
+    pixels = keras.Input(image.shape, name="image")
+    finest = image_models.convolution(
+        keras.layers.Rescaling(2.0, offset=-1.0)(pixels), _FINE_WIDTH, strides=2
+    )
+    *levels, x = image_models.pyramid(image.model, pixels, STRIDES, image.weights)
+    x = image_models.convolution(x, _WIDTH)
+    for level in reversed(levels):
+        beside = keras.layers.Conv2D(_WIDTH, 1)(level)
+        x = image_models.convolution(keras.layers.Add()([_twice(x), beside]), _WIDTH)
+    x = image_models.convolution(keras.layers.Concatenate()([_twice(x), finest]), _FINE_WIDTH)
+    logits = keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
+    smooth = keras.layers.UpSampling2D(2, interpolation="bilinear", dtype="float32")(logits)
+    return keras.Model(pixels, smooth, name=image.model.lower())
+
+
+def _twice(x: Tensor) -> Tensor:
+    """Twice as high and wide."""
+    return keras.layers.UpSampling2D(2)(x)
+
+
+def segmentation_loss(
+    labels: Tensor, outputs: Tensor, weights: Tensor | None = None, dice: float = 0.0
+) -> Tensor:
+    """The loss of each image, float32 [b]: means over its labelled pixels, 0 without any.
+
+    Args:
+        labels: [b, height, width]: class numbers; those from the number of classes on are ignored.
+        outputs: Logits, float32 [b, height, width, classes].
+        weights: Of the pixels in the cross entropy, float32 [b, height, width]; None for 1.
+        dice: The weight of the Dice loss beside the cross entropy.
+    """
+    labels = tf.cast(labels, tf.int32)
+    num_classes = outputs.shape[-1]
+    is_labelled = labels < num_classes
+    share = tf.cast(is_labelled, tf.float32)
+    share /= tf.maximum(tf.reduce_sum(share, axis=[1, 2], keepdims=True), 1.0)
+    known = tf.where(is_labelled, labels, 0)
+    cross = tf.nn.sparse_softmax_cross_entropy_with_logits(known, outputs)
+    weighted = share if weights is None else share * weights
+    loss = tf.reduce_sum(cross * weighted, axis=[1, 2])
+    if dice:
+        loss += dice * _dice_loss(tf.one_hot(known, num_classes), tf.nn.softmax(outputs), share)
+    return loss
+
+
+def _dice_loss(wanted: Tensor, predicted: Tensor, share: Tensor) -> Tensor:
+    """1 - the Dice coefficients of the classes in each image, their mean: https://arxiv.org/abs/1606.04797.
+
+    Args:
+        wanted: One-hot, float32 [b, height, width, classes].
+        predicted: Probabilities, likewise.
+        share: Of each pixel, float32 [b, height, width]: 0 for those that are ignored.
+    """
+    of_pixels = share[..., None]
+    both = tf.reduce_sum(wanted * predicted * of_pixels, axis=[1, 2])  # [b, classes]
+    wanted_area = tf.reduce_sum(wanted * of_pixels, axis=[1, 2])
+    predicted_area = tf.reduce_sum(predicted * of_pixels, axis=[1, 2])
+    occurs = tf.cast(wanted_area > 0, tf.float32)
+    missed = occurs * (1.0 - tf.math.divide_no_nan(2.0 * both, wanted_area + predicted_area))
+    return tf.math.divide_no_nan(tf.reduce_sum(missed, axis=-1), tf.reduce_sum(occurs, axis=-1))
+
+
+class PixelConfusion(Accumulator):
+    """Counts pixels by class and predicted class: mIoU, the IoU of each class, pixel accuracy.
+
+    Pixels are those of the model's input; ignored ones do not count.
+
+    Args:
+        classes: By number.
+    """
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._classes = tuple(classes)
+        self._counts = np.zeros((len(classes), len(classes)), np.int64)  # [class, predicted class]
+        self._worst = Worst(8)
+        self._seen = 0
+
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Adds maps.
+
+        Args:
+            target: Class numbers, [b, height, width]; those from the number of classes on are
+                ignored.
+            predictions: `prediction` [b, height, width], class numbers.
+        """
+        size = len(self._classes)
+        is_labelled = target < size
+        pairs = target[is_labelled].astype(np.int64) * size + predictions["prediction"][is_labelled]
+        self._counts += np.bincount(pairs, minlength=size * size).reshape(size, size)
+        is_wrong = is_labelled & (target != predictions["prediction"])
+        for place, wrong in enumerate(is_wrong.sum(axis=(1, 2)).tolist()):
+            share = wrong / max(1, int(is_labelled[place].sum()))
+            if self._worst.takes(share):
+                maps = (target[place].copy(), predictions["prediction"][place].copy())
+                self._worst.add(share, (self._seen + place, share, *maps))
+        self._seen += len(target)
+
+    def merge(self, other: Self) -> None:
+        """Adds the maps of another."""
+        self._counts += other._counts
+        for number, share, *maps in other._worst:
+            self._worst.add(share, (self._seen + number, share, *maps))
+        self._seen += other._seen
+
+    def result(self) -> dict[str, float]:
+        """`mIoU`, the mean over the classes that occur in maps or predictions; `pixel_accuracy`;
+        `IoU/<class>` of each class, NaN where it does not occur.
+        """
+        right = np.diag(self._counts)
+        union = self._counts.sum(axis=0) + self._counts.sum(axis=1) - right
+        with np.errstate(invalid="ignore"):
+            by_class = right / union
+            accuracy = right.sum() / self._counts.sum()
+        known = by_class[union > 0]
+        return {
+            "mIoU": float(known.mean()) if len(known) else float("nan"),
+            "pixel_accuracy": float(accuracy),
+            **{
+                f"IoU/{name}": float(iou) for name, iou in zip(self._classes, by_class, strict=True)
+            },
+        }
+
+    def figures(self) -> dict[str, Any]:
+        """`maps`: pixels, IoU, precision and recall of each class; a share of nothing is None."""
+        right = np.diag(self._counts)
+        true, predicted = self._counts.sum(axis=1), self._counts.sum(axis=0)
+        columns = {"iou": true + predicted - right, "precision": predicted, "recall": true}
+        return {
+            "maps": [
+                {
+                    "name": name,
+                    "pixels": int(true[number]),
+                    **{
+                        column: float(right[number] / whole[number]) if whole[number] else None
+                        for column, whole in columns.items()
+                    },
+                }
+                for number, name in enumerate(self._classes)
+            ]
+        }
+
+    def examples(self) -> list[Example]:
+        """Those with the most wrong pixels first."""
+        return [
+            Example(
+                number=number,
+                text=f"{share:.1%} of the pixels are wrong",
+                overlays={"true": Overlay(classes=true), "predicted": Overlay(classes=found)},
+            )
+            for number, share, true, found in self._worst
+        ]
+
+
+@functools.cache
+def palette() -> Any:
+    """The colors of PASCAL VOC's maps, by the bits of the class numbers: uint8 [256, 3].
+
+    http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html, VOClabelcolormap.
+    """
+    numbers = np.arange(_NUM_COLORS)
+    colors = np.zeros((_NUM_COLORS, 3), np.int64)
+    for bit in range(8):
+        for channel in range(3):
+            colors[:, channel] |= ((numbers >> (3 * bit + channel)) & 1) << (7 - bit)
+    return colors.astype(np.uint8)
+
+
+def resized(classes: Any, size: ImageSize) -> Any:
+    """A map [height, width] at another size, by the nearest pixel."""
+    rows, columns = (
+        np.minimum((np.arange(side) + 0.5) * old / side, old - 1).astype(np.int64)
+        for side, old in zip(size, classes.shape, strict=True)
+    )
+    return classes[rows[:, None], columns]
+
+
+def write_map(classes: Any, file: Path) -> None:
+    """Writes a PNG whose pixels are the class numbers, shown in the colors of `palette`.
+
+    Args:
+        classes: uint8 [height, width].
+        file: In a folder that exists.
+    """
+    from PIL import Image as Pixels
+
+    image = Pixels.fromarray(classes)
+    image.putpalette(palette().tobytes())
+    image.save(file, "PNG")
+
+
+def draw_map(encoded: bytes, classes: Any, names: Sequence[str], file: Path) -> None:
+    """Writes the encoded image with the colors of the classes over it, and their names.
+
+    A first class named background, or so, is not colored.
+
+    Args:
+        encoded: The image.
+        classes: uint8 [height, width], of the image's size.
+        names: Of the classes.
+        file: A PNG, in a folder that exists.
+    """
+    from PIL import Image as Pixels
+    from PIL import ImageDraw, ImageFont
+
+    with Pixels.open(io.BytesIO(encoded)) as opened:
+        pixels = np.asarray(opened.convert("RGB"), np.float32)
+    is_shown = (classes > 0) | (names[0].lower() not in _BACKGROUND)
+    opacity = _OPACITY * is_shown[..., None]
+    colors = palette()[classes]
+    image = Pixels.fromarray(np.round(pixels + opacity * (colors - pixels)).astype(np.uint8))
+    canvas = ImageDraw.Draw(image)
+    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
+    top = 0.0
+    for number in np.unique(classes[is_shown]):
+        place = canvas.textbbox((0, top), names[number], font=font)
+        canvas.rectangle((0, top, place[2], place[3]), fill=tuple(palette()[number].tolist()))
+        canvas.text((0, top), names[number], fill="white", font=font)
+        top = place[3]
+    image.save(file, "PNG")

@@ -1,1 +1,0 @@
-"""Segmentation: the class of every pixel, by an encoder and a small decoder."""
