@@ -36,6 +36,19 @@ def _map(rng: np.random.Generator, label: int) -> Record:
     }
 
 
+def _boxes(rng: np.random.Generator, label: int) -> Record:
+    """An image of one of several sizes, with two boxes."""
+    height, width = rng.integers(30, 40, 2)
+    sides = {"xmin": [0.1, 0.5], "ymin": [0.2, 0.1], "xmax": [0.6, 0.9], "ymax": [0.7, 0.4]}
+    return {
+        "image": bytes(
+            tf.io.encode_png(rng.integers(0, 256, (height, width, 3), np.uint8)).numpy()
+        ),
+        **{f"boxes/bbox/{side}": values for side, values in sides.items()},
+        "boxes/class/label": [label, 1],
+    }
+
+
 def _wav(rng: np.random.Generator, label: int) -> bytes:
     time_s = np.arange(rng.integers(900, 2400)) / 8000
     tone = 0.4 * np.sin(2 * np.pi * (300 + 900 * label) * time_s) + rng.normal(0, 0.02, len(time_s))
@@ -74,6 +87,8 @@ _COLUMNS: dict[str, tuple[Declared, Callable[[np.random.Generator, int, Record],
     "label": (LABEL, lambda rng, label, _: label),
     "y": (_scalar("int64"), lambda rng, label, _: label),
     "square": ({"kind": "image", "name": "image"}, lambda rng, label, _: _map(rng, label)),
+    "photograph": ({"kind": "image", "name": "image"}, lambda rng, label, _: _boxes(rng, label)),
+    "boxes": ({"kind": "boxes", "classes": ["cat", "dog"]}, lambda rng, label, _: {}),
     "segmentation": (
         {"kind": "map", "classes": ["background", "red", "blue"]},
         lambda rng, label, record: record["segmentation"],
@@ -117,6 +132,7 @@ _COLUMNS: dict[str, tuple[Declared, Callable[[np.random.Generator, int, Record],
 _KINDS = {
     "image_metadata": "image metadata label",
     "segmentation": "square segmentation",
+    "boxes": "photograph boxes",
     "sequence": "ids label",
     "series": "series label",
     "tags": "tags label",
@@ -130,6 +146,14 @@ _KINDS = {
     "multi hot": "vector hot",
     "names": "vector target",
 }
+
+
+def _stored(feature: Declared, record: Record) -> list[tuple[str, Any]]:
+    """The lists of a feature, by key."""
+    key, name = feature["key"], feature["name"]
+    if name in record:
+        return [(key, record[name])]
+    return [(each, value) for each, value in record.items() if each.startswith(f"{key}/")]
 
 
 @pytest.fixture(scope="session")
@@ -152,7 +176,7 @@ def directory_of(
                 for each, feature in zip(columns, features, strict=True):
                     value = _COLUMNS[each][1](rng, number % 2, record)
                     record |= value if isinstance(value, dict) else {feature["name"]: value}
-                records.append({each["key"]: record[each["name"]] for each in features})
+                records.append(dict(pair for each in features for pair in _stored(each, record)))
             made[name] = write_dataset(
                 tmp_path_factory.mktemp("kinds") / "kind" / "1.0.0",
                 features,

@@ -14,6 +14,7 @@ from run_files import UNTRAINED
 
 import trainer
 from tfrecord_dataset import lock
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.exporting import export
 from trainer.options.commands import PredictConfig
@@ -26,7 +27,7 @@ from trainer.tasks.record import task_to_json
 
 KINDS = (
     *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
-    *("regression", "two numbers", "several labels"),
+    *("regression", "two numbers", "several labels", "segmentation", "boxes"),
 )
 # The process that serves: it asks every signature for the test records of every kind.
 SERVER = """
@@ -34,8 +35,7 @@ import json, sys
 import numpy as np
 import tensorflow as tf
 
-answers = {}
-for name, folder in json.loads(sys.argv[1]).items():
+for folder in json.loads(sys.argv[1]):
     model = tf.saved_model.load(f"{folder}/1")
     asked = dict(np.load(f"{folder}/asked.npz", allow_pickle=True))
     examples = tf.constant(asked.pop("examples").tolist())
@@ -45,12 +45,10 @@ for name, folder in json.loads(sys.argv[1]).items():
     found["inputs"] = serve(
         **{key: tf.constant(asked[spec.name].tolist(), spec.dtype) for key, spec in names.items()}
     )
-    answers[name] = {
-        signature: {key: value.numpy().tolist() for key, value in outputs.items()}
-        for signature, outputs in found.items()
-    }
+    for signature, outputs in found.items():
+        outputs = {key: value.numpy() for key, value in outputs.items()}
+        np.savez(f"{folder}/{signature}.npz", **outputs)
 assert not any(module.split(".")[0] == "trainer" for module in sys.modules)
-print(json.dumps(answers, default=bytes.decode))
 """
 
 
@@ -92,117 +90,62 @@ def write_questions(folder, directory, dataset, task):
     np.savez(folder / "asked.npz", **asked)
 
 
-def answers_of(folders):
-    """What a fresh process with plain TensorFlow says, by kind and signature."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-c", SERVER, json.dumps({key: str(at) for key, at in folders.items()})],
-        capture_output=True,
-        text=True,
-        cwd="/",
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 @pytest.fixture(scope="module")
 def exported(directory_of, tmp_path_factory):
-    """(rows of `predict`, answers of the exported model) by kind."""
-    folders, rows = {}, {}
+    """(folder with what was asked and answered, task, rows of `predict`) by kind."""
+    found = {}
     for kind in KINDS:
-        folders[kind] = folder = tmp_path_factory.mktemp("exported")
+        folder = tmp_path_factory.mktemp("exported")
         # Padding and cutting are in the graph, too.
         pad = {"sequence": 5} if kind in ("sequence", "series", "tags") else {}
+        side = 64 if kind in ("segmentation", "boxes") else 12
         dataset = trainer.open(directory_of(kind))
-        task = make_run(folder / "run", dataset, Settings(image_size=(12, 12), lengths=pad), **pad)
+        settings = Settings(image_size=ImageSize(side, side), lengths=pad)
+        task = make_run(folder / "run", dataset, settings, **pad)
         export(str(folder / "run"), str(folder / "1"))
         write_questions(folder, directory_of(kind), dataset, task)
         output = folder / "rows.jsonl"
-        predict(
-            PredictConfig(
-                inputs=(str(directory_of(kind)),),
-                run_path=str(folder / "run"),
-                output=str(output),
-                quiet=True,
-            )
-        )
-        rows[kind] = [json.loads(line) for line in output.read_text().splitlines()]
-    answers = answers_of(folders)
-    return {kind: (rows[kind], answers[kind]) for kind in KINDS}
+        options = {"run_path": str(folder / "run"), "output": str(output), "quiet": True}
+        options |= {"min_score": 0.0} if kind == "boxes" else {}
+        predict(PredictConfig(inputs=(str(directory_of(kind)),), **options))
+        rows = [json.loads(line) for line in output.read_text().splitlines()]
+        found[kind] = folder, task, rows
+    folders = json.dumps([str(folder) for folder, _, _ in found.values()])
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    served = [sys.executable, "-c", SERVER, folders]
+    subprocess.run(served, check=True, cwd="/", env=environment)
+    return found
+
+
+def leaves(value):
+    """The numbers and texts in JSON, one after the other."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for pair in inner for each in pair for leaf in leaves(each)]
+    return [value]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("signature", ["examples", "inputs"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature):
-    rows, answers = exported[kind]
-    answer = answers[signature]
+    """Rows that are made of what is served are those that `predict` has written."""
+    folder, task, rows = exported[kind]
+    answers = dict(np.load(folder / f"{signature}.npz", allow_pickle=True))
+    asked = np.load(folder / "asked.npz", allow_pickle=True)
 
-    assert len({json.dumps({**row, "source": ""}) for row in rows}) > 1
-    assert len(rows) == len(next(iter(answer.values()))) == 13
+    assert len({json.dumps({**row, "source": "", "image_id": 0}) for row in rows}) > 1
+    assert len(rows) == 13
     for number, row in enumerate(rows):
-        if "probabilities" not in row:
-            assert answer["prediction"][number] == pytest.approx(row["prediction"], rel=1e-5)
-            continue
-        named = dict(zip(answer["classes"][number], answer["probabilities"][number], strict=True))
-        assert named == pytest.approx(row["probabilities"], abs=1e-5)
-        if "probability" in row:
-            assert answer["prediction"][number] == row["prediction"]
-            assert answer["probability"][number] == pytest.approx(row["probability"], abs=1e-5)
-
-
-@pytest.mark.slow
-def test_boxes_are_served_as_predicted(tmp_path, write_dataset, png):
-    """Images of several sizes; a row has a box in pixels of its image."""
-    image = {"name": "image", "kind": "image", "key": "image/encoded"}
-    boxes = {"name": "boxes", "kind": "boxes", "key": "image/object", "classes": ["cat", "dog"]}
-    sides = [f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")]
-    rng = np.random.default_rng(0)
-    records = [
-        {
-            "image/encoded": png(rng.integers(0, 256, (40 + number, 60, 3), dtype=np.uint8)),
-            **{key: [0.2] for key in sides},
-            "image/object/class/label": [1],
-        }
-        for number in range(13)
-    ]
-    directory = write_dataset(
-        tmp_path / "boxed" / "1.0.0", [image, boxes], {"train": records, "test": records}
-    )
-    dataset = trainer.open(directory)
-    task = make_run(tmp_path / "run", dataset, Settings(image_size=(64, 64)))
-    export(str(tmp_path / "run"), str(tmp_path / "1"))
-    write_questions(tmp_path, directory, dataset, task)
-    inputs, output = (str(directory),), tmp_path / "rows.jsonl"
-    predict(
-        PredictConfig(
-            inputs=inputs,
-            run_path=str(tmp_path / "run"),
-            output=str(output),
-            min_score=0.0,
-            quiet=True,
-        )
-    )
-    rows = [json.loads(line) for line in output.read_text().splitlines()]
-    answers = answers_of({"boxes": tmp_path})["boxes"]
-
-    for answer in answers.values():
-        assert sum(len(row["detections"]) for row in rows) > 20
-        for number, row in enumerate(rows):
-            size = np.array([row["width"], row["height"]] * 2)
-            found = row["detections"]
-            count = len(found)
-            assert answer["classes"][number][:count] == [each["class"] for each in found]
-            assert set(answer["classes"][number][count:]) <= {""}
-            np.testing.assert_allclose(
-                answer["scores"][number][:count], [each["score"] for each in found], atol=1e-5
-            )
-            np.testing.assert_allclose(
-                np.array(answer["boxes"][number][:count]).reshape(-1, 4) * size,
-                np.array([each["box"] for each in found]).reshape(-1, 4),
-                atol=1e-5 * 60,
-            )
+        decoded = {name: values[number] for name, values in answers.items()}
+        image = asked["image"][number] if "image" in asked else None
+        served = task.goal.row(decoded, image, 0.0)
+        known = {name: value for name, value in row.items() if name in served}
+        assert leaves(served) == pytest.approx(leaves(known), rel=1e-5, abs=1e-4)
+        names = [each.encode() for each in task.classes]
+        if kind != "boxes" and names:
+            assert answers["classes"][number].tolist() == names
+    assert kind != "boxes" or sum(len(row["detections"]) for row in rows) > 20
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import json
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from PIL import Image
 
 import trainer
@@ -109,26 +108,6 @@ def test_predictions_are_maps_of_the_images_sizes(run, trained, data, tmp_path):
     table = [*csv.DictReader((tmp_path / "rows.csv").read_text().splitlines())]
     assert sum(float(row["pixels"]) for row in table) == pytest.approx(13)
     assert {row["class"] for row in table} <= set(CLASSES)
-
-
-@pytest.mark.slow
-def test_exported_models_return_the_map_and_probabilities(run, trained, data, tmp_path):
-    _, found = found_by_hand(trained, data)
-
-    code, _, err = run("export", "--run", trained, "--output", tmp_path / "1")
-
-    assert code == 0, err
-    serve = tf.saved_model.load(tmp_path / "1").signatures["serving_default"]
-    key = trainer.open(data).features["image"].key
-    encoded = [
-        tf.train.Example.FromString(example.numpy()).features.feature[key].bytes_list.value[0]
-        for example in tf.data.TFRecordDataset([*map(str, sorted(data.glob("*-test.tfrecord-*")))])
-    ]
-    answer = serve(image=tf.constant(encoded))
-    np.testing.assert_array_equal(answer["prediction"], found)
-    assert answer["probabilities"].shape == (13, 32, 32, 3)
-    np.testing.assert_array_equal(tf.argmax(answer["probabilities"], axis=-1), found)
-    assert answer["classes"].numpy()[0].tolist() == [name.encode() for name in CLASSES]
 
 
 def weights_of(run, data, folder, *options):
