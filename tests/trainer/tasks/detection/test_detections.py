@@ -145,17 +145,6 @@ def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_merged_is_the_same_as_all_at_once(images):
-    whole, first, second = (MeanAveragePrecision(["a", "b"]) for _ in range(3))
-    whole.update(*images)
-    for metric, start, end in ((first, 0, 5), (second, 5, 12)):
-        metric.update(*(part(values, start, end) for values in images))
-
-    first.merge(second)
-
-    assert first.result() == pytest.approx(whole.result(), abs=1e-9)
-
-
 @pytest.mark.parametrize(
     ("target", "found", "expected", "least"),
     [

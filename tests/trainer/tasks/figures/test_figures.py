@@ -73,17 +73,6 @@ def test_mistakes_are_those_that_were_thought_the_least_probable(predicted):
     assert set(numbers[12:]) <= set(sorted(wrong, key=lambda row: -probabilities[row].max())[:12])
 
 
-def test_parts_that_are_merged_are_the_whole(predicted):
-    target, probabilities = predicted
-    first, second = (
-        counted(target[part], probabilities[part]) for part in (slice(40), slice(40, 60))
-    )
-    first.merge(second)
-    whole = counted(*predicted)
-    assert first.figures()["classes"]["rows"] == whole.figures()["classes"]["rows"]
-    assert first.examples() == whole.examples()
-
-
 def test_numbers():
     random = np.random.default_rng(1)
     true = random.normal(size=(3_000, 1))

@@ -40,17 +40,6 @@ def test_metrics_are_those_of_a_count_by_hand():
     assert np.isnan(result["IoU/never"])
 
 
-def test_batches_and_workers_add_up():
-    whole = counted((TRUE, FOUND)).result()
-    first, second = counted((TRUE[:3], FOUND[:3])), counted((TRUE[3:], FOUND[3:]))
-
-    assert counted((TRUE[:2], FOUND[:2]), (TRUE[2:], FOUND[2:])).result() == pytest.approx(
-        whole, nan_ok=True
-    )
-    first.merge(second)
-    assert first.result() == pytest.approx(whole, nan_ok=True)
-
-
 def test_a_class_that_is_only_predicted_counts_as_missed():
     result = counted((np.zeros((1, 2, 2), np.uint8), np.full((1, 2, 2), 3, np.uint8))).result()
 

@@ -1,0 +1,111 @@
+"""What every task keeps, whatever is learned of what: of examples, parts, rows and its record."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import trainer
+from tfrecord_dataset.image_size import ImageSize
+from trainer.tasks import Settings, choose_task
+from trainer.tasks.reading import evaluation_batches, with_statistics
+from trainer.tasks.record import task_from_json, task_to_json
+
+KINDS = (
+    *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
+    *("regression", "two numbers", "several labels", "multi hot", "names", "segmentation", "boxes"),
+)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def learned(request, directory_of):
+    """(task, dataset, target of the 13 test records, outputs as a model might give them)."""
+    dataset = trainer.open(directory_of(request.param))
+    target = "price" if request.param == "regression" else None
+    settings = Settings(image_size=ImageSize(32, 32))
+    task, _ = choose_task(dataset.features, target, settings=settings)
+    task = with_statistics(task, dataset, "train", lambda line: None)
+    ((_, values),) = evaluation_batches(task, dataset, "test", batch_size=13)
+    outputs = np.random.default_rng(1).normal(size=(13, *task.output_shape)).astype(np.float32)
+    return task, dataset, values, outputs
+
+
+def rounded(value):
+    """What JSON has of it, its numbers to six places."""
+    return json.loads(json.dumps(value), parse_float=lambda text: round(float(text), 6))
+
+
+def test_each_example_has_a_loss_and_metrics(learned):
+    task, _, target, outputs = learned
+    losses = task.loss(task.goal.with_totals(target), tf.constant(outputs)).numpy()
+
+    assert (losses.shape, losses.dtype) == ((13,), np.float32)
+    assert np.isfinite(losses).all()
+    for metric in task.metrics.values():
+        assert metric(target, tf.constant(outputs)).shape == (13,)
+
+
+def test_parts_that_are_merged_are_the_whole(learned):
+    task, _, target, outputs = learned
+    target = tf.nest.map_structure(lambda each: each.numpy(), target)
+    found = {name: each.numpy() for name, each in task.goal.predict(outputs).items()}
+
+    def seen(*parts):
+        accumulators = task.goal.accumulators()
+        for start, end in parts:
+            part = functools.partial(tf.nest.map_structure, lambda each: each[start:end])  # noqa: B023
+            for each in accumulators:
+                each.update(part(target), part(found))
+        return accumulators
+
+    for whole, batches, first, second in zip(
+        seen((0, 13)), seen((0, 8), (8, 13)), seen((0, 5)), seen((5, 13)), strict=True
+    ):
+        first.merge(second)
+        for other in (batches, first):
+            assert other.result() == pytest.approx(whole.result(), nan_ok=True)
+            assert rounded(other.figures()) == rounded(whole.figures())
+            assert [each.text for each in other.examples()] == [
+                each.text for each in whole.examples()
+            ]
+
+
+def test_a_row_is_json_and_its_lines_have_their_columns(learned, png):
+    task, _, target, outputs = learned
+    decoded = {name: each.numpy() for name, each in task.goal.decode(outputs).items()}
+    image = png(np.zeros((20, 30, 3)))
+    for number in range(13):
+        row = task.goal.row({name: each[number] for name, each in decoded.items()}, image, 0.0)
+        assert rounded(json.loads(json.dumps(row))) == rounded(row)
+        for line in task.goal.lines(row):
+            assert len(line) == len(task.goal.columns)
+        of_record = tf.nest.map_structure(lambda each, n=number: each[n].numpy(), target)
+        assert isinstance(task.goal.shown(of_record)[0], str)
+
+
+def test_a_task_is_read_as_it_was_written(learned):
+    task, dataset, _, _ = learned
+    read, features = task_from_json(json.loads(json.dumps(task_to_json(task, dataset.features))))
+
+    assert read == task
+    assert [repr(each) for each in read.inputs.values()] == [
+        repr(each) for each in task.inputs.values()
+    ]
+    assert features == {name: dataset.features[name] for name in task.features}
+
+
+def test_statistics_of_parts_are_those_of_the_whole(learned):
+    task, dataset, _, _ = learned
+    records = [*dataset.numpy("train", features=list(task.features))]
+    for each in (*task.inputs.values(), task.goal):
+        once, twice = each.statistic(), each.statistic()
+        if once is None or each.name == "audio":
+            continue
+        values = [np.asarray(record[each.name]) for record in records]
+        of = np.concatenate if values[0].ndim and len({len(v) for v in values}) > 1 else np.stack
+        once.add(of(values))
+        for part in (values[:15], values[15:]):
+            twice.add(of(part))
+        assert rounded(twice.found()) == rounded(once.found())
