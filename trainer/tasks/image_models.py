@@ -1,6 +1,5 @@
 """From an image to a vector or to maps of features: small models, and `keras.applications`."""
 
-import difflib
 import importlib
 import inspect
 import math
@@ -12,7 +11,7 @@ import keras
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks import retinanet
 
 SMALL = "small"
@@ -182,14 +181,8 @@ def _constructor(name: str) -> Any:
         return getattr(keras.applications, name)
     if name == retinanet.NAME:
         raise ConfigError(f"--model {name} is for boxes; name another model")
-    names = [SMALL, retinanet.NAME, *available]
-    near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=1)
-    guess = next((each for each in names if near and each.lower() == near[0]), None)
-    raise ConfigError(
-        f"there is no model {name!r}" + (f" (did you mean {guess!r}?)" if guess else "") + "; use "
-        f"small, {retinanet.NAME} for boxes, or a name of keras.applications: "
-        f"{', '.join(sorted(available))}"
-    )
+    what = "model, of the trainer's own or of keras.applications,"
+    raise UnknownNameError(what, name, [SMALL, retinanet.NAME, *sorted(available)])
 
 
 def _load_all(backbone: keras.Model, path: str) -> None:
