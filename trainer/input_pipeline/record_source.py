@@ -13,7 +13,7 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import Streams
 from trainer.errors import ConfigError
-from trainer.image_cache.stored_images import StoredImages
+from trainer.image_cache.stored_images import Read, StoredImages
 from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
 from trainer.tuning import Tuning
@@ -180,7 +180,7 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         order = Order(index.shard_lengths, seed=seed, window=window)
     else:
         order = BalancedOrder(reading.classes, seed=reading.seed, window=window)
-    read_records = RecordReader(index, reading.tuning.read_threads).read
+    read_records: Read = RecordReader(index, reading.tuning.read_threads).read
     if images is not None:
         read_records = images.reading(read_records)
     number_of_iteration = reading.iteration or itertools.count().__next__

@@ -30,7 +30,7 @@ def test_history_is_read_as_written(tmp_path):
 
     run.write_history(ROWS)
 
-    assert run.history_file.read_text().splitlines()[0] == "epoch,loss,val_loss"
+    assert run.history_file.read_text().splitlines()[0] == "epoch,step,loss,val_loss"
     assert run.read_history() == ROWS
     assert [file.name for file in tmp_path.iterdir()] == ["history.csv"]
 

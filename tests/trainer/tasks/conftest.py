@@ -45,7 +45,7 @@ def _boxes(rng: np.random.Generator, label: int) -> Record:
             tf.io.encode_png(rng.integers(0, 256, (height, width, 3), np.uint8)).numpy()
         ),
         **{f"boxes/bbox/{side}": values for side, values in sides.items()},
-        "boxes/class/label": [label, 1],
+        "boxes/class/label": [1 + label, 2],
     }
 
 
@@ -88,7 +88,10 @@ _COLUMNS: dict[str, tuple[Declared, Callable[[np.random.Generator, int, Record],
     "y": (_scalar("int64"), lambda rng, label, _: label),
     "square": ({"kind": "image", "name": "image"}, lambda rng, label, _: _map(rng, label)),
     "photograph": ({"kind": "image", "name": "image"}, lambda rng, label, _: _boxes(rng, label)),
-    "boxes": ({"kind": "boxes", "classes": ["cat", "dog"]}, lambda rng, label, _: {}),
+    "boxes": (
+        {"kind": "boxes", "classes": ["cat", "dog"], "label_offset": 1},
+        lambda rng, label, _: {},
+    ),
     "segmentation": (
         {"kind": "map", "classes": ["background", "red", "blue"]},
         lambda rng, label, record: record["segmentation"],

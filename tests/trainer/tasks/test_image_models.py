@@ -102,7 +102,11 @@ def test_weights_of_another_model_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param({"name": "nothing"}, "no model, .* 'nothing'; there are: small, RetinaNet, Conv", id="unknown"),
+        pytest.param(
+            {"name": "nothing"},
+            "no model, .* 'nothing'; there are: small, RetinaNet, Conv",
+            id="unknown",
+        ),
         pytest.param({"name": "smal"}, r"did you mean 'small'\?", id="misspelt"),
         pytest.param({"name": "mobilenetv2"}, r"did you mean 'MobileNetV2'\?", id="other case"),
         pytest.param({"name": "small", "weights": "w.h5"}, "leave it out", id="small's weights"),

@@ -136,7 +136,9 @@ class ClassFigures(Accumulator):
             for true, predicted, count in by_pair:
                 cells[true, predicted] = count
             matrix = cells.tolist()
-        wrong = sorted((each for each in by_pair if each[0] != each[1]), key=lambda each: -each[2])
+        wrong = sorted(
+            (each for each in by_pair if each[0] != each[1]), key=lambda each: (-each[2], each)
+        )
         named = [(self._classes[a], self._classes[b], count) for a, b, count in wrong]
         return {"confusion": matrix, "confusions": named[:_MOST_COLUMNS]}
 

@@ -34,8 +34,11 @@ def check_images(option: str, inputs: Iterable[Input]) -> None:
 
 def declared_size(features: Iterable[Feature]) -> ImageSize | None:
     """The size of the first images of which all have the same; None where there are none."""
-    sizes = (feature.shape[:2] for feature in features if Image.suits(feature))
-    return next((ImageSize(*size) for size in sizes if None not in size), None)
+    for feature in filter(Image.suits, features):
+        height, width = feature.shape[:2]
+        if height is not None and width is not None:
+            return ImageSize(height, width)
+    return None
 
 
 def only_image(inputs: Sequence[Input], task: str) -> "Image":
