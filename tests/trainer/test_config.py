@@ -26,7 +26,7 @@ def config(**options):
         pytest.param({"seed": -1}, ConfigError, "--seed -1", id="seed"),
         pytest.param({"seed": 2**32}, ConfigError, "from 0 to 4,294,967,295", id="large seed"),
         pytest.param({"ema": 1}, ConfigError, "--ema 1 is out of bounds", id="ema"),
-        pytest.param({"target_as": "clas"}, UnknownNameError, "--as 'clas'", id="as"),
+        pytest.param({"task": "clas"}, UnknownNameError, "--task 'clas'", id="task"),
         pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
         pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
         pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),

@@ -141,7 +141,7 @@ class InputConfig(Options):
         str | None,
         RunOption(
             "what to learn: a class, a number, boxes, or the class of each pixel (default: by the "
-            "target)",
+            "target; fractions are numbers, whole numbers and texts are classes)",
             choices=("classification", "regression", "detection", "segmentation"),
         ),
         Group("inputs, target and model"),
@@ -152,15 +152,6 @@ class InputConfig(Options):
             "feature to predict (default: the class label, else the one named label, target or y, "
             "else the boxes, else the map of classes)",
             metavar="FEATURE",
-        ),
-    ] = None
-    target_as: Annotated[
-        str | None,
-        RunOption(
-            "predict the target as a class or as a number (default: fractions are numbers, whole "
-            "numbers and texts are classes)",
-            flag="--as",
-            choices=("class", "number"),
         ),
     ] = None
     inputs: Annotated[

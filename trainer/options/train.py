@@ -89,14 +89,6 @@ class TrainConfig(InputConfig):
             "learning rate after them (default: --learning-rate / 10)", above=0, may_change=True
         ),
     ] = None
-    frozen_stages: Annotated[
-        int | None,
-        RunOption(
-            "layers never learn before the image is more than 2^N times smaller (default: all "
-            "learn)",
-            least=1,
-        ),
-    ] = None
     class_weights: Annotated[
         str | None,
         RunOption(
@@ -257,7 +249,7 @@ class TrainConfig(InputConfig):
             )
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
             yield "--model-fn cannot be combined with --model or --weights; choose one"
-        for name in ("head_epochs", "fine_tune_rate", "frozen_stages"):
+        for name in ("head_epochs", "fine_tune_rate"):
             if getattr(self, name) is not None and self.weights is None:
                 yield (
                     f"{option(name)} is for weights learned elsewhere; name them by --weights, or "

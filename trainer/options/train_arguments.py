@@ -16,7 +16,6 @@ class TrainArguments(TypedDict, total=False):
     train_split: str | None
     task: str | None
     target: str | None
-    target_as: str | None
     inputs: Sequence[str] | None
     sample_weight: str | None
     pad: Mapping[str, int]
@@ -40,7 +39,6 @@ class TrainArguments(TypedDict, total=False):
     weights: str | None
     head_epochs: int | None
     fine_tune_rate: float | None
-    frozen_stages: int | None
     class_weights: str | None
     dice: float
     epochs: int

@@ -34,9 +34,6 @@ def build(prepared: Prepared) -> Plan:
         if config.sync_batch_norm:
             batch_normalization.synchronize(model)
         backbones = fine_tuning.backbones(model) if config.weights else []
-        if config.frozen_stages:
-            for backbone in backbones:
-                fine_tuning.freeze_stages(backbone, config.frozen_stages)
         optimizer = _optimizer(prepared)
         optimizer.build(model.trainable_variables)
     num_replicas = prepared.strategy.num_replicas_in_sync

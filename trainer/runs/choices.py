@@ -50,7 +50,6 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         return choose_task(
             dataset.features,
             config.target,
-            target_as=config.target_as,
             task=config.task,
             inputs=config.inputs,
             sample_weight=config.sample_weight,

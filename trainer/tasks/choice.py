@@ -23,7 +23,6 @@ def choose_task(
     features: Mapping[str, Feature],
     target: str | None = None,
     *,
-    target_as: str | None = None,
     task: str | None = None,
     inputs: Sequence[str] | None = None,
     sample_weight: str | None = None,
@@ -35,7 +34,6 @@ def choose_task(
         features: The dataset's.
         target: The feature to predict; None for the class label, or the feature named label,
             target or y, or the boxes, or the map of classes.
-        target_as: "class" or "number"; None goes by the target's kind.
         task: What is learned: "classification", "regression", "detection", "segmentation"; None
             goes by the target's kind.
         inputs: The features to learn from; None for the image, audio, sequence, text or
@@ -48,7 +46,7 @@ def choose_task(
         ConfigError: The features suit no task.
     """
     settings = settings or Settings()
-    goal = choose_target(features, target, target_as, task)
+    goal = choose_target(features, target, task)
     settings = _with_resize(settings, goal)
     if sample_weight is not None:
         _check_weight(sample_weight, goal, features)

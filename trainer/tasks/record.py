@@ -131,7 +131,7 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
         settings: Those of the training.
     """
     check_same_inputs(task, features, settings)
-    goal = choose_target(features, task.target, task.goal.asked_as)
+    goal = choose_target(features, task.target, task.goal.learns)
     if goal != task.goal:
         raise ConfigError(
             f"the target {describe(features[task.target])} is {goal.in_words}, but the model was "

@@ -14,10 +14,7 @@ _SHOWN = 6
 
 
 def choose_target(
-    features: Mapping[str, Feature],
-    name: str | None,
-    asked_as: str | None,
-    task: str | None = None,
+    features: Mapping[str, Feature], name: str | None, task: str | None = None
 ) -> Target:
     """The target.
 
@@ -25,9 +22,8 @@ def choose_target(
         features: The dataset's.
         name: Of the feature; None for the only class label, or the one named label, else for
             the feature named label, target or y, else for the boxes or the map.
-        asked_as: "class" or "number"; None decides by the feature: fractions are numbers, whole
-            numbers and strings are classes.
-        task: What is learned of it, one of `TASKS`; None for any of them.
+        task: What is learned of it, such as "regression"; None decides by the feature: fractions
+            are numbers, whole numbers and strings are classes.
 
     Raises:
         UnknownNameError: No such feature.
@@ -37,36 +33,22 @@ def choose_target(
         raise UnknownNameError("feature for the target", name, features)
     kinds = [each for each in TARGETS.values() if task in (None, each.learns)]
     feature = features[name or _usual(_suiting(features, kinds, task))]
-    suitable = {each.asked_as: each for each in kinds if each.suits(feature)}
-    if not suitable and task is not None:
+    suitable = {each.learns: each for each in kinds if each.suits(feature)}
+    usual = "regression" if feature.dtype.startswith("float") else "classification"
+    found = suitable.get(usual) or next(iter(suitable.values()), None)
+    if found is not None:
+        return found.from_feature(feature)
+    if task is not None:
         raise ConfigError(
             f"--task {task} does not suit {describe(feature)}; leave it out, or name another "
             "feature by --target"
         )
-    usual = None if None in suitable else "number" if feature.dtype.startswith("float") else "class"
-    (only, *more) = suitable or [None]
-    found = suitable.get(asked_as or (only if task and not more else usual))
-    if found is not None:
-        return found.from_feature(feature)
-    if asked_as == "number":
-        raise ConfigError(
-            f"{describe(feature)} has no number to predict; name a number by --target, or "
-            "leave out --as number"
-        )
-    if None in suitable:
-        raise ConfigError(
-            f"{describe(feature)} is predicted as {suitable[None].kind}; leave out --as class"
-        )
-    for kind in TARGETS.values():
+    for kind in kinds:
         if why := kind.why_not(feature):
             raise ConfigError(f"{describe(feature)} {why}; name another by --target")
-    remedy = (
-        "predict a number by --as number"
-        if "number" in suitable
-        else "declare it a class_label, with shape [null] if records may have several"
-    )
     raise ConfigError(
-        f"{describe(feature)} has no class to predict; {remedy}, or name another by --target"
+        f"{describe(feature)} has no class to predict; declare it a class_label, with shape [null] "
+        "if records may have several, or name another by --target"
     )
 
 

@@ -4,9 +4,7 @@ At the usual rate, the first gradients of a head that is still random ruin the w
 """
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import keras
 
@@ -69,16 +67,3 @@ def frozen(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
     finally:
         for each in chosen:
             each.trainable = True
-
-
-def freeze_stages(backbone: keras.Model, count: int) -> None:
-    """Freezes the layers before the image is more than 2**count times smaller."""
-    height = backbone.input.shape[1]
-    current, stage = height, 0
-    for layer in backbone.layers:
-        shape: Any = getattr(layer.output, "shape", ())
-        if len(shape) == 4 and shape[1] < current and not (shape[1] == 1 and current > 2):
-            current = shape[1]
-            stage = max(stage, round(math.log2(height / current)))
-        if stage <= count:
-            layer.trainable = False

@@ -62,7 +62,7 @@ EFFICIENT = (
 TWO_PHASES = (
     *("--model", "MobileNet", "--weights", "mobilenet.weights.h5", "--head-epochs", "1"),
     *("--batch-size", "4", "--image-size", "32", "--devices", "cpu", "--steps-per-epoch", "3"),
-    *("--checkpoint-every-steps", "1", "--frozen-stages", "1", "--validation-split", "none"),
+    *("--checkpoint-every-steps", "1", "--validation-split", "none"),
 )
 RATES = (
     *("--ema", "0.9", "--schedule", "cosine", "--warmup-steps", "3", "--weight-decay", "0.01"),

@@ -39,8 +39,8 @@ a=float target=name -> tabular_classification: a -> class
 tags=words tokens=ids label -> sequence_classification: tokens -> class
 audio speaker_id=integer timestamp=float | target=speaker_id
   -> audio_classification: audio -> class
-audio speaker_id=integer | target=speaker_id target_as=number -> regression: audio -> numbers
-a=float rings=unknown-label | target_as=number -> regression: a -> numbers
+audio speaker_id=integer | target=speaker_id task=regression -> regression: audio -> numbers
+a=float rings=unknown-label | task=regression -> regression: a -> numbers
 image age=integer sex=label label | inputs=image,age,sex -> image_metadata: image age sex -> class
 image age=integer label | inputs=age -> tabular_classification: age -> class
 image v=vector label | inputs=image -> classification: image -> class
@@ -48,7 +48,7 @@ t=text a=float v=vector label | inputs=a,v -> tabular_classification: a v -> cla
 a=float weight=float label | sample_weight=weight -> tabular_classification: a -> class
 image label sex=label | target=sex -> classification: image -> class
 image label boxes | target=boxes -> detection: image -> boxes
-a=float y=vector | target_as=class -> tabular_classification: a -> multi_hot
+a=float y=vector | task=classification -> tabular_classification: a -> multi_hot
 a=float species=text | target=species -> tabular_classification: a -> class
 image boxes map label y=float | task=segmentation -> segmentation: image -> map
 image boxes map label y=float | task=detection -> detection: image -> boxes
@@ -60,7 +60,8 @@ a=float y=integer | task=regression -> regression: a -> numbers
 # Regular expressions.
 REFUSED = r"""
 image b=blob -> no task suits .*b \(bytes\)
-image boxes | target_as=class -> boxes \(boxes\) is predicted as boxes; leave out --as class
+image boxes | target=boxes task=classification
+  -> --task classification does not suit boxes \(boxes\); leave it out, or name another
 image age=float boxes | inputs=image,age
   -> detection learns from one image alone, but the inputs are image, age
 image label | task=segmentation
@@ -86,9 +87,10 @@ image sex=label age=label -> name one by --target
 image sex=label age=label | target=aeg -> there is no .*did you mean 'age'
 left=image right=image label -> several features of kind 'image'.*by --inputs$
 city=text job=text age=float label -> by --inputs, such as all numbers: --inputs age$
-a=float y=float | target_as=class -> y .scalar of float32. has no class.*--as number
+a=float y=float | target=y task=classification
+  -> --task classification does not suit y .scalar of float32.
 a=float tags=ids | target=tags -> declare it a class_label, with shape \[null\]
-a=float t=text | target=t target_as=number -> has no number to predict
+a=float t=text | target=t task=regression -> --task regression does not suit t .text.
 a=float label | inputs=b -> there is no .*'b'.*there are: a, label
 a=float label | inputs=a,label -> 'label', which is the target
 a=float label | inputs=a,a -> named twice
@@ -182,8 +184,8 @@ def test_boxes_take_the_size_of_the_image_and_the_most_of_pad(choose):
         ("image label=labels", {}),
         ("image boxes", {}),
         ("a=float y=float", {}),
-        ("a=float y=integer", {"target_as": "number"}),
-        ("a=float y=vector", {"target_as": "class"}),
+        ("a=float y=integer", {"task": "regression"}),
+        ("a=float y=vector", {"task": "classification"}),
     ],
 )
 def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared, options):

@@ -11,7 +11,7 @@ from following import Follower
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.training import loop
-from trainer.training.fine_tuning import backbones, freeze_stages, frozen, head_steps, schedule
+from trainer.training.fine_tuning import backbones, head_steps, schedule
 
 
 def rates(steps, **options):
@@ -51,7 +51,7 @@ def test_more_epochs_leave_the_rates_of_the_first_ones():
     assert [float(fewer(step)) for step in range(30)] == [float(more(step)) for step in range(30)]
 
 
-@pytest.mark.parametrize("name", ["head_epochs", "fine_tune_rate", "frozen_stages"])
+@pytest.mark.parametrize("name", ["head_epochs", "fine_tune_rate"])
 def test_options_of_weights_need_them(name):
     option = "--" + name.replace("_", "-")
 
@@ -113,32 +113,3 @@ def test_replicas_learn_the_same(trained):
     for one, two in zip(trained(1, 6), trained(2, 6), strict=True):
         for mine, theirs in zip(one, two, strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "count", "last", "first"),
-    [
-        pytest.param("MobileNet", 1, "conv_pw_1", "conv_dw_2"),
-        pytest.param("MobileNet", 4, "conv_pw_11", "conv_dw_12"),
-        pytest.param("EfficientNetB0", 2, "block2b_project_conv", "block3a_expand_conv"),
-        pytest.param("VGG16", 1, "block2_conv2", "block3_conv1"),
-    ],
-)
-def test_stages_stay_frozen(name, count, last, first):
-    backbone = getattr(keras.applications, name)(
-        include_top=False, weights=None, input_shape=(64, 64, 3)
-    )
-
-    freeze_stages(backbone, count)
-
-    names = [layer.name for layer in backbone.layers if layer.weights]
-    learning = [layer.name for layer in backbone.layers if layer.weights and layer.trainable]
-    assert last in names
-    assert last not in learning
-    assert names[len(names) - len(learning) :] == learning  # the deeper ones
-    assert first in names
-    assert (first in learning) or name == "EfficientNetB0"
-    with frozen([backbone]):
-        assert not backbone.trainable_variables
-    assert [each.name for each in backbone.layers if each.weights and each.trainable] == learning

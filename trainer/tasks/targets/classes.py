@@ -130,7 +130,7 @@ class OneClass(_Classes):
     def statistic(self) -> Statistic | None:
         if self.is_text:
             return None if self.classes else Distinct(self.name)
-        return self._numbers("predict a number by --as number")
+        return self._numbers("predict a number by --task regression")
 
     def host_step(self) -> Callable[[Tensors], Any]:
         if self.is_text:
@@ -284,7 +284,7 @@ class MultiHot(ManyClasses):
         """To float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; "
-            "predict numbers by --as number, or name another target by --target."
+            "predict numbers by --task regression, or name another target by --target."
         )
 
         def check(columns: Tensors) -> Any:

@@ -46,7 +46,6 @@ class NumberTarget(Target):
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
         {"mse": squared_error, "mae": absolute_error}
     )
-    asked_as: ClassVar[str | None] = "number"
 
     name: str
     size: int = 1

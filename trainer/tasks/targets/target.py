@@ -32,13 +32,12 @@ class Target(abc.ABC):
 
     Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
     take the same records. What a command does for some targets alone, it asks by the attributes
-    from `asked_as` on, never by the class.
+    from `leader` on, never by the class.
 
     Attributes:
         kind: In task.json.
         learns: The value of `--task` that gives this target.
         metrics: By name; each is a mean over examples.
-        asked_as: The value of `--as` that gives this target; None where the feature's kind does.
         leader: The group of the only input that is taken by default; None for any.
         in_parts: Whether `host_step` returns several values by name.
         varies: Whether records differ in length, and `--pad` takes the target's name.
@@ -64,7 +63,6 @@ class Target(abc.ABC):
     kind: ClassVar[str]
     learns: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
-    asked_as: ClassVar[str | None] = "class"
     leader: ClassVar[str | None] = None
     in_parts: ClassVar[bool] = False
     varies: ClassVar[bool] = False
@@ -288,7 +286,6 @@ class PlacesTarget(Target):
     __slots__ = ()
 
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
-    asked_as: ClassVar[str | None] = None
     leader: ClassVar[str | None] = "image"
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
