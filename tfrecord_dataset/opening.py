@@ -20,6 +20,7 @@ from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.folders import Folder, open_folder
+from tfrecord_dataset.store.urls import is_web
 
 _Opened = TypeVar("_Opened", bound=Contents)
 
@@ -42,7 +43,7 @@ def cache_of(folder: str | None, max_bytes: int | None) -> Callable[[], Cache]:
 
 def is_directory(path: str) -> bool:
     """Whether there is a folder; of a web server, a dataset's own, whose URL has no query."""
-    if storage.lists_nothing(path):
+    if is_web(path):
         return "?" not in path and storage.exists(os.path.join(path, metadata.FILE))
     return storage.is_folder(path)
 
@@ -99,7 +100,7 @@ def _split(
 
     def read_index(number: int) -> bytes | None:
         name = metadata.index_file(names[number])
-        if name not in listed and storage.lists_nothing(folder.path):
+        if name not in listed and is_web(folder.path):
             return None  # a web server may answer anything
         return metadata.read_stated(folder, name, listed)
 

@@ -18,6 +18,7 @@ from tfrecord_dataset.store.files import Files, changed
 from tfrecord_dataset.store.folders import open_folder
 from tfrecord_dataset.store.local_files import LocalFiles
 from tfrecord_dataset.store.remote_files import RemoteFiles
+from tfrecord_dataset.store.urls import is_web
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -94,7 +95,7 @@ def open_shards(
 
     def read_index(number: int) -> bytes | None:
         name = names[number]
-        if storage.lists_nothing(name):
+        if is_web(name):
             return None  # a web server may answer anything
         return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
 

@@ -21,6 +21,7 @@ from tfrecord_dataset.store.files import Files, changed
 from tfrecord_dataset.store.local_files import LocalFiles, unreadable
 from tfrecord_dataset.store.objects import RemoteFile
 from tfrecord_dataset.store.remote_files import RemoteFiles
+from tfrecord_dataset.store.urls import is_web
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -169,12 +170,12 @@ class RemoteFolder:
         self.commit = Commit(path, storage.read(path)) if commit else Commit()
 
     def read(self, name: str) -> bytes | None:
-        if not storage.lists_nothing(self.path) and self._found(name) is None:
+        if not is_web(self.path) and self._found(name) is None:
             return None
         return storage.read(os.path.join(self.path, name))
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        if storage.lists_nothing(self.path):
+        if is_web(self.path):
             found = objects.describe([os.path.join(self.path, name) for name in names])
         else:
             listed = [*map(self._found, names)]
@@ -194,7 +195,7 @@ class RemoteFolder:
         folder, _, base = name.rpartition("/")
         with self._lock:
             if folder not in self._listed:
-                self._listed[folder] = objects.listing(os.path.join(self.path, folder)).files
+                self._listed[folder] = objects.files_in(os.path.join(self.path, folder))
             return self._listed[folder].get(base)
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
@@ -43,18 +43,6 @@ class RemoteFile:
         )
         name = re.sub(r"[^\w.-]", "_", self.url.partition("?")[0].rpartition("/")[2])
         return f"{stated[:32]}-{name[-128:]}"
-
-
-class Folder(NamedTuple):
-    """What lies directly below a URL.
-
-    Attributes:
-        folders: Names.
-        files: By name.
-    """
-
-    folders: tuple[str, ...]
-    files: dict[str, RemoteFile]
 
 
 @contextlib.contextmanager
@@ -168,29 +156,14 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
     return data
 
 
-def listing(url: str) -> Folder:
-    """What lies directly below `url`; nothing, if there is no such folder.
+def files_in(url: str) -> dict[str, RemoteFile]:
+    """The objects directly below `url`, by name; none, if there is no such folder.
 
     Raises:
         ConfigError: It is a web server's, which lists nothing.
     """
     with explained(url):
-        found = remote_listing.list_level(url)
+        found = remote_listing.list_level(url)["objects"]
     base = url.rstrip("/")
-    files = {each["path"].rpartition("/")[2]: each for each in found["objects"]}
-    return Folder(
-        tuple(sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])),
-        {name: _file(f"{base}/{name}", each) for name, each in sorted(files.items())},
-    )
-
-
-def matching(pattern: str) -> list[str]:
-    """The URLs of the objects that fit a pattern, as `remote_listing.match_files` has it."""
-    with explained(pattern):
-        return remote_listing.match_files(pattern)
-
-
-def is_folder(url: str) -> bool:
-    """Whether anything lies below `url`."""
-    with explained(url):
-        return remote_listing.is_folder(url)
+    names = {each["path"].rpartition("/")[2]: each for each in found}
+    return {name: _file(f"{base}/{name}", names[name]) for name in sorted(names)}

@@ -6,10 +6,10 @@ import os
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
-from tfrecord_dataset.store import objects
+from tfrecord_dataset.store import objects, remote_listing
 from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.urls import is_object as is_object
-from tfrecord_dataset.store.urls import is_remote, local_path, scheme_of
+from tfrecord_dataset.store.urls import is_remote, local_path
 from tfrecord_dataset.store.user_cache import cache_folder
 
 
@@ -39,19 +39,18 @@ def exists(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Whether there is a folder."""
-    return objects.is_folder(path) if is_object(path) else os.path.isdir(path)
-
-
-def lists_nothing(path: str) -> bool:
-    """Whether `path` is a web server's, which tells of no folders."""
-    return scheme_of(path) in ("http", "https")
+    """Whether there is a folder; a web server tells of none."""
+    if not is_object(path):
+        return os.path.isdir(path)
+    with objects.explained(path):
+        return remote_listing.is_folder(path)
 
 
 def folders(path: str) -> list[str]:
     """The names of the folders in a folder, sorted."""
     if is_object(path):
-        return list(objects.listing(path).folders)
+        with objects.explained(path):
+            return list(remote_listing.list_folder(path).folders)
     with os.scandir(path) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir())
 
@@ -73,5 +72,10 @@ def read(path: str) -> bytes | None:
 def matching(pattern: str) -> list[str]:
     """The files that fit a path or a glob, sorted."""
     if is_object(pattern):
-        return [pattern] if objects.exists(pattern) else sorted(objects.matching(pattern))
+        with objects.explained(pattern):
+            return (
+                [pattern]
+                if objects.exists(pattern)
+                else sorted(remote_listing.match_files(pattern))
+            )
     return [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))

@@ -30,7 +30,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
 from tfrecord_dataset.python_words import speaks_python
-from tfrecord_dataset.store.urls import scheme_of
+from tfrecord_dataset.store.urls import is_web
 
 _INDEX_FOLDERS = ("index", "idx")
 _INDEX_FILE = re.compile(r"(?P<shard>.*)\.(parquet|idx)(\.[0-9a-f]{32}\.partial)?")
@@ -147,7 +147,7 @@ def extra_problems(info: Dataset) -> Iterator[str]:
 
     Files of other names are the user's own.
     """
-    if scheme_of(info.path) in ("http", "https"):  # which list nothing
+    if is_web(info.path):  # which list nothing
         return
     shards = {shard.file for entries in info.splits.values() for shard in entries}
     belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files, *shards}
