@@ -32,6 +32,8 @@ def set_up(*, debug: bool = False) -> None:
     log_lines.set_up()
     if debug:
         os.environ.setdefault(_LEVEL, "0")
+    elif os.environ.get("TF_CONFIG"):  # of a worker that is lost it logs errors, which one line tells
+        os.environ.setdefault(_LEVEL, "3")
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
 

@@ -177,7 +177,8 @@ def test_a_lost_worker_is_named_and_the_same_command_goes_on(colors, one, tmp_pa
 
     said = train(colors, run, 2, ended=lost, exit_code=1, step=7, by="SIGKILL")
 
-    last = said[1 - lost].splitlines()[-1]
+    *_, last = lines = said[1 - lost].splitlines()
+    assert [line for line in lines if re.match(r"[EFIW]\d{4} |Additional GRPC|:UNKNOWN", line)] == []
     assert re.match(rf"error: worker {lost} \(localhost:\d+\) is gone: .* last checkpoint$", last)
 
     said = train(colors, run, 2)
