@@ -63,7 +63,7 @@ def run() -> NoReturn:
         code = main()
     except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs
         print("interrupted", file=sys.stderr)
-        code = 1
+        code = 130
     # os._exit leaves these out: without them loky tells of semaphores that have leaked.
     multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
     for stream in (sys.stdout, sys.stderr):

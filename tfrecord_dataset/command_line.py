@@ -23,6 +23,8 @@ from tfrecord_dataset.options import Field, fields_of, parts_of
 _Owner = TypeVar("_Owner")
 
 DISTRIBUTION = "beam-tfrecords"
+# Of what stands for a value in the table; names of layouts are more.
+_WIDEST = 80
 # In place of a value that is wrong, while the others are read.
 _WRONG: tuple[()] = ()
 
@@ -74,7 +76,8 @@ class Parser(argparse.ArgumentParser):
         found: tuple[argparse.Namespace, list[str]] = super().parse_known_args(args, namespace)
         if self._unknown:
             self.error("")
-        raise_together(self._wrong)
+        wrong, self._wrong = self._wrong, []
+        raise_together(wrong)
         return found
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -111,6 +114,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         wrong = [each.as_command for each in self._wrong]
         told = "; and ".join(filter(None, (*self._unknown, *wrong, message)))
+        self._unknown, self._wrong = [], []
         raise ConfigError(f"{told} (see `{self.prog} --help`)")
 
 
@@ -247,7 +251,8 @@ def as_table(owner: type) -> str:
     for _, field in _all_fields(owner):
         words = [] if field.option.is_positional else [field.flag]
         if field.kind is not bool:
-            words.append(field.metavar or field.name.upper())
+            metavar = field.metavar or field.name.upper()
+            words.append(metavar if len(metavar) <= _WIDEST else field.name.upper())
         name = " ".join(words).replace("|", "\\|")
         meaning = field.help.replace("|", "\\|").replace("<", "&lt;")
         rows.append(f"| `{name}` | {meaning} |")

@@ -82,6 +82,11 @@ def _open_part(scheme: str, rest: str) -> str:
     return f"{path}?{'&'.join(shown) or '***'}"
 
 
+def counted(count: int, what: str) -> str:
+    """ "1 shard", "2 shards"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def size_text(num_bytes: int) -> str:
     """Bytes as "17 B" or "4.2 GiB"."""
     size = float(num_bytes)

@@ -32,7 +32,7 @@ def set_up(*, debug: bool = False) -> None:
     log_lines.set_up()
     if debug:
         os.environ.setdefault(_LEVEL, "0")
-    elif os.environ.get("TF_CONFIG"):  # of a worker that is lost it logs errors, which one line tells
+    elif os.environ.get("TF_CONFIG"):  # its errors are those of a lost worker, which one line tells
         os.environ.setdefault(_LEVEL, "3")
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)

@@ -44,7 +44,6 @@ from beam_pipeline.errors import (
     RecordError,
 )
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.wording import counted
 from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
@@ -60,7 +59,7 @@ from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
 from tfrecord_dataset.errors import STEP
 from tfrecord_dataset.python_words import of_command
-from tfrecord_dataset.shown_text import one_line, printable
+from tfrecord_dataset.shown_text import counted, one_line, printable
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.dataset.difference.datasets import Difference
-from beam_pipeline.kinds.wording import counted
-from tfrecord_dataset.shown_text import one_line, printable
+from tfrecord_dataset.shown_text import counted, one_line, printable
 
 _NAMES = 5
 _CHARACTERS = 60

@@ -11,11 +11,11 @@ from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.kinds import rounding
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import count_classes, counted
+from beam_pipeline.kinds.wording import count_classes
 from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.sources.beside import NOT_READ
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.shown_text import one_line, size_text
+from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 
 def of_dataset(info: Dataset) -> str:

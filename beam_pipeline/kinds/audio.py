@@ -17,12 +17,13 @@ from beam_pipeline.kinds.files import (
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.wording import between, counted
+from beam_pipeline.kinds.wording import between
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
 from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature, shape_text
 from tfrecord_dataset.feature_keys import Lists, agrees
+from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.value_forms import AUDIO_FORMS
 
 # Of what is stated beside audio.

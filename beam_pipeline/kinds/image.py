@@ -21,13 +21,13 @@ from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.wording import counted
 from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file
 from beam_pipeline.media.looks import look_of
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature, shape_text
 from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
+from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.value_forms import IMAGE_FORMS
 
 # The pixels of such images are numbers of classes or depths: a mean of two is neither.

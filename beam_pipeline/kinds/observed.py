@@ -12,7 +12,7 @@ from typing import Any, Self
 from beam_pipeline.kinds.list_counts import ListCounts
 from beam_pipeline.kinds.moments import Moments, known
 from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
-from beam_pipeline.kinds.wording import counted
+from tfrecord_dataset.shown_text import counted
 
 # Sizes and sample rates to keep: only whether they differ matters; of names of points that some
 # have none, too.

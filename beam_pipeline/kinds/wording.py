@@ -36,11 +36,6 @@ def unsupported(value: object) -> RecordError:
     )
 
 
-def counted(count: int, what: str) -> str:
-    """ "1 shard", "2 shards"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def count_classes(classes: Collection[str]) -> str:
     """ "1 class", "2 classes"."""
     return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"

@@ -82,10 +82,9 @@ def resolve(path: str, name: str, ignored: Ignored = NOTHING) -> Input:
 
 def _existing(path: str) -> str:
     absolute = storage.absolute(path).rstrip("/") or "/"
-    if storage.exists(absolute) or storage.is_directory(absolute):
-        return absolute
-    if not set("*?[") & set(absolute) or not storage.match_files(absolute):
-        raise ConfigError(f"the input {path!r} does not exist (looked at {absolute})")
+    is_there = storage.exists(absolute) or storage.is_directory(absolute)
+    if not is_there and not (set("*?[") & set(absolute) and storage.match_files(absolute)):
+        raise ConfigError(f"the input {absolute!r} does not exist")
     return absolute
 
 
@@ -301,6 +300,8 @@ def _of_pattern(pattern: str, ignored: Ignored) -> Input:
 
 def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn:
     files = tree.files()
+    if not files:
+        raise ConfigError(f"{problem}: it has no file; name a folder with data")
     refuse_archives(tree.root, files)
     refuse_not_read(tree.root, files)
     for layout in looked_for:

@@ -30,7 +30,7 @@ def test_digits_are_told_apart(tmp_path, command):
     trained = command(*train, "--seed", "0", cwd=tmp_path)
     assert trained.returncode == 0, trained.stderr
     assert "task audio_classification: from audio (audio) to label" in trained.stderr
-    assert "2 replica(s)" in trained.stderr
+    assert "2 replicas," in trained.stderr
 
     evaluated = command(*evaluate, cwd=tmp_path)
     assert evaluated.returncode == 0, evaluated.stderr

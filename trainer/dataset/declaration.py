@@ -14,6 +14,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import with_key_of
 from tfrecord_dataset.inference import bytes_feature, number_feature, one_kind
 from tfrecord_dataset.observation import KeyStatistics, Sample
+from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import storage
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.parsing import parse_spec
@@ -200,9 +201,9 @@ def _check_lengths(
     expected = math.prod(spec.shape)
     if (statistics.shortest, statistics.longest) != (expected, expected):
         raise ConfigError(
-            f"feature {feature.name!r} is declared with {expected} value(s) per record, but key "
-            f"{feature.key!r} holds {statistics.shortest} to {statistics.longest}; declare it as a "
-            '"sequence" if the number varies'
+            f"feature {feature.name!r} is declared with {counted(expected, 'value')} per record, "
+            f"but key {feature.key!r} holds {statistics.shortest} to {statistics.longest}; declare "
+            'it as a "sequence" if the number varies'
         )
     if feature.encoding == "bytes":
         expected = math.prod(size or 0 for size in feature.shape)

@@ -16,6 +16,7 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.opening import cache_of, is_dataset
+from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
@@ -109,7 +110,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         about = f"{run.file} on {config.inputs[0]}"
         page = report.html(f"Predictions of {task.target}", about, opened[1], mistakes)
         Path(config.report).write_text(page, encoding="utf-8")
-    progress.say(f"predicted {count} record(s) with {run.file}")
+    progress.say(f"predicted {counted(count, 'record')} with {run.file}")
     return {} if config.output is None else {"num_records": count}
 
 

@@ -111,10 +111,17 @@ def html(facts: RunFacts) -> str:
         "command": command(facts.options),
         "verdict": verdict(history, facts.best, facts.options.epochs, facts.metric),
         "curves": list(_curves(facts)),
-        "pace": [chart(title, {title: points}) for title, points in facts.pace.items()],
+        "pace": [_of_pace(title, points) for title, points in facts.pace.items()],
         "other": None if facts.other is None else _compared(facts, facts.other),
     }
     return _rendered(of_training, facts.sections)
+
+
+def _of_pace(title: str, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """A chart from the beginning of the training on; a rate is told for what came before it."""
+    epochs, values = zip(*points, strict=True) if points else ((), ())
+    bounds = (0.0, max(epochs), min(values), max(values)) if points else None
+    return chart(title, {title: points}, bounds=bounds)
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.options.train import TrainConfig
 from trainer.runs.best import best_by
@@ -53,7 +54,8 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     recorder = _recorder(prepared, plan)
     progress.say(
         f"{plan.model.name}: {plan.model.count_params():,} parameters, "
-        f"{plan.task.num_outputs} output(s), {plan.strategy.num_replicas_in_sync} replica(s), "
+        f"{counted(plan.task.num_outputs, 'output')}, "
+        f"{counted(plan.strategy.num_replicas_in_sync, 'replica')}, "
         f"batches of {config.batch_size}, {plan.steps_per_epoch} steps per epoch, seed "
         f"{config.seed}"
     )

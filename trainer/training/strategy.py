@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError
 from trainer.options.devices import Devices
 
@@ -106,8 +107,9 @@ def _make_logical_cpus(count: int) -> None:
         )
     except RuntimeError as error:
         raise ConfigError(
-            f"TensorFlow has started with {len(configured)} CPU device(s), but cpu:{count} needs "
-            f"{count}; create the strategy before any other use of TensorFlow in this process"
+            f"TensorFlow has started with {counted(len(configured), 'CPU device')}, but "
+            f"cpu:{count} needs {count}; create the strategy before any other use of TensorFlow in "
+            "this process"
         ) from error
 
 

@@ -78,7 +78,7 @@ def test_train_prints_the_last_metrics_and_says_the_rest_on_stderr(finished):
         last = list(csv.DictReader(handle))[-1]
     assert json.loads(line) == {name: float(value) for name, value in last.items()}
     assert "task classification: from image (image) to label (class_label)" in done.stderr
-    assert "2 replica(s)" in done.stderr
+    assert "2 replicas," in done.stderr
     assert "epoch 2: loss" in done.stderr
     assert "Warning" not in done.stderr
     assert done.stderr.startswith("task ")  # no notes of TensorFlow's

@@ -178,7 +178,8 @@ def test_a_lost_worker_is_named_and_the_same_command_goes_on(colors, one, tmp_pa
     said = train(colors, run, 2, ended=lost, exit_code=1, step=7, by="SIGKILL")
 
     *_, last = lines = said[1 - lost].splitlines()
-    assert [line for line in lines if re.match(r"[EFIW]\d{4} |Additional GRPC|:UNKNOWN", line)] == []
+    logged = re.compile(r"[EFIW]\d{4} |Additional GRPC|:UNKNOWN")
+    assert list(filter(logged.match, lines)) == []
     assert re.match(rf"error: worker {lost} \(localhost:\d+\) is gone: .* last checkpoint$", last)
 
     said = train(colors, run, 2)

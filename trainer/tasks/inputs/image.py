@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import counted
 from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.input import LETTERBOX, STRETCH
@@ -104,7 +105,7 @@ class Image(Input):
 
     @property
     def in_words(self) -> str:
-        return f"images with {self.channels} channel(s)"
+        return f"images with {counted(self.channels, 'channel')}"
 
     @property
     def shape(self) -> tuple[int | None, ...]:

@@ -13,6 +13,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.shown_text import counted
 from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
 from trainer.tasks.statistics import EPSILON, Moments, Statistic
 from trainer.tensors import finite
@@ -59,7 +60,7 @@ class Numbers(Input):
 
     @property
     def in_words(self) -> str:
-        return f"{self.size} number(s) per record"
+        return f"{counted(self.size, 'number')} per record"
 
     @property
     def shape(self) -> tuple[int | None, ...]:

@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.shown_text import counted
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.figures.numbers import NumberFigures
@@ -63,7 +64,7 @@ class NumberTarget(Target):
 
     @property
     def in_words(self) -> str:
-        return f"{self.size} number(s) per record"
+        return f"{counted(self.size, 'number')} per record"
 
     @property
     def output_shape(self) -> tuple[int, ...]:
