@@ -36,7 +36,7 @@ RECORDS_PER_BUCKET = 250_000
 _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
-_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
+_KEYS_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
 
 Keys = tuple[int, bytes]
 """A bucket of positions, and a table of keys."""
@@ -44,7 +44,7 @@ Keys = tuple[int, bytes]
 
 def keys_of(table: pa.Table, num_buckets: int) -> Iterator[Keys]:
     """The keys of records; equal ones have equal positions, and so come to one bucket."""
-    rows = table.select(_SCHEMA.names)
+    rows = table.select(_KEYS_SCHEMA.names)
     buckets = (columns.numbers(rows, "position") % num_buckets).astype(np.int64)
     for bucket, part in columns.divide(rows, buckets):
         yield bucket, columns.to_bytes(part)
@@ -53,6 +53,8 @@ def keys_of(table: pa.Table, num_buckets: int) -> Iterator[Keys]:
 @dataclasses.dataclass
 class FindEqualKeys(beam.PTransform):
     """`Keys` of all records to Statistics that name those of two records.
+
+    A source gave such a key twice, and one record might be trained, the other tested on.
 
     Attributes:
         max_rows: As `columns.parts` has it.
@@ -68,12 +70,12 @@ class FindEqualKeys(beam.PTransform):
             | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
             | "CompareKeys"
             >> beam.MapTuple(
-                functools.partial(_compare, max_rows=self.max_rows, spill=self.spill)
+                functools.partial(_compare_keys, max_rows=self.max_rows, spill=self.spill)
             ).with_output_types(Statistics)
         )
 
 
-def _compare(bucket: int, tables: Iterable[bytes], max_rows: int, spill: Spill) -> Statistics:
+def _compare_keys(bucket: int, tables: Iterable[bytes], max_rows: int, spill: Spill) -> Statistics:
     statistics = Statistics()
     statistics.add_equal_keys(equal_keys(columns.parts(spill.all(tables), max_rows)))
     return statistics
@@ -85,7 +87,7 @@ def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
     Args:
         parts: Tables of (key, position, source); two rows of each key are held.
     """
-    rows = _SCHEMA.empty_table()
+    rows = _KEYS_SCHEMA.empty_table()
     for part in parts:
         rows = _two_of_each(pa.concat_tables([rows, part]))
     for row in np.flatnonzero(_equal(rows, 1)).tolist():
@@ -95,7 +97,7 @@ def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
 
 def _two_of_each(rows: pa.Table) -> pa.Table:
     """The rows by position, key and source, two of each key at most."""
-    rows = rows.sort_by([(name, "ascending") for name in _SCHEMA.names]).combine_chunks()
+    rows = rows.sort_by([(name, "ascending") for name in _KEYS_SCHEMA.names]).combine_chunks()
     third = np.concatenate([np.zeros(min(2, rows.num_rows), np.bool_), _equal(rows, 2)])
     return rows.filter(pa.array(~third)).combine_chunks() if third.any() else rows
 

@@ -1,4 +1,8 @@
-"""The layout `voc`: XML files, and the images that they annotate."""
+"""The layout `voc`: XML files, and the images that they annotate.
+
+Source of the format: the VOC2012 development kit,
+http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html.
+"""
 
 import dataclasses
 import functools

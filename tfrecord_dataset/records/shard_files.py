@@ -1,4 +1,7 @@
-"""A split's shards: the one place that says how the frames of their records are read."""
+"""A split's shards: the one place that says how the frames of their records are read.
+
+Gzip files, whose plain bytes are read by offset, are unpacked into the user's cache once.
+"""
 
 import contextlib
 import dataclasses

@@ -1,7 +1,7 @@
 """A folder with whole copies of remote files, shared by the processes of one machine.
 
     <hash>-<name>           a whole copy; its time of change is its last use. Where nobody states
-                            its sha256, it ends with a seal (`store.seal`)
+                            its sha256, it ends with a seal (`user_cache.seal`)
     <hash>-<name>.partial   one that is being downloaded
     lock                    held while room is made
 

@@ -47,7 +47,7 @@ class ReadTar(ValueOptions, beam.PTransform):
 
     Members of one tar that have a name in common, up to the first dot of the file's name, are
     one record, wherever in the tar they lie; its key is "<tar>/<name>". What follows the dot
-    says what a member is (`tar_parts`, `tar_roles`). Texts, classes and JSON are read at once.
+    says what a member is (`parts`, `roles`). Texts, classes and JSON are read at once.
 
     Yields a Record or a bad Rejected a name; a bad Rejected for a tar that ends early or is
     damaged, whose members before that are used; Rejected, not bad, for other files.
