@@ -1,6 +1,9 @@
-"""What all read-only handles of a known size have in common: where they stand."""
+"""What read-only handles of a known size have in common: where they stand; and buffers."""
 
+import contextlib
 import io
+from collections.abc import Iterator
+from typing import Any
 
 
 class Seekable(io.RawIOBase):
@@ -27,3 +30,16 @@ class Seekable(io.RawIOBase):
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = max(0, start + offset)
         return self._position
+
+
+@contextlib.contextmanager
+def buffered(handle: Any, num_bytes: int) -> Iterator[Any]:
+    """`handle` such that many small reads cost few system calls; it stays open."""
+    if not isinstance(handle, io.FileIO):
+        yield handle
+        return
+    reader = io.BufferedReader(handle, num_bytes)
+    try:
+        yield reader
+    finally:
+        reader.detach()

@@ -6,13 +6,13 @@ starts. A payload whose checksum is wrong costs that record alone.
 
 import contextlib
 import gzip
-import io
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.seekable import buffered
 from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, payload_bytes
 from tfrecord_dataset.inflation import GunzipReader
 from tfrecord_dataset.store.urls import unsigned
@@ -35,7 +35,7 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
     size = handle.tell()
     handle.seek(0)
     offset = number = 0
-    with _buffered(handle) as reader:
+    with buffered(handle, _BUFFER_BYTES) as reader:
         while offset < size:
             length = payload_bytes(reader.read(HEADER_BYTES))
             if length is None:
@@ -101,20 +101,7 @@ def _unread(number: int, offset: int, error: Exception) -> str:
 
 def _stream(handle: Any, compressed: bool, name: str) -> contextlib.AbstractContextManager[Any]:
     """The uncompressed content of an open file."""
-    return GunzipReader(handle, name) if compressed else _buffered(handle)
-
-
-@contextlib.contextmanager
-def _buffered(handle: Any) -> Iterator[Any]:
-    """`handle` such that many small reads cost few system calls; it stays open."""
-    if not isinstance(handle, io.FileIO):
-        yield handle
-        return
-    reader = io.BufferedReader(handle, _BUFFER_BYTES)
-    try:
-        yield reader
-    finally:
-        reader.detach()
+    return GunzipReader(handle, name) if compressed else buffered(handle, _BUFFER_BYTES)
 
 
 def _no_frame(number: int, offset: int, left: int) -> RecordError:

@@ -3,8 +3,8 @@
     <kind>/<hash of what it is made of>     the content, and its seal (`seal`)
     <kind>/<…>.partial                      one that is being written
 
-A file that its seal does not fit is deleted, and made again. Anyone may delete the folder. A seal is
-a checksum of what the content is, and all of it: so what was cut, changed, mixed up or never
+A file that its seal does not fit is deleted, and made again. Anyone may delete the folder. A seal
+is a checksum of what the content is, and all of it: so what was cut, changed, mixed up or never
 finished is told from a whole one. CRC-32C reads as fast as any disk.
 """
 

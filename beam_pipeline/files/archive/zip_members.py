@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.member import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Place
+from beam_pipeline.files.seekable import buffered
 from tfrecord_dataset.inflation import check_inflation
 from tfrecord_dataset.store.listing import is_litter
 
@@ -61,7 +62,7 @@ def zip_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
             UNSUPPORTED, f"{end.number:,} members, of {_MAX_MEMBERS:,} at most; pack several zips"
         )
     handle.seek(end.start)
-    with io.BufferedReader(_Unclosed(handle), _BUFFER_BYTES) as index:
+    with buffered(handle, _BUFFER_BYTES) as index:
         left = end.length
         packed = unpacked = 0
         for _ in range(end.number):
@@ -76,21 +77,6 @@ def zip_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
     if left:
         raise RecordError(DAMAGED, f"its index has not the {end.number:,} members that it states")
     check_inflation("the archive", packed, unpacked)
-
-
-class _Unclosed(io.RawIOBase):
-    """A handle that stays open once its buffer is closed."""
-
-    def __init__(self, handle: Any):
-        self._handle = handle
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._handle.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _end_of(handle: Any, size: int) -> _End:
