@@ -65,6 +65,7 @@ LAYERS = {
         image_folders
         beside
         annotation_formats
+        table_forms
         as_tables not_read
         listing gather split_lists
         layout

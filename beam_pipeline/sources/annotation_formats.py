@@ -23,7 +23,15 @@ class _Format(NamedTuple):
 
 DATUMARO = re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{')
 DARWIN = re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin')
+HASTY = re.compile(rb'"export_format_version"\s*:')
+ENCORD = re.compile(rb'"label_hash"\s*:')
+KILI = re.compile(rb'"(jsonMetadata|jsonResponse)"\s*:')
+SCALE = re.compile(rb'"task_id"\s*:[^\0]*"attachment"\s*:')
 _FORMATS = (
+    _Format("Hasty", HASTY, "COCO"),
+    _Format("Encord", ENCORD, "COCO"),
+    _Format("Kili", KILI, "COCO"),
+    _Format("Scale", SCALE, "COCO"),
     _Format("Datumaro", DATUMARO, "COCO"),
     _Format("V7 Darwin", DARWIN, "COCO"),
     _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:'), "COCO"),

@@ -24,6 +24,8 @@ _VIEWS = _SENSORS.union(
     {"blur", "blurred", "sharp", "rain", "norain", "rainy", "hazy", "haze", "clear", "clean"},
     {"noisy", "input", "target", "output", "before", "after", "gt", "final", "albedo"},
 )
+# Of these what is no image: it comes behind the others.
+_MAPS = frozenset({"lc", "depth", "disparity", "dsm", "flow", "gt", "target", "output", "albedo"})
 _NUMBER = re.compile(r"[_\-.]?\d+$")
 _DIGITS = re.compile(r"\d+")
 # So many names must be in all folders of views: one of a pair may be missing.
@@ -67,7 +69,7 @@ def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
     if len(classes) < 2 or depth is None:
         return ""
     names = [_name(paths, depth) for paths in profile.names.groups]
-    views = list(dict.fromkeys(map(_view, classes)))
+    views = sorted(dict.fromkeys(map(_view, classes)), key=lambda each: each.lower() in _MAPS)
     if len(views) > 1 and all(map(_is_sensor, classes)):
         told = f"{places(classes)} are called after views of one place, not after classes"
     elif _are_views(classes, names) or _are_the_same(classes, names, profile.number):

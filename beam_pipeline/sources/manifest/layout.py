@@ -34,6 +34,7 @@ _MEDIA_NAME = re.compile(
     re.IGNORECASE,
 )
 _TEXT_BYTES = 4096
+_OF_AUTOML = re.compile(rb"[A-Z]+,gs://")  # of Google, in a bucket
 # What may lie beside a table that is the data itself.
 _BESIDE_TABLES = frozenset(
     {
@@ -80,6 +81,8 @@ def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:
         for name in listing.files
         if suffix(uncompressed(name)) in suffixes and _has_rows(tree.path(name))
     ]
+    if any(map(media_kind, tree.files())):  # else the images are in the bucket
+        tables = [name for name in tables if not _OF_AUTOML.match(tree.head(name))]
     if any(map(_holds_data, tree.files())):
         tables = [name for name in tables if not is_submission(name)]
     names = [name for name in tables if _MEDIA_NAME.search(_first_text(tree, name))]
