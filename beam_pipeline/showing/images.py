@@ -210,11 +210,11 @@ def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None
         canvas.draw.rectangle(in_pixels[index], outline=color, width=canvas.line)
         for ring in boxes.polygons[index] if boxes.polygons else ():
             _draw_ring(canvas, ring, color)
-    for triples in boxes.keypoints:
-        _draw_keypoints(canvas, triples)
     for index in order:
         if names[index]:
             _draw_name(canvas, names[index], in_pixels[index], color_of(names[index], classes))
+    for triples in boxes.keypoints:  # over names, which stand where a point alone is
+        _draw_keypoints(canvas, triples)
 
 
 def _fill_masks(image: Image.Image, boxes: Objects, classes: Sequence[str]) -> None:

@@ -44,9 +44,9 @@ class ViaCsv(ItemFiles):
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for name, rows in itertools.groupby(csv_rows(file.path), _file_name):
             regions = [
-                {**row, "shape_attributes": row["region_shape_attributes"]}
+                {**row, "shape_attributes": row.get("region_shape_attributes")}
                 for row in rows
-                if row["region_shape_attributes"] != {}
+                if row.get("region_shape_attributes") != {}
             ]
             yield _told(str(name), {"filename": name, "regions": regions})
 

@@ -77,11 +77,13 @@ def test_a_label_stands_below_the_image():
 
 def test_keypoints_that_are_visible_are_drawn():
     boxes = Objects(
-        boxes=((0.0, 0.0, 1.0, 1.0),),
+        boxes=((0.0, 0.0, 1.0, 1.0), (0.5, 0.5, 0.502, 0.502)),
         format="rel_xyxy",
-        keypoints=((0.5, 0.5, 2.0, 0.25, 0.25, 0.0),),
+        labels=("cat", "a point below its name"),
+        keypoints=((0.75, 0.5, 2.0, 0.25, 0.25, 0.0), (0.501, 0.501, 2.0)),
     )
     pixels = drawn(encoded((640, 480)), boxes)
+    assert (pixels[240, 480] == 255).all()
     assert (pixels[240, 320] == 255).all()
     assert (pixels[120, 160] == GREY).all()
 
