@@ -25,7 +25,7 @@ from numpy.lib import format as npy_format
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.content import content_offset, whole
-from beam_pipeline.files.archive.member import Place
+from beam_pipeline.files.archive.paths import Place
 from beam_pipeline.media import npz
 from beam_pipeline.media.npz import (
     DAMAGED,

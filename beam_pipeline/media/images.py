@@ -16,7 +16,7 @@ The rules, in the order in which they are applied:
 6. An image whose EXIF orientation is not 1 is turned upright and encoded again in its format.
    XMP is ignored.
 7. `max_side` and `size` resize (Lanczos), after converting palettes to colours and 1 bit to 8.
-8. `format` converts (`media/stored_format.py`). For JPEG and BMP, transparent pixels are blended
+8. `format` converts (`media/image_options.py`). For JPEG and BMP, transparent pixels are blended
    with white. For JPEG 16-bit values keep their high byte; what may become BMP has 8 bits. A BMP is
    always RGB of 24 bits, for readers do not agree on others, and has no colour profile.
 
@@ -42,8 +42,7 @@ from beam_pipeline.media.header import (
     Header,
     check_decoding,
 )
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.stored_format import bmp_bytes, stored_format
+from beam_pipeline.media.image_options import ImageOptions, bmp_bytes, stored_format
 from tfrecord_dataset.image_size import ImageSize
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}

@@ -5,7 +5,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.index import Index
-from beam_pipeline.files.archive.member import Place
+from beam_pipeline.files.archive.paths import Place
 from beam_pipeline.files.archive.zip_members import zip_members
 
 # Reasons of `Rejected`, counted in metadata.json.

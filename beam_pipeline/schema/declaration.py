@@ -1,4 +1,8 @@
-"""Schemas declared by users: `--schema FILE`."""
+"""Schemas declared by users: `--schema FILE`; and YAML that nobody has checked.
+
+It is bounded in size, and has no aliases, which stand for any number. PyYAML's own C parser crashes
+on deep nesting; the one in Python raises RecursionError.
+"""
 
 import dataclasses
 import json
@@ -6,10 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.schema.yaml_text import MAX_BYTES, parse_yaml
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature, tokens_feature
 from tfrecord_dataset.feature_keys import written_key
@@ -17,6 +22,40 @@ from tfrecord_dataset.python_words import speaks_python
 
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
+# What reads YAML takes seconds for more.
+MAX_BYTES = 1 << 20
+
+
+class _WithoutAliases(yaml.SafeLoader):
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(
+                None, None, f"*{event.anchor:.40} is an alias; write it out", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+
+class _Texts(_WithoutAliases):
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # as PyYAML declares it
+
+
+def parse_yaml(text: str, *, as_texts: bool = False) -> Any:
+    """The value of a YAML document.
+
+    Args:
+        text: The document.
+        as_texts: Whether scalars stay as they are written, as `no` and `1.0`.
+
+    Raises:
+        ValueError: It is not YAML, is nested too deep, or has aliases.
+    """
+    try:
+        return yaml.load(text, _Texts if as_texts else _WithoutAliases)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
 
 
 @speaks_python

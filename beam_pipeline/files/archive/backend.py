@@ -8,8 +8,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive import content
 from beam_pipeline.files.archive.index import Index
-from beam_pipeline.files.archive.member import UNSAFE, Place
-from beam_pipeline.files.archive.paths import Inside, inside, placed
+from beam_pipeline.files.archive.paths import UNSAFE, Inside, Place, inside, placed
 from beam_pipeline.files.archive.read_only import ReadOnly
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.member import DAMAGED, Place
+from beam_pipeline.files.archive.paths import DAMAGED, Place
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
 from beam_pipeline.files.seekable import Seekable
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.member import DAMAGED, Place
+from beam_pipeline.files.archive.paths import DAMAGED, Place
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames
 

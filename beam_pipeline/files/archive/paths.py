@@ -1,4 +1,4 @@
-"""Paths of files in archives.
+"""Members of archives, and the paths of files in them.
 
 `photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
 that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states where the member
@@ -9,8 +9,6 @@ the folder `downloads` with all of its zips unpacked (`unpacked_folder`).
 import re
 from typing import NamedTuple
 
-from beam_pipeline.files.archive.member import Place
-
 _INSIDE = re.compile(
     r"(?P<archive>.+\.(?i:zip|tar|npz)):(?:$|/(?P<name>.*)|@(?P<place>"
     r"\d{1,19},\d{1,19},\d{1,19},(?:plain|stored|deflated),[0-9a-f]{8})(?:/.*)?$)",
@@ -19,6 +17,47 @@ _INSIDE = re.compile(
 
 
 _EACH = re.compile(r".+?/\*\.(?:zip|tar):(?:$|/)", re.DOTALL)
+DAMAGED = "damaged archive"
+UNSAFE = "unsafe path"
+UNSUPPORTED = "unsupported member"
+
+# What leads out of the folder that it is joined to; on Windows, too.
+OUTSIDE = re.compile(r"([A-Za-z]:)?[\\/]|(.*[\\/])?\.\.([\\/]|$)", re.DOTALL)
+
+
+class Member(NamedTuple):
+    """One member of an archive that is not a folder.
+
+    Attributes:
+        name: Its path, without "./" at the start.
+        offset: Where in the archive its bytes begin.
+        length: How many they are.
+        problem: (reason, detail) of why it cannot be used; None where it can.
+    """
+
+    name: str
+    offset: int
+    length: int
+    problem: tuple[str, str] | None = None
+
+
+class Place(NamedTuple):
+    """Where in its archive the content of a file lies.
+
+    Attributes:
+        offset: First byte of what has to be read.
+        packed: Bytes of the content as they lie there.
+        length: Bytes of the content.
+        method: "plain" where it lies at `offset`; "stored" or "deflated" where a zip's header,
+            which is as long as it says itself, comes before it.
+        crc32: Of the content; 0 where it is plain.
+    """
+
+    offset: int
+    packed: int
+    length: int
+    method: str
+    crc32: int = 0
 
 
 class Inside(NamedTuple):

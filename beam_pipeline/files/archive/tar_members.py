@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.member import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Member
+from beam_pipeline.files.archive.paths import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Member
 from tfrecord_dataset.shown_text import is_unicode
 
 TRUNCATED = "truncated file"

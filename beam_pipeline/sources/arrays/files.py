@@ -10,7 +10,7 @@ import numpy as np
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset, open_member
-from beam_pipeline.files.archive.member import Place
+from beam_pipeline.files.archive.paths import Place
 from beam_pipeline.media import matlab, npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.member import Member
+from beam_pipeline.files.archive.paths import Member
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range

@@ -14,7 +14,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.records import composed
-from beam_pipeline.schema.yaml_text import parse_yaml
+from beam_pipeline.schema.declaration import parse_yaml
 from beam_pipeline.sources.paths import below, folder, split_at
 from beam_pipeline.sources.references import is_inside, outside
 from beam_pipeline.sources.yolo.darknet import (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.schema.yaml_text import MAX_BYTES
+from beam_pipeline.schema.declaration import MAX_BYTES
 from beam_pipeline.sources.paths import below, has_image_suffix, joined, stem
 from beam_pipeline.sources.tree import head
 from tfrecord_dataset.split_names import is_split
