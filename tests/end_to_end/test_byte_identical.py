@@ -48,11 +48,6 @@ def expected(build, voc_input):
 
 
 @pytest.mark.slow
-def test_with_threads(build, voc_input, expected):
-    assert build(voc_input, threads=4) == expected
-
-
-@pytest.mark.slow
 def test_from_another_place(build, voc_input, expected, tmp_path):
     shutil.copytree(voc_input, tmp_path / "other place/cells")
     assert build(tmp_path / "other place/cells") == expected

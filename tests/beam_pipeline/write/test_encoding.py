@@ -42,91 +42,114 @@ def image(**more):
     return Image(file=FileRef(path="/in/a.jpg", sha256="ab12"), **facts)
 
 
-def test_image():
-    assert values_of(Inspected(key="cat/ä.jpg", source_id="17", features={"image": image()})) == {
-        "image/encoded": [b"payload"],
-        "image/format": [b"jpeg"],
-        "image/filename": ["cat/ä.jpg".encode()],
-        "image/source_id": [b"17"],
-        "image/key/sha256": [b"ab12"],
-        "image/height": [20],
-        "image/width": [30],
-    }
-
-
-def test_the_hash_is_that_of_the_stored_bytes():
-    values = values_of(
-        Inspected(key="a.jpg", features={"image": image(conversions=("orientation",))})
-    )
-    assert values["image/key/sha256"] == [hashlib.sha256(b"payload").hexdigest().encode()]
-
-
-def test_a_second_image_has_keys_of_its_own():
-    values = values_of(Inspected(key="a.jpg", features={"image": image(), "mask": image(width=5)}))
-    assert values["mask/encoded"] == [b"payload"]
-    assert (values["mask/width"], values["image/width"]) == ([5], [30])
-
-
-def test_label_counts_from_zero():
-    other = Inspected(key="b", features={"image": image(), "label": ClassLabel("ant")})
-    values = values_of(
-        Inspected(key="a", features={"image": image(), "label": ClassLabel("bee")}), other
-    )
-    assert values["image/class/label"] == [1]
-    assert values["image/class/text"] == [b"bee"]
-
-
-def test_an_absent_label_is_minus_one():
-    labelled = Inspected(key="b", features={"image": image(), "label": ClassLabel("ant")})
-    values = values_of(Inspected(key="a", features={"image": image()}), labelled)
-    assert values["image/class/label"] == [-1]
-    assert values["image/class/text"] == [b""]
-
-
-def test_label_of_no_image():
-    values = values_of(
-        Inspected(key="a", features={"label": ClassLabel("x"), "kind": ClassLabel("y")})
-    )
-    assert (values["label/label"], values["label/text"]) == ([0], [b"x"])
-    assert (values["kind/label"], values["kind/text"]) == ([0], [b"y"])
-
-
-@pytest.mark.parametrize(
-    ("labels", "numbers", "names"),
-    [
-        pytest.param(ClassLabels(("b", "a")), [1, 0], [b"b", b"a"], id="two"),
-        pytest.param(ClassLabels(()), [], [], id="none"),
-        pytest.param(ClassLabel("c"), [2], [b"c"], id="one"),
-        pytest.param(None, [], [], id="absent"),
-    ],
-)
-def test_several_labels(labels, numbers, names):
-    others = Inspected(key="b", features={"label": ClassLabels(("a", "b", "c"))})
-    features = {} if labels is None else {"label": labels}
-    values = values_of(Inspected(key="a", features=features), others)
-    assert values == {"label/label": numbers, "label/text": names}
-
-
 BOXES = Objects(
     boxes=((0.1, 0.2, 0.3, 0.4), (0.5, 0.6, 0.7, 0.8)),
     format="rel_xyxy",
     labels=("b", "a"),
     attributes={"difficult": (0, 1), "area": (1, 2.5), "pose": ("left", "")},
 )
+ONE = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))
+POINTS = Objects(
+    boxes=((0, 0, 1, 1), (0, 0, 1, 1)),
+    format="rel_xyxy",
+    keypoints=((0.1, 0.2, 2, 0.3, 0.4, 1), (0.5, 0.6, 0, 0.7, 0.8, 2)),
+)
+AUDIO = Audio(file=FileRef(path="/a"), format="ogg", sample_rate=8000, num_samples=50, channels=2)
+OF_AUDIO = {
+    **{"encoded": [b"payload"], "format": [b"ogg"], "sample_rate": [8000]},
+    **{"num_samples": [50], "channels": [2]},
+}
+ABC = {"label": ClassLabels(("a", "b", "c"))}
 
 
-def test_boxes_count_from_one():
-    values = values_of(Inspected(key="a", features={"image": image(), "boxes": BOXES}))
+def of_label(number, key="label"):
+    """What holds a class by its number."""
+    return {f"{key}/label": [number], f"{key}/text": ["abc"[number].encode()]}
 
-    assert list(values["image/object/bbox/xmin"]) == [0.1, 0.5]
-    assert list(values["image/object/bbox/ymin"]) == [0.2, 0.6]
-    assert list(values["image/object/bbox/xmax"]) == [0.3, 0.7]
-    assert list(values["image/object/bbox/ymax"]) == [0.4, 0.8]
-    assert values["image/object/class/label"] == [2, 1]
-    assert values["image/object/class/text"] == [b"b", b"a"]
-    assert values["image/object/difficult"] == [0, 1]
-    assert values["image/object/area"] == [1.0, 2.5]
-    assert values["image/object/pose"] == [b"left", b""]
+
+@pytest.mark.parametrize(
+    ("features", "others", "expected"),
+    [
+        pytest.param(
+            {"image": image()},
+            {},
+            {
+                **{"image/encoded": [b"payload"], "image/format": [b"jpeg"]},
+                **{"image/filename": ["cat/ä.jpg".encode()], "image/source_id": [b"17"]},
+                **{"image/key/sha256": [b"ab12"], "image/height": [20], "image/width": [30]},
+            },
+            id="image",
+        ),
+        pytest.param(
+            {"image": image(conversions=("orientation",))},
+            {},
+            {"image/key/sha256": [hashlib.sha256(b"payload").hexdigest().encode()]},
+            id="the hash is that of the stored bytes",
+        ),
+        pytest.param(
+            {"image": image(), "mask": image(width=5)},
+            {},
+            {"mask/encoded": [b"payload"], "mask/width": [5], "image/width": [30]},
+            id="a second image",
+        ),
+        pytest.param(
+            {"image": image(), "label": ClassLabel("b")},
+            {"image": image(), "label": ClassLabel("a")},
+            of_label(1, key="image/class"),
+            id="labels count from zero",
+        ),
+        pytest.param(
+            {"label": ClassLabel("a"), "kind": ClassLabel("a")},
+            {},
+            of_label(0) | of_label(0, key="kind"),
+            id="labels of no image",
+        ),
+        pytest.param({"label": ClassLabel("c")}, ABC, of_label(2), id="one among lists"),
+        pytest.param(
+            {"image": image(), "boxes": BOXES},
+            {},
+            {
+                **{"image/object/bbox/xmin": [0.1, 0.5], "image/object/bbox/ymin": [0.2, 0.6]},
+                **{"image/object/bbox/xmax": [0.3, 0.7], "image/object/bbox/ymax": [0.4, 0.8]},
+                **{"image/object/class/label": [2, 1], "image/object/class/text": [b"b", b"a"]},
+                **{"image/object/difficult": [0, 1], "image/object/area": [1.0, 2.5]},
+                "image/object/pose": [b"left", b""],
+            },
+            id="boxes count from one",
+        ),
+        pytest.param(
+            {"boxes": ONE},
+            {"boxes": BOXES},
+            {
+                **{"image/object/difficult": [-1], "image/object/area": [-1.0]},
+                "image/object/pose": [b""],
+            },
+            id="attributes that one record lacks",
+        ),
+        pytest.param(
+            {"boxes": POINTS},
+            {},
+            {
+                "image/object/keypoint/x": [0.1, 0.3, 0.5, 0.7],
+                "image/object/keypoint/y": [0.2, 0.4, 0.6, 0.8],
+                "image/object/keypoint/visibility": [2, 1, 0, 2],
+                "image/object/keypoint/num": [2, 2],
+            },
+            id="keypoints are flat, with their number",
+        ),
+        pytest.param({"n": 1}, {"n": 1, "t": "x"}, {"t": [b""]}, id="an absent text is empty"),
+        pytest.param(
+            {"audio": AUDIO, "call": AUDIO},
+            {},
+            {f"{name}/{part}": OF_AUDIO[part] for name in ("audio", "call") for part in OF_AUDIO},
+            id="audio",
+        ),
+    ],
+)
+def test_lists_by_key(features, others, expected):
+    others = [Inspected(key="b", features=others)] if others else []
+    values = values_of(Inspected(key="cat/ä.jpg", source_id="17", features=features), *others)
+    assert {key: [*values[key]] for key in expected} == expected
 
 
 @pytest.mark.parametrize("features", [{}, {"boxes": Objects(boxes=())}], ids=["absent", "none"])
@@ -157,17 +180,6 @@ def test_empty_lists_state_their_kinds():
     assert stated == expected
 
 
-def test_attributes_that_one_record_lacks():
-    bare = Inspected(
-        key="a",
-        features={"boxes": Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy", labels=("a",))},
-    )
-    values = values_of(bare, Inspected(key="b", features={"boxes": BOXES}))
-    assert values["image/object/difficult"] == [-1]
-    assert values["image/object/area"] == [-1.0]
-    assert values["image/object/pose"] == [b""]
-
-
 def test_boxes_without_classes_have_no_class_keys():
     boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     values = values_of(Inspected(key="a", features={"boxes": boxes}))
@@ -184,19 +196,6 @@ def test_boxes_that_lack_the_class_names_of_others():
         )
 
 
-def test_keypoints_are_flat_with_their_number():
-    boxes = Objects(
-        boxes=((0, 0, 1, 1), (0, 0, 1, 1)),
-        format="rel_xyxy",
-        keypoints=((0.1, 0.2, 2, 0.3, 0.4, 1), (0.5, 0.6, 0, 0.7, 0.8, 2)),
-    )
-    values = values_of(Inspected(key="a", features={"boxes": boxes}))
-    assert values["image/object/keypoint/x"] == [0.1, 0.3, 0.5, 0.7]
-    assert values["image/object/keypoint/y"] == [0.2, 0.4, 0.6, 0.8]
-    assert values["image/object/keypoint/visibility"] == [2, 1, 0, 2]
-    assert values["image/object/keypoint/num"] == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("value", "others", "expected"),
     [
@@ -210,31 +209,6 @@ def test_scalars(value, others, expected):
     )
     assert values == {"x": expected}
     assert [type(each) for each in values["x"]] == [type(each) for each in expected]
-
-
-def test_absent_text_is_empty():
-    values = values_of(
-        Inspected(key="a", features={"n": 1}), Inspected(key="b", features={"n": 1, "t": "x"})
-    )
-    assert values["t"] == [b""]
-
-
-def test_audio():
-    audio = Audio(
-        file=FileRef(path="/a"), format="ogg", sample_rate=8000, num_samples=50, channels=2
-    )
-    assert values_of(Inspected(key="a", features={"audio": audio, "call": audio})) == {
-        "audio/encoded": [b"payload"],
-        "audio/format": [b"ogg"],
-        "audio/sample_rate": [8000],
-        "audio/num_samples": [50],
-        "audio/channels": [2],
-        "call/encoded": [b"payload"],
-        "call/format": [b"ogg"],
-        "call/sample_rate": [8000],
-        "call/num_samples": [50],
-        "call/channels": [2],
-    }
 
 
 @pytest.fixture

@@ -110,20 +110,6 @@ def test_raw_values_are_declared(tmp_path, examples, write, build_verified):
 
 
 @pytest.mark.slow
-def test_a_data_set_of_this_project(tmp_path, labelled, build_verified, stored):
-    info = build_verified(labelled.path, tmp_path)
-
-    assert Counter(stored(info)) == Counter(stored(labelled))
-    assert {split: info.num_records(split) for split in info.splits} == {
-        split: labelled.num_records(split) for split in labelled.splits
-    }
-    names = {each.name: each.kind for each in info.schema}
-    assert names["image/encoded"] == "image"
-    assert names["image/class/label"] == "class_label"
-
-
-@pytest.mark.slow
-@pytest.mark.slow
 def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified, stored):
     again = build_verified(labelled.path, tmp_path, schema=labelled.schema)
     assert again.features == labelled.features

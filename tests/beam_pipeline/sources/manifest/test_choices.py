@@ -40,30 +40,29 @@ def test_the_only_column_beside_the_files(name, values, found):
     assert only_column([name, "other"], {name: values}) == ""
 
 
-def test_a_row_whose_marks_are_none_is_rejected_behind_the_first(tmp_path, read_manifest):
+@pytest.mark.parametrize(
+    ("late", "classes", "rejected"),
+    [
+        pytest.param(
+            ["a.jpg,2,0", "a.jpg,,1"],
+            {ClassLabel("cat"), ClassLabel("dog")},
+            [("m.csv:153", "missing value"), ("m.csv:154", "missing value")],
+            id="no marks",
+        ),
+        pytest.param(
+            ["a.jpg,1,1"],
+            {ClassLabels(("cat",)), ClassLabels(("dog",)), ClassLabels(("cat", "dog"))},
+            [],
+            id="two classes make all rows lists",
+        ),
+    ],
+)
+def test_rows_behind_the_first(tmp_path, read_manifest, late, classes, rejected):
     (tmp_path / "a.jpg").touch()
-    rows = ["a.jpg,1,0", *["a.jpg,0,1"] * 150, "a.jpg,2,0", "a.jpg,,1"]
-    (tmp_path / "m.csv").write_text("\n".join(["image,cat,dog", *rows]))
+    rows = ["image,cat,dog", "a.jpg,1,0", *["a.jpg,0,1"] * 150, *late]
+    (tmp_path / "m.csv").write_text("\n".join(rows))
     elements = read_manifest(ReadCsv(str(tmp_path / "m.csv")))
     records = [each for each in elements if isinstance(each, Record)]
+    assert {record.features["label"] for record in records} == classes
     rejects = [each for each in elements if isinstance(each, Rejected)]
-    assert {record.features["label"] for record in records} == {
-        ClassLabel("cat"),
-        ClassLabel("dog"),
-    }
-    assert [(each.source, each.reason) for each in rejects] == [
-        ("m.csv:153", "missing value"),
-        ("m.csv:154", "missing value"),
-    ]
-
-
-def test_a_late_row_of_two_classes_makes_all_rows_lists(tmp_path, read_manifest):
-    (tmp_path / "a.jpg").touch()
-    rows = ["a.jpg,1,0", *["a.jpg,0,1"] * 150, "a.jpg,1,1"]
-    (tmp_path / "m.csv").write_text("\n".join(["image,cat,dog", *rows]))
-    records = read_manifest(ReadCsv(str(tmp_path / "m.csv")))
-    assert {record.features["label"] for record in records} == {
-        ClassLabels(("cat",)),
-        ClassLabels(("dog",)),
-        ClassLabels(("cat", "dog")),
-    }
+    assert [(each.source, each.reason) for each in rejects] == rejected
