@@ -104,6 +104,15 @@ def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, mo
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_in_two_splits_stops_a_build_before_it_writes(class_folders, tmp_path, capsys):
+    for split in ("train", "val"):
+        class_folders(tmp_path / "pets" / split, each=3)
+    code, shown = run(capsys, "build", tmp_path / "pets", "--output", tmp_path / "out")
+    assert code == 3
+    assert "train/cat/000.jpg (train) and val/cat/000.jpg (val)" in shown.err
+    assert not list((tmp_path / "out").rglob("*.*rec*"))
+
+
 def test_bad_rows_of_a_manifest(tmp_path, write_image, capsys):
     rows = ["file_name,label", "a.jpg,cat", "b.jpg,dog", "missing.jpg,dog"]
     for name in ("a.jpg", "b.jpg"):
