@@ -147,6 +147,10 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
         names = [each.encode() for each in task.classes]
         if kind != "boxes" and names:
             assert answers["classes"][number].tolist() == names
+    if kind == "segmentation":
+        np.testing.assert_array_equal(
+            answers["probabilities"].argmax(axis=-1), answers["prediction"]
+        )
     assert kind != "boxes" or sum(len(row["detections"]) for row in rows) > 20
 
 
