@@ -38,7 +38,7 @@ def select(
         selected = [features[name] for name in chosen]
     if not selected:
         raise ConfigError(f"features=[] selects nothing of {path}; name a feature")
-    parsing.check_readable(selected)
+    parsing.parse_specs(selected)  # which checks them
     return selected
 
 

@@ -24,7 +24,6 @@ __all__ = [
     "Output",
     "Recall",
     "Tensors",
-    "check_readable",
     "decode_batch",
     "images_of",
     "keepable",
@@ -74,18 +73,6 @@ def keepable(features: Sequence[Feature]) -> list[Feature]:
     return [each for each in images_of(features) if each.dtype == "uint8"]
 
 
-def check_readable(features: Sequence[Feature]) -> None:
-    """Raises ConfigError if one of `features` cannot be read, or two cannot be read together."""
-    spec: dict[str, Any] = {}
-    for feature in features:
-        for key, key_spec in parse_spec(feature).items():
-            if repr(spec.setdefault(key, key_spec)) != repr(key_spec):
-                raise ConfigError(
-                    f"feature {feature.name!r} reads key {key!r} differently from another feature; "
-                    "read only one of them by features=[…]"
-                )
-
-
 def parse_spec(feature: Feature) -> Mapping[str, Any]:
     """The `tf.io` specs of a feature by key.
 
@@ -101,9 +88,17 @@ def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
     """The `tf.io` specs of features by key.
 
     Raises:
-        ConfigError: A dtype cannot be read.
+        ConfigError: A dtype cannot be read, or two features cannot be read together.
     """
-    return {key: spec for feature in features for key, spec in parse_spec(feature).items()}
+    specs: dict[str, Any] = {}
+    for feature in features:
+        for key, spec in parse_spec(feature).items():
+            if repr(specs.setdefault(key, spec)) != repr(spec):
+                raise ConfigError(
+                    f"feature {feature.name!r} reads key {key!r} differently from another feature; "
+                    "read only one of them by features=[…]"
+                )
+    return specs
 
 
 def reads_batches(features: Sequence[Feature]) -> bool:

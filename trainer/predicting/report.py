@@ -53,14 +53,10 @@ class ClassReport:
         """
         figures = self.figures()
         rows = figures["classes"]["rows"]
+        names = {"precision": "precision", "recall": "recall", "f1": "F1", "auc": "AUC"}
         means = [
             f"{text} {mean:.3f}"
-            for name, text in (
-                ("precision", "precision"),
-                ("recall", "recall"),
-                ("f1", "F1"),
-                ("auc", "AUC"),
-            )
+            for name, text in names.items()
             if (mean := _mean(row[name] for row in rows)) is not None
         ]
         sentence = (

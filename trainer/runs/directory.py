@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 import keras
 
 from tfrecord_dataset import durable, lock, regular_files
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
 from trainer.report.page import Sections
 from trainer.runs.record import RunConfig, damaged, read_sealed, run_config, sealed
-from trainer.tasks.record import TaskRecord, task_from_json
+from trainer.tasks import Task
+from trainer.tasks.record import task_from_json
 
 Row = dict[str, float]
 _Read = TypeVar("_Read")
@@ -123,8 +125,8 @@ class RunDirectory:
         """
         return self._read(self.config_file, run_config)
 
-    def read_task(self) -> TaskRecord:
-        """task.json; errors are those of `read_config`."""
+    def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
+        """The task in task.json, and its features; errors are those of `read_config`."""
         return self._read(self.task_file, task_from_json)
 
     def _read(self, file: Path, parse: Callable[[Mapping[str, Any]], _Read]) -> _Read:

@@ -19,7 +19,6 @@ def faster_processes(
     *,
     keeps_in_memory: bool,
     say: Callable[[str], None],
-    seconds: float = _MEASURED_S,
 ) -> int:
     """The number of processes that make most records a second; 1 if no other is a tenth faster.
 
@@ -28,7 +27,6 @@ def faster_processes(
         batch_size: Records of a batch.
         keeps_in_memory: Whether one process keeps decoded images, which it then reads from there.
         say: Is told what was measured, and chosen.
-        seconds: Each is measured.
     """
     several = [count for count in _SEVERAL if count <= cpu_count()]
     if keeps_in_memory or not several:
@@ -37,7 +35,7 @@ def faster_processes(
         )
         say(f"one input process: {reason}")
         return 1
-    rates = {count: rate(batches(count), batch_size, seconds) for count in (1, *several)}
+    rates = {count: rate(batches(count), batch_size, _MEASURED_S) for count in (1, *several)}
     best = max(rates, key=rates.__getitem__)
     chosen = best if rates[best] >= _FASTER * rates[1] else 1
     measured = ", ".join(f"{found:,.0f} records/s by {count}" for count, found in rates.items())

@@ -84,11 +84,10 @@ def prepare(
     strategy = create_strategy(parse_devices(config.devices), workers)
     check_global_batch(config.batch_size, strategy.num_replicas_in_sync, config.accumulate_steps)
 
-    recorded = run.read_task() if previous else None
+    recorded, features = run.read_task() if previous else (None, {})
     history = run.read_history() if previous else []
     if dataset is None:
         cache = cache_of(config.cache_dir, config.cache_bytes)
-        features = recorded.features if recorded else {}
         dataset = open_data(config.data, config.schema, features, cache)
     train_split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
@@ -96,7 +95,7 @@ def prepare(
     data = describe_data(dataset, train_split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
-        order, task = previous.order, recorded.task
+        order, task = previous.order, recorded
         check_same_records(task, dataset.features, choices.settings(config))
     else:
         order = order_of(dataset, train_split)

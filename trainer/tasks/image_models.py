@@ -36,7 +36,8 @@ def encode(name: str, image: Any, weights: str | None) -> Any:
         ConfigError: No such model, an unsuitable size, or incomplete weights.
     """
     if name != SMALL:
-        return _application(name, image, weights)
+        backbone, prepared = _backbone(name, image, weights, "avg")
+        return backbone(prepared)
     _check_no_weights(weights)
     return convolutions(keras.layers.Rescaling(2.0, offset=-1.0)(image))
 
@@ -120,11 +121,6 @@ def _check_no_weights(weights: str | None) -> None:
             "--weights is for models of keras.applications and RetinaNet; leave it out, or name "
             "such a model by --model"
         )
-
-
-def _application(name: str, image: Any, weights: str | None) -> Any:
-    backbone, prepared = _backbone(name, image, weights, "avg")
-    return backbone(prepared)
 
 
 def _backbone(

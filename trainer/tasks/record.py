@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
@@ -49,20 +49,8 @@ class _Stated:
     multi_scale: float | None
 
 
-class TaskRecord(NamedTuple):
-    """What task.json holds.
-
-    Attributes:
-        task: The task, with its statistics.
-        features: Those that it uses, by name.
-    """
-
-    task: Task
-    features: Mapping[str, Feature]
-
-
-def task_from_json(record: Mapping[str, Any]) -> TaskRecord:
-    """The task and its features from the JSON of `task_to_json`.
+def task_from_json(record: Mapping[str, Any]) -> tuple[Task, Mapping[str, Feature]]:
+    """The task, with its statistics, and the features that it uses, by name, of `task_to_json`.
 
     Raises:
         JsonError: It is no such JSON.
@@ -87,7 +75,7 @@ def task_from_json(record: Mapping[str, Any]) -> TaskRecord:
     if stated.multi_scale is not None and stated.multi_scale <= 1:
         raise JsonError(f"multi_scale is {stated.multi_scale:g}, not above 1")
     try:
-        return TaskRecord(task, features_from_json(stated.features))
+        return task, features_from_json(stated.features)
     except ConfigError as error:
         raise JsonError(f"features: {error}") from error
 

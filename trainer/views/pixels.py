@@ -69,7 +69,6 @@ def decode_jpeg(
     views: Views | None,
     *,
     dtype: str = "uint8",
-    fill: int = GREY,
 ) -> Tensor:
     """The view of a JPEG, as `see_image` of the decoded one, but only its window is decoded.
 
@@ -82,7 +81,6 @@ def decode_jpeg(
         channels: Of the result: 1 or 3.
         views: What the view was drawn from; None where it is that of the whole image.
         dtype: Of the result: "uint8", or "float32" in 0..1, which is never rounded.
-        fill: The value beyond the image.
     """
     if _is_whole(views):
 
@@ -101,7 +99,7 @@ def decode_jpeg(
 
         part = tf.stack([bottom - top, right - left])
     scaled = _scale(decode, part, _shown(view, size, views), dtype, _RATIOS)
-    return _place(view, tf.ensure_shape(scaled, [None, None, channels]), size, views, fill)
+    return _place(view, tf.ensure_shape(scaled, [None, None, channels]), size, views, GREY)
 
 
 def as_dtype(image: Tensor, dtype: str, stored: tf.DType = tf.uint8) -> Tensor:
