@@ -14,8 +14,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import choose, declare, directory_of
 from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
+
+__all__ = ["choose", "declare", "directory_of"]  # fixtures
 
 # Only possible before TensorFlow looks at its devices; tests with one replica use the first.
 tf.config.set_logical_device_configuration(

@@ -37,15 +37,18 @@ def _map(rng: np.random.Generator, label: int) -> Record:
 
 
 def _boxes(rng: np.random.Generator, label: int) -> Record:
-    """An image of one of several sizes, with two boxes."""
+    """An image of one of several sizes, with up to three boxes."""
     height, width = rng.integers(30, 40, 2)
-    sides = {"xmin": [0.1, 0.5], "ymin": [0.2, 0.1], "xmax": [0.6, 0.9], "ymax": [0.7, 0.4]}
+    count = rng.integers(0, 4)
+    least = rng.uniform(0, 0.5, (2, count))
+    most = least + rng.uniform(0.2, 0.5, (2, count))
+    sides = dict(zip(("xmin", "ymin", "xmax", "ymax"), [*least, *most], strict=True))
     return {
         "image": bytes(
             tf.io.encode_png(rng.integers(0, 256, (height, width, 3), np.uint8)).numpy()
         ),
-        **{f"boxes/bbox/{side}": values for side, values in sides.items()},
-        "boxes/class/label": [1 + label, 2],
+        **{f"boxes/bbox/{side}": values.tolist() for side, values in sides.items()},
+        "boxes/class/label": [1 + (label + place) % 2 for place in range(count)],
     }
 
 
