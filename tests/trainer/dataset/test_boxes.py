@@ -60,30 +60,6 @@ def test_ragged_boxes(boxed):
     assert batch["image"].shape == (3, 8, 8, 3)
 
 
-def test_numpy_boxes_are_never_padded(boxed):
-    records = list(boxed.numpy())
-
-    assert [record["boxes"].shape for record in records] == [(2, 4), (0, 4), (1, 4)]
-
-
-def test_keypoints(tmp_path, write_dataset, schema):
-    boxes = {**schema["boxes"], "attributes": {}, "keypoints": 2}
-    record = {
-        **{f"image/object/bbox/{side}": [0.0, 0.5] for side in ("xmin", "ymin", "xmax", "ymax")},
-        "image/object/class/label": [1, 2],
-        "image/object/keypoint/x": [0.1, 0.2],
-        "image/object/keypoint/y": [0.3, 0.4],
-        "image/object/keypoint/visibility": [2, 1],
-        "image/object/keypoint/num": [2, 0],
-    }
-    directory = write_dataset(tmp_path / "1.0.0", [boxes], {"train": [record]}, num_shards=1)
-
-    keypoints = next(iter(trainer.open(directory).batches()))["keypoints"]
-
-    expected = [[[(0.1, 0.3, 2), (0.2, 0.4, 1)], [(-1, -1, -1), (-1, -1, -1)]]]
-    np.testing.assert_allclose(keypoints, expected, rtol=0, atol=1e-6)
-
-
 @pytest.mark.parametrize("labels", [[], [1], [1, 2, 1]])
 def test_classes_that_are_not_one_for_each_box_are_an_error(
     tmp_path, write_dataset, schema, labels
