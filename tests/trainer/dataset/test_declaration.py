@@ -161,7 +161,7 @@ PARTS = tf.io.RaggedFeature(tf.int64, partitions=[tf.io.RaggedFeature.RowSplits(
         ("faces", {"kind": "boxes"}, "there is no .*'faces/bbox/xmin'"),
         ("x", scalar("int64"), "'x' is .* scalar of int64.*list of int64.*holds float32 in record"),
         ("n", fixed([]), "takes a list of bytes, but key 'n' holds int64"),
-        ("ints", fixed([2], tf.int64), r"2 value\(s\) per record, but key 'ints' holds 3 to 3"),
+        ("ints", fixed([2], tf.int64), r"2 values per record, but key 'ints' holds 3 to 3"),
         ("raw", tensor("float32", 3, 3), r"float32 \[3, 3\], .* 36 bytes, but key 'raw' holds 64"),
         (
             *("ints", tf.io.SparseFeature("a", "b", tf.int64, 3)),

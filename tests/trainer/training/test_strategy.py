@@ -44,7 +44,7 @@ def test_a_missing_gpu():
 
 
 def test_too_late_for_more_cpus(two_replicas):
-    message = r"started with 4 CPU device\(s\), but cpu:5 needs 5; .* before any other use"
+    message = r"started with 4 CPU devices, but cpu:5 needs 5; .* before any other use"
     with pytest.raises(ConfigError, match=message):
         create_strategy(parse_devices("cpu:5"))
 
