@@ -207,7 +207,7 @@ def _inputs(tree: Tree) -> list[Input]:
         usual = any(table.has_usual_name for table in found)
         return found if usual else found + _class_folders(tree)
     if found := of_kind("container"):
-        return found + of_kind("folders")
+        return found if found[0].has_usual_name else found + of_kind("folders")
     folders = of_kind("folders")
     if not tree.only_folder or any(each.split_lists for each in folders):
         return folders

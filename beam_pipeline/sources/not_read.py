@@ -18,6 +18,7 @@ _AS_TEXT = shlex.quote(
     '|| iconv -f CP1252 -t UTF-8 "$1" > "$1.txt" 2> /dev/null '
     '|| iconv -f LATIN1 -t UTF-8 "$1" > "$1.txt"; } && rm "$1"'
 )
+_CONLL = b"-DOCSTART-"
 _DOCS = "docs/archives-and-arrays.md#what-is-not-read"
 
 
@@ -57,6 +58,46 @@ _FORMS = (
         _suffixes("mdb", "lmdb"),
         re.compile(rb".{16}\xde\xc0\xef\xbe", re.DOTALL),
     ),
+    _Form(
+        "RecordIO of MXNet",
+        "write its images as files in folders of their classes, by mxnet.recordio.unpack_img",
+        _suffixes("rec"),
+        re.compile(rb"\x0a\x23\xd7\xce"),
+    ),
+    _Form(
+        "a video",
+        "write its frames as images, in a folder of its name, by ffmpeg -i a.avi a/%05d.jpg",
+        _suffixes("mp4", "avi", "mov", "mkv", "webm", "mpg", "m4v"),
+        re.compile(b""),
+    ),
+    _Form(
+        "a scan of MetaImage",
+        "write each as .npy, for example with SimpleITK and numpy.save",
+        _suffixes("mhd", "mha"),
+        re.compile(rb"(ObjectType|NDims)\b"),
+    ),
+    _Form(
+        "a recording of WFDB",
+        "write each as .npy, for example with wfdb.rdsamp and numpy.save",
+        _suffixes("hea"),
+        re.compile(b""),
+    ),
+    _Form(
+        "a mesh",
+        "write its points as .npy, in a folder of its class",
+        _suffixes("off", "obj", "ply", "stl"),
+        re.compile(rb"(CO)?OFF|ply|solid|[#vo] "),
+    ),
+)
+# Writes each file of CoNLL's as JSON Lines, a sentence a row.
+_SENTENCES = (
+    "import json, pathlib, sys; r, o = map(pathlib.Path, sys.argv[1:]); o.mkdir(); "
+    'called = lambda p: p.name.replace("testa", "valid").replace("testb", "test"); '
+    "words = lambda s, n: [l.split()[n] for l in s]; "
+    '[(o / (called(p) + ".jsonl")).write_text("".join(json.dumps({"tokens": words(s, 0), '
+    '"tags": words(s, -1)}) + "\\n" for b in p.read_text("utf-8").split("\\n\\n") '
+    'for s in [b.strip().splitlines()] if s and not s[0].startswith("-DOCSTART-")), "utf-8") '
+    'for p in sorted(r.rglob("*")) if p.is_file() and p.read_bytes()[:10] == b"-DOCSTART-"]'
 )
 
 
@@ -67,17 +108,35 @@ def refuse_not_read(root: str, files: Sequence[str]) -> None:
         root: What the paths are relative to; "" where they are not.
         files: The paths.
     """
+    if problem := known_form(root, files):
+        raise ConfigError(problem)
+    if root:
+        _refuse_sentences(root, files)
+        _refuse_texts(root, files)
+
+
+def known_form(root: str, files: Sequence[str]) -> str:
+    """What the first file of a known form is, and what helps; "" where there is none."""
     likely = [path for path in files if any(form.is_called(path) for form in _FORMS)]
     for path in likely[:_LOOKED_INTO]:
         whole = storage.join(root, path) if root else path
         start = head(whole)
         for form in _FORMS:
             if form.is_called(path) and form.begins.match(start):
-                raise ConfigError(
-                    f"{whole} is {form.what}, and is not read: {form.remedy} ({_DOCS})"
-                )
-    if root:
-        _refuse_texts(root, files)
+                return f"{whole} is {form.what}, and is not read: {form.remedy} ({_DOCS})"
+    return ""
+
+
+def _refuse_sentences(root: str, files: Sequence[str]) -> None:
+    """Raises ConfigError where texts have a word and its tags a line, as CoNLL's."""
+    texts = [path for path in files if suffix(path) not in ("md", "py")][:_LOOKED_INTO]
+    if found := next((p for p in texts if head(storage.join(root, p)).startswith(_CONLL)), ""):
+        table = f"{root}-sentences"
+        words = " ".join(map(shlex.quote, ["python", "-c", _SENTENCES, root, table]))
+        raise ConfigError(
+            f"{found} has a word and its tags a line, as CoNLL's: write a sentence a row by "
+            f"{words}, and give {shlex.quote(table)}"
+        )
 
 
 def _refuse_texts(root: str, files: Sequence[str]) -> None:

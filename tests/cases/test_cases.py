@@ -53,14 +53,15 @@ IN_DOUBT = [
     if (case / "error").exists() and "--path-pattern" in (case / "error").read_text("utf-8")
 ]
 _TABLE = re.compile(
-    r"give ('[^']+'|\S+\.(?:csv|tsv|txt|jsonl))(?: with((?: --[a-z-]+ (?:'[^']+'|[^ ;,]+))+))?"
+    r"give ('[^']+'|\S+\.(?:csv|tsv|txt|jsonl))(?! to read that table)"
+    r"(?: with((?: --[a-z-]+ (?:'[^']+'|[^ ;,]+))+))?"
 )
 TABLES_PROPOSED = [
     name
     for name, case in CASES.items()
     if (case / "error").exists() and " with --" in (case / "error").read_text("utf-8")
 ]
-_MADE = re.compile(r"make a table [\w ]+ by (python .* > ('[^']+'|\S+)), and give that")
+_MADE = re.compile(r"(?:make|write|put) [\w ]+ by (python .* ('[^']+'|\S+)), and give")
 TABLES_MADE = [
     name
     for name, case in CASES.items()

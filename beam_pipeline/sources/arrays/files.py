@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -20,12 +21,19 @@ from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, left_out, stem, suffix
+from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.splits import without_split
 
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
 # What an array is called whose name is a split's or a number alone.
 _UNNAMED = "array"
 _FIRST_UNNAMED = "arr_0"  # by np.savez
+# Makes one .npz of files that have the rows of one class each.
+_PROGRAM = (
+    "import numpy as np, pathlib, sys; f = sorted(pathlib.Path(sys.argv[1]).glob('*.npy')); "
+    "a = [np.load(p, mmap_mode='r') for p in f]; np.savez(sys.argv[2], x=np.concatenate(a), "
+    "label=np.repeat([p.stem for p in f], [len(b) for b in a]))"
+).replace("'", '"')
 
 
 def find_tables(
@@ -266,6 +274,18 @@ def _checked_column(
     return Column(path=path, member=member, dtype=dtype, shape=shape, offset=offset)
 
 
+def _of_classes(table: ArrayTable) -> str:
+    """How files of one class each, as Quick, Draw! has them, become one; "" of other arrays."""
+    columns = table.columns.values()
+    has_rows = all(each.shape and not each.member for each in columns)
+    if not has_rows or len({each.shape[1:] for each in columns}) > 1:
+        return ""
+    home = parent(next(iter(columns)).path)
+    made = shlex.quote(storage.join(home, "classes.npz"))
+    words = " ".join(map(shlex.quote, ["python", "-c", _PROGRAM, home]))
+    return f"; or, if each is of one class, put them together by {words} {made}, and give {made}"
+
+
 def _check(tables: Sequence[ArrayTable]) -> None:
     for table in tables:
         lengths = {
@@ -278,6 +298,7 @@ def _check(tables: Sequence[ArrayTable]) -> None:
                 f"the arrays of {table.name} are not columns of one table, since they have "
                 f"different numbers of rows ({row_counts}); leave some out with "
                 "--ignore-columns, or, if each file is one record, pass --layout folders"
+                f"{_of_classes(table)}"
             )
     for table in tables[1:]:
         if table.columns.keys() != tables[0].columns.keys():

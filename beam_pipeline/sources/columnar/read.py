@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import functools
 import logging
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
@@ -28,7 +29,8 @@ from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
-from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.paths import folder, left_out, suffix
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.shown_text import one_line
 
@@ -189,6 +191,23 @@ def _forms(tables: Sequence[Table]) -> dict[str, Form]:
     }
 
 
+def _doubt(tree: Tree, files: Sequence[str]) -> str:
+    """That folders state the values of a column, as Spark and Ray write them; "" of others."""
+    stated = next((name for name in files if "=" in folder(name) and name.endswith(".parquet")), "")
+    if not stated:
+        return ""
+    program = (
+        'import sys, pyarrow.dataset as d; d.write_dataset(d.dataset(sys.argv[1], format="parquet",'
+        ' partitioning="hive"), sys.argv[2], format="parquet")'
+    )
+    table = f"{tree.root}-as-columns"
+    words = " ".join(map(shlex.quote, ["python", "-c", program, tree.root, table]))
+    return (
+        f"the folders of {stated} state values of columns, which would be lost: write them as "
+        f"columns by {words}, and give {shlex.quote(table)}"
+    )
+
+
 def _layout(
     name: str,
     sign: str,
@@ -199,7 +218,10 @@ def _layout(
         """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
         files = [name for suffix in source.suffixes for name in tree.files_with(suffix)]
         files = [name for name in files if begins is None or begins(tree.path(name))]
-        return container_places([name for name in files if ".tfrecord" not in name])
+        found = container_places([name for name in files if ".tfrecord" not in name])
+        is_usual = {*map(name_of, files)} == {"metadata.parquet"}  # of Hugging Face, beside images
+        doubt = _doubt(tree, files)
+        return [each._replace(has_usual_name=is_usual, doubt=doubt) for each in found]
 
     return Layout(
         name=name,

@@ -20,6 +20,7 @@ _OF_IMAGES = frozenset({"images", "image", "imgs", "img", "jpegimages", "picture
 _OTHERS = frozenset(
     {"labels", "label", "masks", "mask", "annotations", "annotation", "data", "manualmask"}
     | {"segmentationclass", "segmentationobject"}
+    | {"samples", "sweeps", "frames"}  # nuScenes
     | {"audio", "wavs", "sounds", "clips", "recordings", "arrays"}
 )
 _NO_CLASSES = _OF_IMAGES | _OTHERS | IMAGE_SUFFIXES | AUDIO_SUFFIXES

@@ -20,6 +20,7 @@ from beam_pipeline.sources.folders.profile import (
 )
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
+from beam_pipeline.sources.not_read import known_form
 from beam_pipeline.sources.paths import joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree, counted, head, shown
@@ -67,6 +68,8 @@ def find_folders(tree: Tree) -> list[Place]:
     if kind in ("array", "text") and profile.only_in_splits and not profile.in_splits:
         what = f"{counted(profile.number, kind)} in {', '.join(sorted(profile.tops))}{each}"
         return [] if is_many else [Place("", what, doubt(profile, tree.root, kind))]  # too
+    if kind == "text" and (problem := known_form(tree.root, tree.files())):
+        return [Place("", shown(sorted(profile.tops), "folder"), problem)]
     if kind == "text" and (path := _table_of_numbers(tree)):
         problem = (
             f"files such as {path} hold numbers alone, no texts; write their rows as CSV, "

@@ -17,6 +17,7 @@ _YEARS = range(1000, 3000)
 _RUN = re.compile("[0-9]+|[^0-9]+")
 # Dates and numbered names have as many digits, letters and signs in every row.
 _FEWEST_DIGITS, _FEWEST_ROWS = 2, 3
+_ID = re.compile(r"(?i)id\d*$")
 _WORDS = 5  # of a sentence
 _COLUMNS_NAMED, _MAX_TABLES = 5, 3
 
@@ -101,7 +102,8 @@ def check_headers(
     without = [table for table in headers if table not in tables]
     shown = ", ".join([*map(repr, names[:_COLUMNS_NAMED]), *["…"][: len(names) > _COLUMNS_NAMED]])
     each, of_all, are = ("one", "them", "s {} are") if names[1:] else ("it", "it", " {} is")
-    if_label = f"if {each} is the label, pass --label-column {shlex.quote(names[0])}; else "
+    likely = next((name for name in names if not _ID.search(name)), names[0])
+    if_label = f"if {each} is the label, pass --label-column {shlex.quote(likely)}; else "
     left_out = " ".join(
         f"--ignore {shlex.quote(name_of(table))}" for table in without[:_MAX_TABLES]
     )
