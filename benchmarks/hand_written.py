@@ -17,7 +17,7 @@ from pathlib import Path
 import google_crc32c
 from PIL import Image
 
-from tfrecord_dataset.example import encode
+from tfrecord_dataset.example import Example
 
 
 def main() -> None:
@@ -50,18 +50,18 @@ def write_shard(output: Path, paths: list[Path], classes: list[str]) -> int:
                 image.load()
                 width, height = image.size
             name = path.parent.name
-            example = encode(
-                {
-                    "image/encoded": [data],
-                    "image/format": [b"jpeg"],
-                    "image/filename": [str(path).encode()],
-                    "image/key/sha256": [hashlib.sha256(data).hexdigest().encode()],
-                    "image/height": [height],
-                    "image/width": [width],
-                    "image/class/label": [classes.index(name)],
-                    "image/class/text": [name.encode()],
-                }
-            )
+            message = Example()
+            feature = message.features.feature
+            feature["image/encoded"].bytes_list.value.append(data)
+            feature["image/format"].bytes_list.value.append(b"jpeg")
+            feature["image/filename"].bytes_list.value.append(str(path).encode())
+            sha256 = hashlib.sha256(data).hexdigest()
+            feature["image/key/sha256"].bytes_list.value.append(sha256.encode())
+            feature["image/height"].int64_list.value.append(height)
+            feature["image/width"].int64_list.value.append(width)
+            feature["image/class/label"].int64_list.value.append(classes.index(name))
+            feature["image/class/text"].bytes_list.value.append(name.encode())
+            example = message.SerializeToString(deterministic=True)
             length = struct.pack("<Q", len(example))
             shard.write(b"".join((length, masked_crc(length), example, masked_crc(example))))
     return len(paths)

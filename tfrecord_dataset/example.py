@@ -2,8 +2,6 @@
 
     data = serialize({"image": bytes_feature(jpeg), "label": int64_feature(3)})
 
-The messages of tensorflow/core/example/{example,feature}.proto are described here at run time,
-in a descriptor pool of their own, so that a process that also imports TensorFlow sees no clash.
 Bytes equal TensorFlow's own with `deterministic=True`.
 """
 
@@ -11,87 +9,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, unknown_fields
+from google.protobuf import unknown_fields
 from google.protobuf.message import DecodeError
 
 from tfrecord_dataset import example_keys
 from tfrecord_dataset.errors import RecordError
+from tfrecord_dataset.example_encoding import FeatureValue as FeatureValue
+from tfrecord_dataset.example_encoding import encode as encode
+from tfrecord_dataset.example_messages import BytesList as BytesList
+from tfrecord_dataset.example_messages import Example as Example
+from tfrecord_dataset.example_messages import Feature as Feature
+from tfrecord_dataset.example_messages import Features as Features
+from tfrecord_dataset.example_messages import FloatList as FloatList
+from tfrecord_dataset.example_messages import Int64List as Int64List
 
-FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
-"""What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
-
-
-def _describe() -> descriptor_pool.DescriptorPool:
-    """A pool of the messages that make up a tf.train.Example."""
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="tfrecord_dataset/example.proto", package="tensorflow", syntax="proto3"
-    )
-
-    def message(name: str) -> Any:
-        return file.message_type.add(name=name)
-
-    def add(parent: Any, name: str, number: int, kind: Any, **more: Any) -> None:
-        parent.field.add(
-            name=name, number=number, type=kind, **{"label": field.LABEL_OPTIONAL, **more}
-        )
-
-    for name, kind in (
-        ("BytesList", field.TYPE_BYTES),
-        ("FloatList", field.TYPE_FLOAT),
-        ("Int64List", field.TYPE_INT64),
-    ):
-        add(message(name), "value", 1, kind, label=field.LABEL_REPEATED)
-    feature = message("Feature")
-    feature.oneof_decl.add(name="kind")
-    for number, (name, type_name) in enumerate(
-        (("bytes_list", "BytesList"), ("float_list", "FloatList"), ("int64_list", "Int64List")), 1
-    ):
-        add(
-            feature,
-            name,
-            number,
-            field.TYPE_MESSAGE,
-            type_name=f".tensorflow.{type_name}",
-            oneof_index=0,
-        )
-    features = message("Features")
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    add(entry, "key", 1, field.TYPE_STRING)
-    add(entry, "value", 2, field.TYPE_MESSAGE, type_name=".tensorflow.Feature")
-    add(
-        features,
-        "feature",
-        1,
-        field.TYPE_MESSAGE,
-        type_name=".tensorflow.Features.FeatureEntry",
-        label=field.LABEL_REPEATED,
-    )
-    add(message("Example"), "features", 1, field.TYPE_MESSAGE, type_name=".tensorflow.Features")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return pool
-
-
-_POOL = _describe()
 # Not np.bytes_, whose `item` drops zeros at the end.
 _NUMPY_SCALARS = (np.number, np.bool_)
-# The field of each kind.
-_LISTS = {"bytes": "bytes_list", "float32": "float_list", "int64": "int64_list"}
-
-
-def _message_class(name: str) -> Any:
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"tensorflow.{name}"))
-
-
-# The message classes; each is tf.train's of that name, on the wire and in use.
-Example = _message_class("Example")
-Features = _message_class("Features")
-Feature = _message_class("Feature")
-BytesList = _message_class("BytesList")
-FloatList = _message_class("FloatList")
-Int64List = _message_class("Int64List")
 
 
 def bytes_feature(value: object) -> Any:
@@ -233,38 +166,6 @@ def _rounded(values: list[float]) -> list[float]:
         )
     rounded: list[float] = narrow.tolist()
     return rounded
-
-
-def encode(values: Mapping[str, FeatureValue], kinds: Mapping[str, str] | None = None) -> bytes:
-    """A serialized Example; the same values give the same bytes, whatever their order.
-
-    Args:
-        values: By key.
-        kinds: By key "bytes", "float32" or "int64": the kind that an empty list states, as
-            TensorFlow's do. Of another key it states none: TensorFlow reads that as an empty list
-            of any kind, but not every reader does.
-
-    Raises:
-        RecordError: "value out of range": an int beyond 64 bits.
-    """
-    kinds = kinds or {}
-    example = Example()
-    feature = example.features.feature
-    for key, value in values.items():
-        if not value:
-            empty = feature[key]
-            (getattr(empty, _LISTS[kinds[key]]) if key in kinds else empty).SetInParent()
-        elif isinstance(value[0], bytes):
-            feature[key].bytes_list.value.extend(value)
-        elif isinstance(value[0], float):
-            feature[key].float_list.value.extend(value)
-        else:
-            try:
-                feature[key].int64_list.value.extend(value)
-            except ValueError as error:
-                raise RecordError("value out of range", f"feature {key}: {error}") from error
-    data: bytes = example.SerializeToString(deterministic=True)
-    return data
 
 
 def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:

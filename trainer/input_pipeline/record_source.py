@@ -23,6 +23,9 @@ _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
 # Than windows in which records are permuted: 16 MiB are 16 reads of a megabyte.
 _SMALLER = 4
+# The first window comes in parts that end at these 32ths of its records, so that the first batch
+# does not wait for 64 MiB.
+_PARTS = np.array([0, 1, 2, 4, 8, 16, 32])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +165,7 @@ def _own(remaining: int | None, reading: Reading) -> int | None:
 
 
 def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) -> tf.data.Dataset:
-    """Windows, read one ahead: `tf.string` [n], int64 [n, 2].
+    """Windows, read one ahead, the first in parts: `tf.string` [n], int64 [n, 2].
 
     Each time that a finite dataset is iterated over, its order goes on with further passes. An
     endless one begins with the same: Keras looks at a first batch before `fit`.
@@ -180,21 +183,29 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         order = Order(index.shard_lengths, seed=seed, window=window)
     else:
         order = BalancedOrder(reading.classes, seed=reading.seed, window=window)
-    read_records: Read = RecordReader(index, reading.tuning.read_threads).read
+    records = RecordReader(index, reading.tuning.read_threads)
+    parts = _PARTS if records.reads_singly else _PARTS[[0, -1]]
+    last_part = len(parts) - 2
+    read_records: Read = records.read
     if images is not None:
         read_records = images.reading(read_records)
     number_of_iteration = reading.iteration or itertools.count().__next__
 
     def begin(_: Any) -> Any:
-        """The first pass of this iteration, and its first window, counted from that pass."""
+        """The first pass of this iteration; its first window, from that pass; its reads."""
         first_pass = number_of_iteration() * (reading.passes or 0)
         passes, rest = divmod(reading.first_record, order.num_records)
         number = order.find(first_pass + passes, rest)
-        return np.array([first_pass, passes * order.num_windows + number], np.int64)
+        first = passes * order.num_windows + number
+        end = _FOREVER
+        if reading.passes is not None:
+            end = reading.passes * order.num_windows - first + last_part
+        return np.array([first_pass, first, end], np.int64)
 
-    def read(first_pass: Any, count: Any) -> tuple[Any, Any]:
-        passes, number = divmod(int(count), order.num_windows)
-        pass_number = int(first_pass) + passes
+    def read(start: Any, count: Any) -> tuple[Any, Any]:
+        first_pass, first, _ = start.tolist()
+        passes, number = divmod(first + max(0, int(count) - last_part), order.num_windows)
+        pass_number = first_pass + passes
         position, keys = order.window(pass_number, number)
         since = passes * order.num_records + position - reading.first_record
         positions = since + np.arange(len(keys))
@@ -202,14 +213,15 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         if reading.share is not None:
             chosen &= reading.share.holds(positions)
         keys = keys[chosen]
+        if count <= last_part:
+            keys = keys[slice(*len(keys) * parts[count : count + 2] // parts[-1])]
         return read_records(keys[:, 1]), keys
 
     def iteration(nothing: Any) -> tf.data.Dataset:
         # Not stateful either: then nothing of a deterministic run would be in parallel. With its
         # input it is not taken for a constant.
         start = tf.numpy_function(begin, [nothing], tf.int64, stateful=False)
-        end = _FOREVER if reading.passes is None else reading.passes * order.num_windows
-        return _read_ahead(read, tf.data.Dataset.range(start[1], end), start[0])
+        return _read_ahead(read, tf.data.Dataset.range(start[2]), start)
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
 

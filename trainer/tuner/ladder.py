@@ -64,7 +64,9 @@ def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:
 
 
 def find_bound(ladder: Mapping[str, float], tried: Sequence[Remedy] = ()) -> Bound:
-    """The stage that bounds the pipeline, and what to do: the fastest that was tried, if it pays.
+    """The stage that bounds the pipeline, and what to do, if something that was tried pays.
+
+    Of what is as fast as the fastest, it is what takes the least of a disk.
 
     Args:
         ladder: The stages.
@@ -74,7 +76,9 @@ def find_bound(ladder: Mapping[str, float], tried: Sequence[Remedy] = ()) -> Bou
     total = sum(seconds.values())
     stage = max(seconds, key=seconds.__getitem__)
     left = total - seconds[stage]
-    best = max(tried, key=lambda each: each.records_per_s, default=None)
+    fastest = max((each.records_per_s for each in tried), default=0.0)
+    fast = [each for each in tried if each.records_per_s * WORTH > fastest]
+    best = min(fast, key=lambda each: each.record_bytes or 0, default=None)
     pays = stage == "decode" and best is not None and best.records_per_s * total > WORTH
     return Bound(
         stage=stage,

@@ -6,6 +6,7 @@ read as the training reads the dataset.
 
 import dataclasses
 import io
+import itertools
 import math
 import statistics
 import tempfile
@@ -31,11 +32,10 @@ _LEAST_RECORDS = 128
 _STEP = 16
 _QUALITY = 90
 _LOSSY = {"JPEG", "MPO"}
-# The options of `build` by Pillow's name of a format.
-_WAYS = {
-    "JPEG": f"--image-format jpeg --jpeg-quality {_QUALITY}",
-    "BMP": "--image-format bmp",
-}
+# The options of `build`, and the formats, by Pillow's names, that images have in turn.
+_JPEG = (f"--image-format jpeg --jpeg-quality {_QUALITY}", "JPEG")
+_MIX = (f"--image-format mix=0.5 --jpeg-quality {_QUALITY}", "JPEG", "BMP")
+_BMP = ("--image-format bmp", "BMP")
 
 
 def images_to_store(measurement: Measurement) -> list[Feature]:
@@ -66,11 +66,12 @@ def try_sizes(measurement: Measurement) -> Iterator[Remedy]:
                 forms.add(image.format)
     max_side = longest_side(sizes, seen)
     shrunk = max_side < max(map(max, sizes))
-    for form in _WAYS if shrunk and forms <= _LOSSY else ["BMP"]:
-        changed = [_encoded_again(record, keys, max_side, form) for record in records]
+    for options, *forms_in_turn in [_JPEG, _MIX, _BMP] if shrunk and forms <= _LOSSY else [_BMP]:
+        in_turn = zip(records, itertools.cycle(forms_in_turn))
+        changed = [_encoded_again(record, keys, max_side, form) for record, form in in_turn]
         sized = f"--image-max-side {max_side} " if shrunk else ""
         yield Remedy(
-            text=f"build {sized}{_WAYS[form]}",
+            text=f"build {sized}{options}",
             records_per_s=round(_rate(measurement, changed), 1),
             record_bytes=round(statistics.mean(map(len, changed))),
         )

@@ -22,8 +22,10 @@ _RATIOS = (1, 2, 4, 8)
 # How an image is scaled is chosen by its sides in quarters of the result's, up to tenfold.
 _QUARTERS = 4
 _MOST_QUARTERS = 40
-# What shrinks by up to a quarter is as near to Pillow's result without the means over areas.
+# What shrinks by less than a quarter is as near to Pillow's result without the means over areas; by
+# less than a half, where the other side grows, nearer than others are with them.
 _HARDLY = 5
+_HARDLY_ALONE = 6
 
 
 def see_image(
@@ -154,7 +156,7 @@ def _scale(
 ) -> Tensor:
     """Pixels [*size, channels], antialiased.
 
-    Few operations, of which each costs as much as a hundred pixels, choose one of few ways.
+    Each operation costs as much as a hundred pixels, also one that is not chosen.
 
     Args:
         decode: Makes pixels uint8 [height, width, channels], scaled down by a ratio.
@@ -164,40 +166,39 @@ def _scale(
         ratios: Those of `decode`.
         stored: The dtype of what `decode` makes.
     """
-
-    def scaled(ratio: int, scale: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        return as_dtype(scale(decode(ratio)[None], size)[0], dtype, stored)
-
-    ways, numbers = _ways(ratios)
-    branches = [functools.partial(scaled, *way) for way in ways]
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
-    number = tf.gather_nd(tf.constant(numbers), quarters)
-    if dtype != "float32":  # it need not become float32 in between
-        number = tf.where(tf.reduce_all(part == size), len(branches), number)
-        branches.append(functools.partial(decode, 1))
-    return tf.switch_case(number, branches)
+    by_ratio, by_scale = (tf.gather_nd(tf.constant(each), quarters) for each in _ways(ratios))
+    decodes = [functools.partial(decode, ratio) for ratio in ratios]
+    pixels = (tf.switch_case(by_ratio, decodes) if decodes[1:] else decode(1))[None]
+    scales = [functools.partial(scale, pixels, size) for scale in _SCALES]
+    if dtype == "float32":
+        return as_dtype(tf.switch_case(by_scale, scales)[0], dtype, stored)
+    # What has the size need not become float32 in between.
+    by_scale = tf.where(tf.reduce_all(part == size), len(scales), by_scale)
+    rounded = [lambda scale=scale: as_dtype(scale(), dtype, stored) for scale in scales]
+    return tf.switch_case(by_scale, [*rounded, lambda: pixels])[0]
 
 
 @functools.cache
-def _ways(ratios: tuple[int, ...]) -> tuple[list[Any], Any]:
-    """How images are scaled.
+def _ways(ratios: tuple[int, ...]) -> tuple[Any, Any]:
+    """How images are scaled, by their height and width in quarters.
 
     Returns:
-        The ways that occur, each a ratio to decode by and a function that scales the rest; and the
-        number of an image's way, int32 [41, 41], by its height and width in quarters.
+        The place in `ratios` by which they are decoded, and that in `_SCALES` for the rest:
+        int32 [41, 41] each.
     """
-    ways: list[Any] = []
-    numbers = np.zeros([_MOST_QUARTERS + 1] * 2, np.int32)
-    for height, width in np.ndindex(numbers.shape):
+    by_ratio, by_scale = np.zeros([2, *[_MOST_QUARTERS + 1] * 2], np.int32)
+    for height, width in np.ndindex(by_ratio.shape):
         least, most = sorted([height, width])
         ratio = max(each for each in ratios if each == 1 or least >= each * _QUARTERS)
         scale = _bilinear
-        if most >= ratio * _HARDLY:
-            scale = _by_area if least >= ratio * _QUARTERS else _by_area_and_bilinear
-        if (ratio, scale) not in ways:
-            ways.append((ratio, scale))
-        numbers[height, width] = ways.index((ratio, scale))
-    return ways, numbers
+        if least >= ratio * _QUARTERS and most >= ratio * _HARDLY:
+            scale = _by_area
+        elif most >= ratio * _HARDLY_ALONE:
+            scale = _by_area_and_bilinear
+        by_ratio[height, width] = ratios.index(ratio)
+        by_scale[height, width] = _SCALES.index(scale)
+    return by_ratio, by_scale
 
 
 def _bilinear(images: Tensor, size: Tensor) -> Tensor:
@@ -210,6 +211,9 @@ def _by_area(images: Tensor, size: Tensor) -> Tensor:
 
 def _by_area_and_bilinear(images: Tensor, size: Tensor) -> Tensor:
     return _bilinear(_by_area(images, tf.minimum(tf.shape(images)[1:3], size)), size)
+
+
+_SCALES = (_bilinear, _by_area, _by_area_and_bilinear)
 
 
 def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fill: int) -> Tensor:

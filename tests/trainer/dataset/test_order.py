@@ -84,6 +84,25 @@ def test_iterating_again_gives_the_next_order(dataset):
     assert [numbers(batches), numbers(batches)] == [two_passes[:50], two_passes[50:]]
 
 
+def test_the_first_window_comes_in_parts(dataset, monkeypatch):
+    """So that no first batch waits for 64 MiB; the order stays that of whole windows."""
+    options = {"features": ["number"], "shuffle": True, "seed": 3, "shuffle_buffer": 64}
+    options |= {"repeat": 2, "first_record": 3}
+    whole = numbers(dataset.batches("train", **options))
+    parts = []
+    read = RecordReader.read
+    monkeypatch.setattr(
+        RecordReader,
+        "read",
+        lambda self, numbers: parts.append(len(numbers)) or read(self, numbers),
+    )
+    monkeypatch.setattr(RecordReader, "reads_singly", property(lambda _: True))
+
+    assert numbers(dataset.batches("train", **options)) == whole
+
+    assert parts == [1, 1, 3, 6, 12, 24, 50]
+
+
 def test_what_was_skipped_is_not_read(dataset, monkeypatch):
     read = []
     monkeypatch.setattr(

@@ -58,6 +58,15 @@ def test_any_records_in_any_order(shards, compression):
     assert len(reader.read(np.zeros(0, np.int64))) == 0
 
 
+@pytest.mark.parametrize("num_bytes", [1 << 12, 1 << 15])
+def test_large_records_are_read_by_themselves(tmp_path, write_records, num_bytes):
+    write_records(tmp_path / "a.tfrecord", [{"image": [bytes(num_bytes)]}] * 3)
+
+    reader = RecordReader(read_index(open_shards([str(tmp_path / "a.tfrecord")])))
+
+    assert reader.reads_singly == (num_bytes > 1 << 14)
+
+
 def test_an_index_beside_the_shards_is_used(shards, monkeypatch):
     files = shards()
     expected = read_index(open_shards(files))

@@ -30,7 +30,11 @@ def test_the_bound(ladder, stage, share, rate):
     assert bound.records_per_s == pytest.approx(rate, abs=1)
 
 
-SLOWER, FASTER = (Remedy(text=f"build {n}", records_per_s=n, record_bytes=9) for n in (400, 800))
+SLOWER, FASTER, LARGER = (
+    Remedy(text=f"build {rate}", records_per_s=rate, record_bytes=size)
+    for rate, size in ((400, 8), (800, 9), (870, 99))
+)
+KEPT = Remedy(text="train --cache memory", records_per_s=800)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +43,8 @@ SLOWER, FASTER = (Remedy(text=f"build {n}", records_per_s=n, record_bytes=9) for
         pytest.param(
             LADDER, [SLOWER, FASTER], "build 800 (800 records/s, 9 bytes a record)", id="best"
         ),
+        pytest.param(LADDER, [FASTER, LARGER], "build 800", id="the smallest of the fast ones"),
+        pytest.param(LADDER, [FASTER, LARGER, KEPT], "--cache", id="what needs no more of a disk"),
         pytest.param(LADDER, [SLOWER], "more CPU cores", id="nothing that was tried pays"),
         pytest.param(LADDER, [], "more CPU cores", id="nothing was tried"),
         pytest.param({"read": 100, "decode": 90}, [FASTER], "faster disk", id="reading"),

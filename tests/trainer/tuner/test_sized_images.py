@@ -46,6 +46,7 @@ def photograph(form, mode="RGB", size=(120, 90)):
 
 LOSSLESS = "--image-max-side 48 --image-format bmp"
 AS_JPEG = "--image-format jpeg --jpeg-quality 90"
+HALVES = "--image-format mix=0.5 --jpeg-quality 90"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,11 @@ AS_JPEG = "--image-format jpeg --jpeg-quality 90"
         [
             (
                 photograph("JPEG"),
-                {f"--image-max-side 48 {AS_JPEG}": None, LOSSLESS: 48 * 36 * 3 + 54},
+                {
+                    f"--image-max-side 48 {AS_JPEG}": None,
+                    f"--image-max-side 48 {HALVES}": None,
+                    LOSSLESS: 48 * 36 * 3 + 54,
+                },
             ),
             (photograph("PNG"), {LOSSLESS: 48 * 36 * 3 + 54}),
             (photograph("JPEG", size=(40, 30)), {"--image-format bmp": 40 * 30 * 3 + 54}),
@@ -84,6 +89,8 @@ def test_ways_that_are_tried(tmp_path, write_records, encoded, expected):
     tried = list(try_sizes(measured))
 
     assert [each.text for each in tried] == [f"build {each}" for each in expected]
+    sizes = [remedy.record_bytes for remedy in tried]
+    assert sizes == sorted(set(sizes))
     for remedy in tried:
         assert remedy.records_per_s > 0
         if (num_bytes := expected[remedy.text.removeprefix("build ")]) is not None:
