@@ -13,7 +13,8 @@ LAYERS = {
     "tfrecord_dataset": """
         shown_text
         posix_only split_names value_forms page
-        errors extras feature durable example_keys image_size regular_files streams
+        errors extras feature durable example_keys example_messages image_size regular_files streams
+        example_encoding
         users_code declaration example feature_keys frames
         observation
         inference
