@@ -18,8 +18,8 @@ LAYERS = {
         users_code declaration example feature_keys frames
         observation
         inference
-        json_file log_lines option_values sealed_json
-        options
+        json_file log_lines option_values
+        options sealed_json
         command_line
         python_words
         lock replacement

@@ -10,9 +10,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+from tfrecord_dataset.json_file import parse_object, typed
 from tfrecord_dataset.shown_text import printable
+
+_T = TypeVar("_T")
 
 _KEY = "checksum"
 _OPEN_END = f'"{_KEY}": ""\n}}\n'
@@ -52,6 +55,19 @@ def check_seal(data: bytes) -> None:
         raise ValueError(
             f"its checksum is {actual}, it states {stated}: it was changed after it was written"
         )
+
+
+def unsealed(data: bytes, kind: type[_T]) -> _T:
+    """What `sealed` has made a text of: a dataclass of this kind.
+
+    Raises:
+        ValueError: The text is not as it was written.
+    """
+    check_seal(data)
+    stated = parse_object(data)
+    del stated[_KEY]
+    value: _T = typed(stated, kind)
+    return value
 
 
 def _checksum(data: bytes) -> str:

@@ -43,11 +43,6 @@ class Backend(abc.ABC):
     def writing(self, path: str, durable: bool) -> AbstractContextManager[Any]:
         """A handle of a new file, which lies at `path` once all of it is written."""
 
-    def write(self, path: str, data: bytes, durable: bool) -> None:
-        """Writes a file whole."""
-        with self.writing(path, durable) as handle:
-            handle.write(data)
-
     def sync(self, paths: Sequence[str]) -> None:
         """Makes files that were written durable, with their names; remote ones are."""
         del paths

@@ -54,7 +54,7 @@ class ObjectFileSystem(FileSystem):
         mime_type: str = _MIME_TYPE,
         compression_type: str = CompressionTypes.AUTO,
     ) -> Any:
-        return _compressed(storage.create(path), path, compression_type)
+        return _compressed(REMOTE.create(path), path, compression_type)
 
     def open(
         self,

@@ -7,6 +7,7 @@ reads exact ranges. Worker processes that read local files alone do not load it.
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from beam_pipeline.files.archive.paths import inside, is_in_each
@@ -145,11 +146,11 @@ def write_bytes(path: str, data: bytes, *, durable: bool = False) -> None:
         durable: Whether it is to outlive a loss of power from when this returns. Remote files
             always do.
     """
-    files_of(path).write(path, data, durable)
+    with writing(path, durable=durable) as handle:
+        handle.write(data)
 
 
-@contextlib.contextmanager
-def writing(path: str, *, durable: bool = False) -> Iterator[Any]:
+def writing(path: str, *, durable: bool = False) -> AbstractContextManager[Any]:
     """A new file, written piece by piece; it lies at `path` once all of it is written.
 
     Whatever fails before leaves nothing there.
@@ -158,13 +159,7 @@ def writing(path: str, *, durable: bool = False) -> Iterator[Any]:
         path: Where; missing folders are made.
         durable: As in `write_bytes`.
     """
-    with files_of(path).writing(path, durable) as handle:
-        yield handle
-
-
-def create(path: str) -> Any:
-    """A handle of a new file, to write and close; a local one lies at `path` before that."""
-    return files_of(path).create(path)
+    return files_of(path).writing(path, durable)
 
 
 def sync(paths: Iterable[str]) -> None:

@@ -29,8 +29,7 @@ from beam_pipeline.write.working_directory import (
     working_root,
 )
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.json_file import parse_object, typed
-from tfrecord_dataset.sealed_json import check_seal, sealed
+from tfrecord_dataset.sealed_json import sealed, unsealed
 from tfrecord_dataset.store.at_once import at_once
 
 _LOG = logging.getLogger(__name__)
@@ -124,10 +123,7 @@ def _read(config: BuildConfig, path: str) -> Receipt | None:
             return None
         raise
     try:
-        check_seal(data)
-        stated = parse_object(data)
-        del stated["checksum"]
-        receipt: Receipt = typed(stated, Receipt)
+        receipt = unsealed(data, Receipt)
     except ValueError as error:
         raise ValueError(f"its receipt {path}: {error}") from error
     files = {

@@ -13,6 +13,7 @@ from apache_beam.io.tfrecordio import _TFRecordSink
 import beam_pipeline.files.beam_filesystem  # noqa: F401
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
+from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.hashed import HashedFile
 
 
@@ -31,7 +32,7 @@ class ShardSink(_TFRecordSink):
 
     def open(self, temp_path: str) -> Any:
         # Beam would compress above the hash; the hash is that of the file on disk.
-        self.file = HashedFile(storage.create(temp_path))
+        self.file = HashedFile(files_of(temp_path).create(temp_path))
         if self.compression_type == CompressionTypes.UNCOMPRESSED:
             return self.file
         return CompressedFile(self.file, self.compression_type)

@@ -1,8 +1,8 @@
 """The byte range of every record of a split, by the record's number."""
 
-import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import os
 from typing import Any
 
@@ -13,6 +13,7 @@ from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, 
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import cut_off, no_frame, too_large
 from tfrecord_dataset.store import user_cache
+from tfrecord_dataset.store.at_once import at_once
 
 _KIND = "index"
 # Walking fewer records takes no longer than opening a cached index.
@@ -85,8 +86,7 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
         DatasetChangedError: A shard is another file by now.
     """
     numbers = range(len(shards))
-    with concurrent.futures.ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        stated = [*pool.map(lambda number: _stated_bounds(shards, number), numbers)]
+    stated = at_once(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
     shards.plain.expect([number for number in numbers if stated[number] is None])
     by_shard = [
         bounds(shards, number) if each is None else each for number, each in enumerate(stated)

@@ -4,7 +4,8 @@ import dataclasses
 
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
-from tfrecord_dataset import json_file, sealed_json
+from beam_pipeline.records import FileRef
+from tfrecord_dataset import sealed_json
 
 _FILE = "job.json"
 _MAX_BYTES = 1 << 20
@@ -44,23 +45,10 @@ def read(folder: str) -> JobRecord:
     """
     path = storage.join(folder, _FILE)
     try:
-        return parsed(storage.read_text(path, _MAX_BYTES))
+        return sealed_json.unsealed(storage.read_bytes(FileRef(path=path), _MAX_BYTES), JobRecord)
     except (ValueError, RecordError) as error:
         raise BeamTFRecordsError(
             f"{path}, which names the job that an earlier launcher started, is damaged: {error}; "
             f"see on the cluster's own pages that no job of this build runs, delete {folder} and "
             "run the same command again"
         ) from error
-
-
-def parsed(text: str) -> JobRecord:
-    """The record in the text of job.json.
-
-    Raises:
-        ValueError: It is not as it was written.
-    """
-    sealed_json.check_seal(text.encode())
-    values = json_file.parse_object(text)
-    del values["checksum"]
-    record: JobRecord = json_file.typed(values, JobRecord)
-    return record

@@ -8,7 +8,6 @@ import dataclasses
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
@@ -25,6 +24,7 @@ from beam_pipeline.sources.side_files.files import (
     SideFiles,
     Survey,
 )
+from tfrecord_dataset.store.at_once import at_once
 
 _READ_THREADS = 16
 _NONE = frozenset[str]()
@@ -216,10 +216,7 @@ def read_names(
         except RecordError as error:
             return Rejected.of(path, error)
 
-    if not annotations:
-        return {}
-    with ThreadPoolExecutor(_READ_THREADS) as pool:
-        return dict(zip(annotations, pool.map(read, annotations), strict=True))
+    return dict(zip(annotations, at_once(read, annotations, _READ_THREADS), strict=True))
 
 
 def pair(known: Iterable[Known], files: SideFiles) -> Paired:

@@ -8,6 +8,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import remote, storage
+from beam_pipeline.files.remote import REMOTE
 from beam_pipeline.records import FileRef
 
 MEGABYTE = 1 << 20
@@ -292,7 +293,7 @@ def test_parts_that_were_not_finished_are_not_there(folder):
 
 def test_a_handle_of_a_new_object(folder):
     url, store = folder
-    handle = storage.create(f"{url}/x")
+    handle = REMOTE.create(f"{url}/x")
     handle.write(b"some")
     handle.flush()
     assert not store.keys(url)

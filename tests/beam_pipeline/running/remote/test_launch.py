@@ -7,10 +7,10 @@ import pytest
 
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.running.remote import launch as launching
-from beam_pipeline.running.remote.job_record import JobRecord, parsed
+from beam_pipeline.running.remote.job_record import JobRecord
 from beam_pipeline.running.remote.launch import Launch, _last_reason, idle_slots
 from beam_pipeline.running.remote.states import JobState
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.sealed_json import sealed, unsealed
 
 
 @dataclasses.dataclass
@@ -118,11 +118,12 @@ def test_a_damaged_record_is_named(tmp_path, content, reason):
 
 
 def test_any_cut_or_changed_byte_of_a_record_is_found():
-    assert parsed(RECORD) == JobRecord(job_name="pets-1", build="b", replaces="")
+    whole = JobRecord(job_name="pets-1", build="b", replaces="")
+    assert unsealed(RECORD.encode(), JobRecord) == whole
     for place in range(len(RECORD)):
         for damaged in (RECORD[:place], f"{RECORD[:place]}~{RECORD[place + 1 :]}"):
             with pytest.raises(ValueError, match=r"checksum|is not JSON"):
-                parsed(damaged)
+                unsealed(damaged.encode(), JobRecord)
 
 
 @pytest.mark.parametrize(("mark", "finished"), [("newer", True), ("older", False)])
