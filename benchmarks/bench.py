@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import peer_environments
 import results
 from process_tree import measure
 from suites import SUITES, Contender, Suite, command_of, prepare
@@ -58,7 +59,11 @@ def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str
     folder = cache_folder() / "benchmarks" / f"{suite.name}-{count}"
     folder.mkdir(parents=True, exist_ok=True)
     prepare(suite, folder, count)
-    contenders = [each for each in suite.contenders if full or not each.full]
+    contenders = [
+        each
+        for each in suite.contenders
+        if (full or not each.full) and peer_environments.can_be_installed(each.environment)
+    ]
     runs: dict[str, list[Run]] = {contender.title: [] for contender in contenders}
     for number in range(rounds):
         for contender in contenders:

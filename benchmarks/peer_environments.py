@@ -11,12 +11,23 @@ PACKAGES = {
     "grain": ["grain==0.2.18", "opencv-python-headless==5.0.0.93"],
     "torch": ["torch==2.15.0", "torchvision", "webdataset==1.0.2"],
     "dali": ["nvidia-dali-cuda120==2.4.0", "numpy"],
+    # Its build asks for: apt-get install libopencv-dev libturbojpeg0-dev pkg-config
+    "ffcv": [
+        *["torch==2.15.0", "torchvision", "setuptools", "numba", "opencv-python-headless"],
+        *["terminaltables", "pytorch_pfn_extras", "fastargs", "assertpy", "tqdm", "psutil"],
+    ],
     "ray": ["ray[data]==2.60.0", "crc32c==2.9.post0", "tensorflow-cpu==2.21.0"],
 }
+# Installed last, without what they ask for: FFCV asks for an OpenCV that needs a display.
+ALONE = {"ffcv": ["ffcv==1.0.2"]}
 
 
 def python(name: str) -> str:
-    """The interpreter of an environment."""
+    """The interpreter of an environment.
+
+    Raises:
+        subprocess.CalledProcessError: It cannot be installed here.
+    """
     if not name:
         return sys.executable
     folder = cache_folder() / "peers" / name
@@ -24,7 +35,11 @@ def python(name: str) -> str:
     if not (folder / "ready").exists():
         print(f"installing {', '.join(PACKAGES[name])} in {folder}", file=sys.stderr, flush=True)
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([found, "-m", "pip", "install", "--quiet", *PACKAGES[name]], check=True)
+        install = [found, "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, *PACKAGES[name]], check=True)
+        if name in ALONE:
+            alone = ["--no-deps", "--no-build-isolation", *ALONE[name]]
+            subprocess.run([*install, *alone], check=True)
         (folder / "ready").touch()
     return found
 
@@ -34,5 +49,16 @@ def versions(name: str) -> list[str]:
     frozen = subprocess.run(
         [python(name), "-m", "pip", "freeze"], capture_output=True, text=True, check=True
     ).stdout.split()
-    wanted = {package.partition("==")[0].partition("[")[0] for package in PACKAGES.get(name, [])}
+    packages = [*PACKAGES.get(name, []), *ALONE.get(name, [])]
+    wanted = {package.partition("==")[0].partition("[")[0] for package in packages}
     return [line for line in frozen if line.partition("==")[0] in wanted]
+
+
+def can_be_installed(name: str) -> bool:
+    """Whether an environment is there; if not, says so."""
+    try:
+        python(name)
+    except subprocess.CalledProcessError as error:
+        print(f"left out, for it cannot be installed here: {name} ({error})", file=sys.stderr)
+        return False
+    return True

@@ -73,6 +73,7 @@ OURS = "beam-tfrecords"
 SIZED = "… of images of 256 pixels"
 PIXELS = "… of such images as BMP"
 CHAIN = "tf.data by hand, bilinear"
+FFCV = "FFCV, of images of 256 pixels"
 LIMIT = "decoding alone"
 SCRIPT = "a script by hand"
 BUILDER = "TFDS's builder"
@@ -145,6 +146,7 @@ SUITES = (
             Contender("PyTorch's DataLoader", _reader("torch_loader"), "torch"),
             Contender("WebDataset", _reader("webdataset_torch"), "torch"),
             Contender("DALI on the CPU", _reader("dali_cpu"), "dali"),
+            Contender(FFCV, _reader("ffcv_loader"), "ffcv", full=True),
         ),
         goals=(
             Goal("as fast as the chain by hand", OURS, CHAIN, "wall_s", 1.0, holds=_ANTIALIASED),
@@ -158,6 +160,15 @@ SUITES = (
                     "WebDataset",
                     "DALI on the CPU",
                 )
+            ),
+            Goal("of images of 256 pixels, faster than FFCV", SIZED, FFCV, "wall_s", 1.0),
+            Goal(
+                "a quarter of the chain's time, of images of 256 pixels",
+                SIZED,
+                CHAIN,
+                "wall_s",
+                0.25,
+                holds=_SCALING,
             ),
         ),
         passes=True,
