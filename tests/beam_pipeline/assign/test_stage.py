@@ -171,19 +171,6 @@ def test_equal_contents_without_a_stated_split_share_one():
     assert statistics.across_splits == 0
 
 
-def test_a_group_is_in_one_split():
-    split_of, _, _ = settled(
-        [image(f"patient{i}/{n}.jpg", f"{i}-{n}") for i in range(20) for n in range(5)],
-        split={"train": 0.5, "test": 0.5},
-        group_by="1",
-    )
-    splits = {}
-    for key, split in split_of.items():
-        splits.setdefault(key.split("/")[0], set()).add(split)
-    assert all(len(each) == 1 for each in splits.values())
-    assert Counter(split for [split] in splits.values()).keys() == {"train", "test"}
-
-
 def test_equal_keys_are_the_plans_problem():
     _, _, statistics = settled([image("a.jpg", "1")])
     statistics.add_equal_keys([("a.jpg", "train.json: image 1", "all.json: image 9")])

@@ -11,32 +11,7 @@ from beam_pipeline.sources import detection
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.frames import framed
 
-COCO = '{"info": {}, "images": [], "annotations": [], "categories": []}'
 CSV = "image,label\nimages/a.jpg,cat\n"
-LABEL_STUDIO = '[{"id": 1, "data": {"image": "a.jpg"}, "annotations": [{"result": []}]}]'
-JSON_LINES = '{"file_name": "a.jpg", "label": "cat"}\n'
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("rows.csv", CSV, "csv"),
-        ("rows.TSV", CSV, "csv"),
-        ("rows.jsonl", JSON_LINES, "jsonl"),
-        ("rows.ndjson", JSON_LINES, "jsonl"),
-        ("instances.json", COCO, "coco"),
-        ("project.json", LABEL_STUDIO, "labelstudio"),
-        ("coco8.yaml", "names: [a]", "yolo"),
-        ("train-0.tar", "", "tar"),
-        ("mnist.npz", "", "arrays"),
-        ("x.NPY", "", "arrays"),
-    ],
-)
-def test_detect_a_file(make_tree, name, text, expected):
-    path = f"{make_tree({name: text})}/{name}"
-    found = detection.detect(path)
-    assert found == detection.resolve(path, expected)
-    assert (found.layout.name, found.path, found.summary) == (expected, path, f"{expected}: {name}")
 
 
 def test_a_layout_that_is_none(tmp_path):

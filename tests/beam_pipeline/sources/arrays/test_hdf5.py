@@ -45,17 +45,6 @@ def test_rows_are_records(tmp_path, form, libver):
     assert in_place == (form == "contiguous")
 
 
-def test_arrays_called_after_splits(tmp_path):
-    with h5py.File(tmp_path / "x.hdf5", "w") as file:
-        for split, number in (("train", 4), ("test", 2)):
-            file[f"{split}/x"] = IMAGES[:number]
-            file[f"{split}_y"] = LABELS[:number]
-    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
-    keys = sorted((each.key, each.split, *sorted(each.features)) for each in records)
-    assert keys[0] == ("x.hdf5/test#0", "test", "label", "x")
-    assert len(keys) == 6
-
-
 def test_files_called_after_splits(tmp_path):
     for name in ("train", "test"):
         with h5py.File(tmp_path / f"{name}.h5", "w") as file:
@@ -146,11 +135,3 @@ def test_the_images_and_classes_of_a_split_in_two_files(tmp_path):  # PatchCamel
         number = int(record.key.rpartition("#")[2])
         assert (values(record, "x") == IMAGES[number]).all()
         assert record.features["label"].name == str(number % 3)
-
-
-def test_files_of_arrays_of_one_name_are_rows_of_one_table(tmp_path):
-    for name in ("a", "b"):
-        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
-            file["x"] = IMAGES[:2]
-    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
-    assert [each.key for each in records] == ["a.h5#0", "a.h5#1", "b.h5#0", "b.h5#1"]

@@ -56,20 +56,6 @@ def test_masks(paths, ignored):
     assert problem.partition("pass ")[2].partition(" to leave")[0] == ignored
 
 
-@pytest.mark.parametrize(
-    ("of_one_channel", "mask"),
-    [
-        pytest.param("T", "T/1.png", id="masks"),
-        pytest.param("TI", "", id="images of one channel, too"),
-        pytest.param("", "", id="no masks"),
-    ],
-)
-def test_twins(of_one_channel, mask):
-    names = of([f"{folder}/{number}.png" for folder in "IT" for number in (1, 2, 3)])
-    problem = masks(names, lambda path: path[0] in of_one_channel)
-    assert problem.partition(" has one")[0].replace("2", "1").replace("3", "1") == mask
-
-
 def test_classes_with_some_names_in_common_are_not_looked_into():
     paths = [f"{folder}/{number}.png" for folder in "ab" for number in range(10)]
     names = of([*paths, *(f"a/x{number}.png" for number in range(10))])

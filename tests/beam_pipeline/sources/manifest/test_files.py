@@ -10,27 +10,6 @@ from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
 
-@pytest.mark.parametrize(
-    ("files", "splits"),
-    [
-        pytest.param(["metadata.csv", "other.csv"], {"a.jpg": None}, id="metadata first"),
-        pytest.param(["one.csv", "x/y/deep.csv"], {"a.jpg": None}, id="the only one"),
-        pytest.param(
-            ["data/train/metadata.csv", "data/dev/metadata.csv", "x.csv"],
-            {"data/train/a.jpg": "train", "data/dev/a.jpg": "dev"},
-            id="below data",
-        ),
-        pytest.param(["train.csv", "notes.csv"], {"a.jpg": "train"}, id="named after a split"),
-    ],
-)
-def test_which_files_of_a_folder_are_read(tmp_path, read_manifest, files, splits, write):
-    for file in files:
-        write(tmp_path / file, "file_name\na.jpg\n")
-    records = read_manifest(ReadCsv(str(tmp_path)))
-    assert {record.key: record.split for record in records} == splits
-    assert len(records) == len(splits)
-
-
 def test_too_many_columns_stop_before_the_job(tmp_path, read_manifest, write):
     names = [f"c{number}" for number in range(20_001)]
     for source in (
