@@ -6,17 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import detection
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.frames import framed
 
 CSV = "image,label\nimages/a.jpg,cat\n"
-
-
-def test_a_layout_that_is_none(tmp_path):
-    with pytest.raises(ConfigError, match="'lmdb' cannot be used: choose from auto, folders"):
-        detection.resolve(str(tmp_path), "lmdb")
 
 
 def write_tfrecord(path, compress=bytes):

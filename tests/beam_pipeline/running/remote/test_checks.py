@@ -88,8 +88,8 @@ def test_an_output_that_no_worker_sees(seen):
 def test_a_bucket_that_is_not_there(bucket):
     url, _ = bucket
     checks.check_store(f"{url}/out", "--output")
-    with pytest.raises(ConfigError, match="no-such-bucket"):
-        checks.check_store("s3://no-such-bucket/out", "--output")
+    with pytest.raises(ConfigError, match="no-such-bucket-to-check"):
+        checks.check_store("s3://no-such-bucket-to-check/out", "--output")
 
 
 @pytest.mark.parametrize("given", [None, "/nowhere/server.jar"])
