@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset import example
+from tfrecord_dataset import example, example_encoding
 from tfrecord_dataset.example import (
     bytes_feature,
     decode,
@@ -63,6 +63,14 @@ def test_an_empty_list_states_its_kind_as_tensorflows_does(kind, field):
     expected = tf.train.Example()
     getattr(expected.features.feature["numbers"], field).SetInParent()
     assert encode({"numbers": []}, {"numbers": kind}) == expected.SerializeToString()
+
+
+def test_single_values_take_no_message_of_protobuf(monkeypatch):
+    values = {"image": [b"a" * 300], "label": [3], "largest": [2**63 - 1], "": [b""]}
+    expected = tensorflow_encode(values)
+    monkeypatch.setattr(example_encoding, "Feature", None)
+
+    assert encode(values) == expected
 
 
 def test_an_int_beyond_64_bits_is_rejected():
