@@ -29,12 +29,13 @@ from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
-from beam_pipeline.sources.paths import folder, left_out, suffix
+from beam_pipeline.sources.paths import folder, left_out, media_kind, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
+_USUAL = "metadata.parquet"  # of Hugging Face, beside images
 
 
 @dataclasses.dataclass
@@ -62,9 +63,12 @@ class ReadColumnar(ReadManifest):
     def tables(self) -> tuple[list[Table], list[Rejected]]:
         """As `ReadManifest.tables`."""
         files, others = find_files(self.path, self.is_meant, self.ignored)
+        # What a table names is read; none says anything of files that it does not name.
+        names_files = {name_of(each.relative) for each in files} == {_USUAL}
         rejected = [
             left_out(each, f"not {self.noun}", f"its suffix is not {_shown(self.suffixes)}")
             for each in others
+            if not (names_files and media_kind(each))
         ]
         tables: list[Table] = []
         for file in files:
@@ -219,7 +223,7 @@ def _layout(
         files = [name for suffix in source.suffixes for name in tree.files_with(suffix)]
         files = [name for name in files if begins is None or begins(tree.path(name))]
         found = container_places([name for name in files if ".tfrecord" not in name])
-        is_usual = {*map(name_of, files)} == {"metadata.parquet"}  # of Hugging Face, beside images
+        is_usual = {*map(name_of, files)} == {_USUAL}
         doubt = _doubt(tree, files)
         return [each._replace(has_usual_name=is_usual, doubt=doubt) for each in found]
 

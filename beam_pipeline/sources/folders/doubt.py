@@ -23,7 +23,7 @@ _OTHERS = frozenset(
     | {"samples", "sweeps", "frames"}  # nuScenes
     | {"audio", "wavs", "sounds", "clips", "recordings", "arrays"}
 )
-_NO_CLASSES = _OF_IMAGES | _OTHERS | IMAGE_SUFFIXES | AUDIO_SUFFIXES
+_NO_CLASSES = _OF_IMAGES | _OTHERS | IMAGE_SUFFIXES | AUDIO_SUFFIXES - {"au"}  # CASIA's authentic
 _MAX_NAMED = 5
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
 # Words of longer names: HAM10000_images_part_1, img_align_celeba, 5_Labels_all.
