@@ -46,15 +46,16 @@ class UnknownNameError(ConfigError):
     """A name that does not exist; the message suggests the nearest one and lists them all.
 
     Args:
-        what: What the name stands for, such as "split" or "feature".
+        what: What the name stands for, and where: "split", "split in data/cells".
         name: The name that does not exist.
         choices: The existing names.
     """
 
     def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
         known = list(choices)
+        kind, within, place = what.partition(" in ")
         super().__init__(
-            f"there is no {what} {name!r}{did_you_mean(name, known)}; "
+            f"there is no {kind} {name!r}{within}{place}{did_you_mean(name, known)}; "
             f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
         )
 

@@ -154,7 +154,8 @@ class Field:
             ConfigError: It is of another type, or out of bounds.
             UnknownNameError: It is none of the choices.
         """
-        return self._checked(value, repr(value))
+        is_one_of_list = isinstance(value, str) and isinstance(self.default, tuple)
+        return self._checked(value, f"({value!r})" if is_one_of_list else repr(value))
 
     def _checked(self, value: Any, shown: str) -> Any:
         if value is None and self.default is None:

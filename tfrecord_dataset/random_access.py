@@ -197,7 +197,7 @@ class Records(Sequence[Record]):
         """int64 [n], each from 0."""
         asked = np.asarray(numbers)
         if asked.size and asked.dtype.kind not in "iu":
-            raise TypeError(f"records are chosen by whole numbers, not by {asked.dtype}")
+            raise TypeError(f"records are chosen by whole numbers, not by {numbers!r:.80}")
         asked = asked.astype(np.int64).reshape(-1)
         chosen = np.where(asked < 0, asked + len(self), asked)
         wrong = (chosen < 0) | (chosen >= len(self))

@@ -38,7 +38,6 @@ from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import (
     BeamTFRecordsError,
-    ConfigError,
     DataError,
     DatasetDamagedError,
     RecordError,
@@ -57,7 +56,7 @@ from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
-from tfrecord_dataset.errors import STEP
+from tfrecord_dataset.errors import STEP, UnknownNameError
 from tfrecord_dataset.python_words import of_command
 from tfrecord_dataset.shown_text import counted, one_line, printable
 from tfrecord_dataset.store import tally
@@ -241,9 +240,7 @@ def _salvage(config: SalvageOptions, options: PipelineOptions) -> None:
 def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
     info = open_dataset(config.dataset)
     if config.split and config.split not in info.splits:
-        raise ConfigError(
-            f"there is no split {config.split!r}; the splits are {', '.join(info.splits)}"
-        )
+        raise UnknownNameError("split", config.split, info.splits)
     if config.images:
         records = write_images(info, config.split, config.limit, Path(config.images))
     else:

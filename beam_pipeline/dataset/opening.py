@@ -11,6 +11,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset import finding
+from tfrecord_dataset.errors import UnknownNameError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
 from tfrecord_dataset.metadata import (
@@ -104,7 +105,13 @@ class Dataset:
         return tuple(self.metadata["classes"])
 
     def num_records(self, split: str) -> int:
-        """Records of a split."""
+        """Records of a split.
+
+        Raises:
+            UnknownNameError: There is no such split.
+        """
+        if split not in self.splits:
+            raise UnknownNameError(f"split in {self.path}", split, self.splits)
         return sum(shard.num_records for shard in self.splits[split])
 
 

@@ -97,7 +97,7 @@ TABLE = [
     ("plan INPUT/pets --tokenizer missing.json", 2, r"missing\.json: missing file"),
     ("verify nowhere", 2, "nowhere is not a finished dataset"),
     ("verify INPUT", 2, "is not a finished dataset"),
-    ("show DATASET --split val", 2, "there is no split 'val'; the splits are test, train"),
+    ("show DATASET --split val", 2, "there is no split 'val'; there are: test, train"),
     # Options that do not suit the input
     ("plan INPUT/table.csv --schema INPUT/agee.yaml", 2, "feature 'agee'.* did you mean 'age'"),
     (

@@ -45,7 +45,7 @@ def select(
 def check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
     """Raises UnknownNameError if an argument is none of its choices."""
     if value not in choices:
-        raise UnknownNameError(f"{argument} called", value, choices)
+        raise UnknownNameError(f"--{argument.replace('_', '-')}", value, choices)
 
 
 def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:

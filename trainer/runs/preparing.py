@@ -21,6 +21,7 @@ from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.input import RunInput, input_of_run
 from trainer.runs.own_parts import OwnParts
 from trainer.runs.record import RunConfig
+from trainer.tasks.image_models import check_name
 from trainer.tasks.reading import with_statistics
 from trainer.tasks.record import check_same_records
 from trainer.training.strategy import Workers, check_global_batch, create_strategy
@@ -79,6 +80,7 @@ def prepare(
     previous = run.read_config() if not given.get("overwrite") and run.holds_run() else None
     config = _config(given, previous, workers)
     progress = Progress(quiet=config.quiet or not workers.is_chief)
+    check_name(config.model)
     own = own.with_named(config)
     _set_up_tensorflow(config)
     strategy = create_strategy(parse_devices(config.devices), workers)

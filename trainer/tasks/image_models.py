@@ -4,7 +4,7 @@ import importlib
 import inspect
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -167,18 +167,23 @@ def _backbone(
     return backbone, preprocess(keras.layers.Rescaling(255.0)(image))
 
 
+def check_name(name: str) -> None:
+    """Raises UnknownNameError for a model that is neither the trainer's nor Keras's."""
+    known = [SMALL, retinanet.NAME, *sorted(_constructors())]
+    if name not in known:
+        raise UnknownNameError("--model", name, known)
+
+
 def _constructor(name: str) -> Any:
-    available = [
-        attribute
-        for attribute, value in vars(keras.applications).items()
-        if inspect.isfunction(value)
-    ]
-    if name in available:
-        return getattr(keras.applications, name)
+    check_name(name)
     if name == retinanet.NAME:
         raise ConfigError(f"--model {name} is for boxes; name another model")
-    what = "model, of the trainer's own or of keras.applications,"
-    raise UnknownNameError(what, name, [SMALL, retinanet.NAME, *sorted(available)])
+    return _constructors()[name]
+
+
+def _constructors() -> Mapping[str, Any]:
+    applications = vars(keras.applications).items()
+    return {name: value for name, value in applications if inspect.isfunction(value)}
 
 
 def _load_all(backbone: keras.Model, path: str) -> None:

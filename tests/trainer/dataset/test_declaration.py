@@ -155,7 +155,7 @@ PARTS = tf.io.RaggedFeature(tf.int64, partitions=[tf.io.RaggedFeature.RowSplits(
     [
         (
             *("lable", {"kind": "class_label"}),
-            r"no key \(of feature 'lable'\) in the first records 'lable' \(did you mean 'label'",
+            r"no key \(of feature 'lable'\) 'lable' in the first records \(did you mean 'label'",
         ),
         ("intts", sequence("int64"), r"did you mean 'ints'\?\); there are: .*floats"),
         ("faces", {"kind": "boxes"}, "there is no .*'faces/bbox/xmin'"),
