@@ -44,10 +44,15 @@ def _is_no_label(names: Sequence[str], found: Sequence[Sequence[str]]) -> bool:
     return len(labels) < 2 or all(map(is_split, labels))
 
 
-def by_names(profile: Profile) -> str:
-    """How labels are taken from train/cat.0.jpg; "" where names begin with no label."""
+def by_names(profile: Profile, folders: str = "{split}/") -> str:
+    """How labels are taken from train/cat.0.jpg; "" where names begin with no label.
+
+    Args:
+        profile: Of the files.
+        folders: What a pattern has for their folders.
+    """
     for mark in "._-":
-        text = f"{{split}}/{{label}}{mark}{{_}}"
+        text = f"{folders}{{label}}{mark}{{_}}"
         pattern = parse_pattern(text)
         labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
         fewest = 2 if all(map(str.isdigit, labels)) else 1  # files of a class, on average

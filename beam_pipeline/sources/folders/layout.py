@@ -8,6 +8,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.volumes import refusal
 from beam_pipeline.sources.annotation_formats import described
 from beam_pipeline.sources.beside import Named, may_hold_data
+from beam_pipeline.sources.folders.by_names import by_names
 from beam_pipeline.sources.folders.doubt import doubt, is_no_class
 from beam_pipeline.sources.folders.imagenet import class_list, refused_numbers
 from beam_pipeline.sources.folders.npz_record import may_be_records
@@ -62,7 +63,11 @@ def find_folders(tree: Tree) -> list[Place]:
         if tree.is_inner or is_many:  # arrays of many rows, and lists, lie so
             return []
         number = counted(profile.number, "audio file" if kind == "audio" else kind)
-        what = f"{tree.at_least}{number} without class folders, so without labels{each}"
+        folders = "{_}/" * len(place.split("/")) if place else ""
+        what = (
+            f"{tree.at_least}{number} without class folders, so without labels{each}"
+            f"{by_names(profile, folders)}"
+        )
         flat = dataclasses.replace(profile, folders=frozenset({()}))
         return [Place(place, what, doubt(flat, tree.root, kind))]
     if kind in ("array", "text") and profile.only_in_splits and not profile.in_splits:

@@ -106,3 +106,28 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
     list(Tree(url).walk())
     assert store.calls["list"] == 2 + 40  # a page of the top, its folders, 40 of them
     assert store.most_at_once > 20
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (["0_ann_0", "0_ann_1", "0_bob_0", "1_ann_0", "1_bob_0"], "'{label}_{_}'"),
+        (["cat.0", "cat.1", "dog.0"], "'{label}.{_}'"),
+        (["a-1", "b-1", "c-1"], ""),
+        (["IMG_0001", "IMG_0002", "IMG_0003"], ""),
+    ],
+    ids=["digits and speakers", "cats and dogs", "as many as files", "one"],
+)
+@pytest.mark.parametrize("folders", ["", "recordings/"])
+def test_the_pattern_is_named_where_names_of_files_begin_with_few_texts(
+    tmp_path, names, pattern, folders
+):
+    for name in names:
+        path = tmp_path / f"{folders}{name}.wav"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    said = detection.detect(str(tmp_path)).summary.partition("; ")[2]
+    expected = pattern.replace("'{", "'{_}/{", 1) if folders else pattern
+    assert said == (
+        f"where names begin with their class, pass --path-pattern {expected}" * bool(expected)
+    )
