@@ -126,6 +126,7 @@ _WRITERS = (
 # What holds a goal that is missed.
 _SCALING = "scaling to float32, reading and copying take as long as decoding"
 _ANTIALIASED = "ours antialiases, and checks the records that it reads"
+_CROPPED = "FFCV decodes the middle square alone, resizes bytes, and checks no record"
 _CHECKED = "ours decodes every image to check it; TFDS stores the bytes that it finds"
 _START = "start, and what a record takes in Python; the script writes no descriptions"
 
@@ -161,7 +162,14 @@ SUITES = (
                     "DALI on the CPU",
                 )
             ),
-            Goal("of images of 256 pixels, faster than FFCV", SIZED, FFCV, "wall_s", 1.0),
+            Goal(
+                "of images of 256 pixels, faster than FFCV",
+                SIZED,
+                FFCV,
+                "wall_s",
+                1.0,
+                holds=_CROPPED,
+            ),
             Goal(
                 "a quarter of the chain's time, of images of 256 pixels",
                 SIZED,
