@@ -110,6 +110,7 @@ def train(
     for number in range(num_workers):
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # of this process, where tests have set it
         environment |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
         if number == ended:
             environment |= {"END_AT": str(step), "END_BY": str(int(signal.Signals[by]))}

@@ -119,7 +119,7 @@ def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        pytest.param([{"label": 1}], "'sequence'; there is: label", id="missing"),
+        pytest.param([{"label": 1}], "'sequence' in the first records; there is", id="missing"),
         pytest.param(
             [{"sequence": [0.5], "label": 1}], "key 'sequence' holds float32", id="another type"
         ),
