@@ -1,18 +1,15 @@
 """Files beside images and audio that no layout reads, and the commands that make tables of them."""
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from beam_pipeline.sources.paths import media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.table_forms import FORMS, Form
-from beam_pipeline.sources.tree import Tree, head
+from beam_pipeline.sources.tree import Tree, head, writing
 
 _LOOKED_INTO = 20
 _LINES_LOOKED_AT = 10
-# Programs have no apostrophes, so that a shell's quotes enclose them as they are.
-_QUOTE, _DOUBLE = "'", '"'
 _WORDS = 4  # of a sentence
 _SPOKEN = re.compile(r"(\S+)[ \t]+\S")
 _NAMED = re.compile(rb'\s*\{\s*"[^"\\]+(\.\w+)"\s*:\s*(?:"([^"\\]*)|\d+\s*[,}]|\[\s*")')
@@ -38,9 +35,8 @@ def as_table(tree: Tree) -> str:
         if form := next(_forms_of(tree, path), None):
             table = tree.path(f"{form.table or stem(path)}{form.ending}")
             return (
-                f"{name_of(path)} {form.what}: make a table of it by python -c "
-                f"{shlex.quote(form.program.replace(_QUOTE, _DOUBLE))} {shlex.quote(tree.root)} "
-                f"{shlex.quote(tree.path(path))} > {shlex.quote(table)}, and give that"
+                f"{name_of(path)} {form.what}: make a table of it by "
+                f"{writing(table, form.program, tree.root, tree.path(path))}, and give that"
             )
     return ""
 

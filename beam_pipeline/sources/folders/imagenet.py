@@ -1,13 +1,12 @@
 """The classes of ImageNet's validation images, which lie in no class folders but in tables."""
 
 import csv
-import shlex
 from collections.abc import Iterable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Tree, writing
 
 # Kaggle's, of ImageId and PredictionString: "n01440764 85 1 499 272 n01440764 …".
 _TABLE = "LOC_val_solution.csv"
@@ -37,9 +36,9 @@ def refused_numbers(tree: Tree) -> str:
     kit, table = parent(tree.path(found)), tree.path(_TABLE)
     return (
         f"{found} has the classes of the images without class folders as numbers, which meta.mat "
-        f"of the same kit explains: write them as Kaggle's table by python -c "
-        f"{shlex.quote(_PROGRAM)} {shlex.quote(kit)} > {shlex.quote(table)} (it needs pip install "
-        f"scipy), or pass --ignore {_NUMBERS} to read the others alone"
+        f"of the same kit explains: write them as Kaggle's table by "
+        f"{writing(table, _PROGRAM, kit)} (it needs pip install scipy), or pass "
+        f"--ignore {_NUMBERS} to read the others alone"
     )
 
 

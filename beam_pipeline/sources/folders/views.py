@@ -11,7 +11,7 @@ from beam_pipeline.sources.folders.by_names import ways
 from beam_pipeline.sources.folders.masks import PATHS_PER_NAME
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.paths import below, stem
-from beam_pipeline.sources.tree import places
+from beam_pipeline.sources.tree import places, writing
 
 # What the folders of several sensors' images of one place are called.
 _SENSORS = frozenset(
@@ -86,12 +86,9 @@ def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
         return ""
     first = next((path for path in profile.names.all_paths if _has_all(path, views, root)), "")
     if first:
-        program = shlex.quote(_PROGRAM.replace("{kind}", kind))
-        table = shlex.quote(f"{root}/views.csv")
-        told += (
-            f": make a table with all of one thing in a row by python -c {program} "
-            f"{shlex.quote(root)} {' '.join(map(shlex.quote, views))} > {table}, and give that"
-        )
+        program = _PROGRAM.replace("{kind}", kind)
+        made = writing(f"{root}/views.csv", program, root, *views)
+        told += f": make a table with all of one thing in a row by {made}, and give that"
     elif not profile.in_splits:
         told += f"; give {shlex.quote(f'{root}/{classes[0]}')} to read one of them alone"
     return told + ways(profile, ("where they are classes", pattern))

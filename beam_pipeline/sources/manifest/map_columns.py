@@ -14,11 +14,10 @@ from beam_pipeline.media.maps import see
 from beam_pipeline.records import DeclaredClasses, FileRef, Map
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.manifest.first_rows import FirstRows, is_there
-from beam_pipeline.sources.masks.meaning import Meaning, is_map, meaning_of
+from beam_pipeline.sources.masks.meaning import MOST_MAP_BYTES, Meaning, is_map, meaning_of
 from beam_pipeline.sources.masks.names import CLASSES, DEPTH
 
 _PAIRS_LOOKED_INTO = 8
-_MOST_BYTES = 64 << 20
 
 
 def with_maps(
@@ -65,7 +64,7 @@ def _pairs(rows: FirstRows, image: str, other: str) -> Iterator[tuple[Pixels, Pi
             files = [FileRef(path=row.manifest.path_of(str(name))) for name in names]
             if not all(is_there(file.path) for file in files):
                 continue
-            first, second = (storage.read_bytes(file, _MOST_BYTES) for file in files)
+            first, second = (storage.read_bytes(file, MOST_MAP_BYTES) for file in files)
             if size_in_file(first) != size_in_file(second):
                 return
             yield see(first, DECODER_MAX_PIXELS), see(second, DECODER_MAX_PIXELS)

@@ -18,6 +18,7 @@ from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.masks.files import MaskFiles
 from beam_pipeline.sources.masks.meaning import (
+    MOST_MAP_BYTES,
     Classes,
     Meaning,
     classes_of,
@@ -46,14 +47,12 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.layout import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Tree, writing
 from tfrecord_dataset.split_names import is_of_training, split_in_name
 
 _MAPS_LOOKED_INTO = 16
 # Cityscapes has several files an image; of these the first that is there.
 _LABELS = ("labelTrainIds", "labelIds")
-# Of a map that is looked into.
-_MOST_MAP_BYTES = 64 << 20
 # Of a file that names classes.
 _MOST_BYTES = 1 << 20
 _UNITED = "in a map per image (docs/layouts.md#several-masks-of-one-image)"
@@ -156,9 +155,9 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
 
 def _of_objects(tree: Tree, maps: str, images: str) -> str:
     """That a folder has a mask for each object of the image in another, and what makes a table."""
-    table, names = tree.path("objects.csv"), [_file_name(each) for each in (maps, images)]
-    words = " ".join(map(shlex.quote, ["python", "-c", _PROGRAM, tree.root, *names]))
-    made = f"make a table of them by {words} > {shlex.quote(table)}, and give that; or "
+    names = [_file_name(each) for each in (maps, images)]
+    command = writing(tree.path("objects.csv"), _PROGRAM, tree.root, *names)
+    made = f"make a table of them by {command}, and give that; or "
     return (
         f"{maps}/ has a mask for each object of one image: "
         f"{made if folder(maps) == folder(images) else ''}unite them {_UNITED}"
@@ -227,7 +226,7 @@ def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
     for path in paths:
         try:
             yield see(
-                storage.read_bytes(FileRef(path=tree.path(path)), _MOST_MAP_BYTES),
+                storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES),
                 DECODER_MAX_PIXELS,
             )
         except RecordError:  # it will be rejected by its name

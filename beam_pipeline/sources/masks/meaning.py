@@ -23,6 +23,8 @@ _BACKGROUND, _FOREGROUND = "background", "foreground"
 # A photograph in greys has more levels than a map of classes that nobody has named.
 _MOST_NUMBERS = 100
 MOST_CLASSES = 255
+# Of a map that is looked into.
+MOST_MAP_BYTES = 64 << 20
 _LEVEL = re.compile("[0-9]{1,3}")
 _COLOR_LINE = re.compile(r"(\d+)[\s,]+(\d+)[\s,]+(\d+)[\s,]+(\S.*)")
 _CVAT_LINE = re.compile(r"([^:#]+):\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*:.*")
