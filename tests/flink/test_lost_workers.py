@@ -106,7 +106,7 @@ def test_a_killed_launcher_leaves_the_job_alone(cluster, launch, heavy, stages, 
     assert cluster.jobs()[0]["state"] == "CANCELED"
 
     launcher = launch(heavy.source, output, *heavy.options)
-    stages.wait_for(output, "write")
+    stages.wait_for(output, "inspect")
     launcher.process.kill()
     launcher.process.wait()
     wait_until(lambda: not launcher.processes(), 20, "the job server is left")
