@@ -170,6 +170,14 @@ class BuildOptions(Options):
         BuildOption("format of the boxes in a manifest, COCO or VOC", choices=BOX_FORMATS),
         _INPUT,
     ] = ""
+    points: Annotated[
+        str,
+        BuildOption(
+            "points in no group: an object each (default), or landmarks of their image's one",
+            choices=("objects", "landmarks"),
+        ),
+        _INPUT,
+    ] = "objects"
     no_masks: Annotated[
         bool, BuildOption("leave out the masks of objects; polygons stay"), _INPUT
     ] = False

@@ -28,6 +28,7 @@ from tfrecord_dataset.store.urls import unsigned
 _MAY_BE_ABSENT = frozenset(
     {"missing_values", "image_template", "ignore", "no_header", "decimal_comma"}
     | {"no_masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
+    | {"points"}
 )
 
 
@@ -110,7 +111,8 @@ class BuildConfig(BuildOptions):
         kept = {
             name: value
             for name, value in dataclasses.asdict(self).items()
-            if name not in elsewhere and (value or name not in _MAY_BE_ABSENT)
+            if name not in elsewhere
+            and (name not in _MAY_BE_ABSENT or value != getattr(BuildConfig, name))
         }
         if self.image.size is not None:  # as fingerprints from before have it
             kept["image"]["size"] = [self.image.size.width, self.image.size.height]

@@ -11,9 +11,10 @@ from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import main_classes
 from beam_pipeline.kinds import rounding
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import count_classes
+from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.sources.beside import NOT_READ
+from beam_pipeline.sources.shapes import OF_A_POINT
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import counted, one_line, size_text
 
@@ -37,6 +38,7 @@ def of_dataset(info: Dataset) -> str:
     lines += _warn_of_data(info.metadata["rejected"], "rejects.jsonl names them")
     lines += _warn_of_rejects(info.metadata["rejected"], sum(map(info.num_records, info.splits)))
     lines += _counted("changed", info.metadata["changes"])
+    lines += _points(info.metadata["changes"], info.schema)
     lines += _rounded(info.schema, info.metadata.get("rounded", {}))
     lines += _without_boxes(
         info.metadata.get("without_boxes", {}),
@@ -87,6 +89,7 @@ def of_plan(preview: Preview, fractions: Mapping[str, float]) -> str:
         for source, reason, detail in statistics.first_rejects[:10]
     ]
     lines += _counted("changed", dict(sorted(statistics.notes.items())))
+    lines += _points(statistics.notes, plan.schema)
     lines += _rounded(plan.schema, rounded_numbers(plan.schema, statistics))
     lines += _without_boxes(
         statistics.without_objects(),
@@ -137,6 +140,17 @@ def _missing_shards(info: Dataset) -> list[str]:
 def _rounded(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
     """Features whose large numbers lose digits as float32."""
     return [f"note: {sentence}" for sentence in rounding.describe(schema, rounded)]
+
+
+def _points(notes: Mapping[str, int], schema: Iterable[Feature]) -> list[str]:
+    """What else the points in no group may be, by their names."""
+    if not (number := notes.get(OF_A_POINT)):
+        return []
+    names = first_names([name for each in schema for name in each.keypoint_names])
+    return [
+        f"note: {counted(number, 'object')} made of points in no group; if those of an image are "
+        f"landmarks of one, pass --points landmarks, which makes keypoints of them: {names}"
+    ]
 
 
 def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> list[str]:

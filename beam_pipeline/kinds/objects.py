@@ -122,6 +122,8 @@ class ObjectsKind(Kind[Objects]):
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         yield count_classes(feature.classes)
+        if feature.keypoint_names:
+            yield f"keypoints {first_names(feature.keypoint_names)}"
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         objects = value or Objects(boxes=(), format="rel_xyxy")

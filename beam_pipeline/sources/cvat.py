@@ -11,12 +11,11 @@ import numpy as np
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Value
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.shapes import (
@@ -42,6 +41,7 @@ class CvatFiles(ItemFiles):
 
     suffix = "xml"
     sign = re.compile(rb"<annotations[\s>]")
+    gives_points = True
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault | DeclaredClasses]:
         place, points = 0, tuple[str, ...]()
@@ -55,7 +55,9 @@ class CvatFiles(ItemFiles):
                         raise malformed(_OF_VIDEO)
                     elif element.tag == "image":
                         place += 1
-                        yield _told(f"image {place}", element, points)
+                        shapes = self.shapes()
+                        shapes.point_names = points
+                        yield item_or_fault(_item, f"image {place}", element, shapes)
                         element.clear()
             except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
                 raise malformed(f"not usable as XML: {error}") from error
@@ -75,16 +77,8 @@ def _point_names(labels: Element) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-def _told(where: str, image: Element, points: tuple[str, ...]) -> Item | Fault:
-    try:
-        return _item(where, image, points)
-    except RecordError as error:
-        return Fault(where, error)
-
-
-def _item(where: str, image: Element, points: tuple[str, ...]) -> Item:
-    shapes = Shapes(stated_size(image.get("width"), image.get("height")))
-    shapes.point_names = points
+def _item(where: str, image: Element, shapes: Shapes) -> Item:
+    shapes.size = stated_size(image.get("width"), image.get("height"))
     left, tags = list[str](), list[str]()
     owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
     for shape in image:
@@ -128,7 +122,8 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
         seen = 2.0 - int(more["occluded"])
         texts = (shape.get("points") or "").split(";")
         shapes.loose_points(label, [(*_pair(each), seen) for each in texts], group, more)
-        yield from (f"{name} of a point" for name in more if group and name != "occluded")
+        is_part = group or shapes.are_landmarks
+        yield from (f"{name} of a point" for name in more if is_part and name != "occluded")
     else:
         yield str(shape.tag)
     if group and shape.tag in _OWNERS:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
@@ -36,6 +37,7 @@ from beam_pipeline.sources.image_folders import (
 )
 from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import split_of_folders
 from tfrecord_dataset.store.urls import unsigned
@@ -71,10 +73,10 @@ class Fault(NamedTuple):
     error: RecordError
 
 
-def item_or_fault(read: Callable[[str, Any], Item], where: str, stated: Any) -> Item | Fault:
+def item_or_fault(read: Callable[..., Item], where: str, *stated: Any) -> Item | Fault:
     """What `read` makes of what is stated there, or why it cannot."""
     try:
-        return read(where, stated)
+        return read(where, *stated)
     except RecordError as error:
         return Fault(where, error)
 
@@ -90,6 +92,8 @@ class ItemFiles(abc.ABC):
             the file's split alone.
         depth: Folders above a file, at most.
         name: What all such files are called; "" where they have names of their own.
+        gives_points: Whether `points` counts.
+        points: What points in no group are: "objects" or "landmarks".
     """
 
     suffix: ClassVar[str]
@@ -97,6 +101,13 @@ class ItemFiles(abc.ABC):
     places: ClassVar[tuple[str, ...]] = ("images", "data")
     depth: ClassVar[int] = 1
     name: ClassVar[str] = ""
+    gives_points: ClassVar[bool] = False
+
+    points: str = OBJECTS
+
+    def shapes(self) -> Shapes:
+        """Of one image, without any."""
+        return Shapes(points=self.points)
 
     @abc.abstractmethod
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault | DeclaredClasses]:
@@ -257,11 +268,17 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
         found = found_in(tree, formats)
         return [Place("", shown(found, "file"), files=tuple(found))] if found else []
 
+    def told(config: BuildConfig) -> tuple[ItemFiles, ...]:
+        return tuple(dataclasses.replace(each, points=config.points) for each in formats)
+
+    reads = read_by(ReadItems, formats=told)
+    if any(each.gives_points for each in formats):
+        reads["takes"] = {*reads["takes"], "points"}
     return Layout(
         name=name,
         sign=sign,
         kind="annotations",
-        **read_by(ReadItems, formats=lambda config: formats),
+        **reads,
         suffixes=tuple(each.suffix for each in formats if each.suffix != "txt"),
         find=places,
         begins=lambda path: any(each.is_one(path) for each in formats),

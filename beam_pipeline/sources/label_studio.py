@@ -31,10 +31,11 @@ class LabelStudioFiles(ItemFiles):
         rb'|"result"\s*:\s*\[)'
     )
     places = ("images", "upload", "data")
+    gives_points = True
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, task in enumerate(items(file.path, ""), start=1):
-            yield item_or_fault(_item, f"task {place}", task)
+            yield item_or_fault(_item, f"task {place}", task, self.shapes())
 
 
 class LabelStudioCsv(ItemFiles):
@@ -48,17 +49,17 @@ class LabelStudioCsv(ItemFiles):
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         for place, row in enumerate(csv_rows(file.path), start=1):
-            yield item_or_fault(_item, f"row {place}", row)
+            yield item_or_fault(_item, f"row {place}", row, self.shapes())
 
 
-def _item(where: str, task: Any) -> Item:
+def _item(where: str, task: Any, shapes: Shapes) -> Item:
     if not isinstance(task, dict):
         raise malformed(f"{task!r:.80} is no task")
     left: list[str] = []
     is_whole = isinstance(task.get("data"), dict)
     said = task["data"] if is_whole else task
     results = _results(task.get("annotations"), left) if is_whole else [*_of_min(task)]
-    shapes, choices = Shapes(), list[str]()
+    choices = list[str]()
     for result in results:
         if result.get("type") == "relation":
             left.append("relation")

@@ -4,6 +4,7 @@ Source of the format: https://github.com/wkentaro/labelme, labelme/_label_file.p
 """
 
 import base64
+import dataclasses
 import io
 import posixpath
 import re
@@ -20,7 +21,7 @@ from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, joined, suffix
-from beam_pipeline.sources.shapes import Shapes, stated_size
+from beam_pipeline.sources.shapes import OBJECTS, Shapes, stated_size
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
 from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.side_files.layout import side_file_layout
@@ -35,6 +36,7 @@ _FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2, "point": 1}  # of a mask: th
 _KEPT = frozenset({"label", "points", "shape_type", "mask"})
 
 
+@dataclasses.dataclass(frozen=True)
 class LabelMeFiles(SideFiles):
     """JSON files, each beside its image or with the path to it."""
 
@@ -42,6 +44,8 @@ class LabelMeFiles(SideFiles):
     noun = "JSON file"
     naming = "imagePath"
     max_bytes = 8 * MAX_BYTES  # with imageData
+
+    points: str = OBJECTS
 
     def image_keys(self, annotation: str, name: str) -> list[str]:
         home = folder(annotation)
@@ -53,12 +57,16 @@ class LabelMeFiles(SideFiles):
         return name.replace("\\", "/") if isinstance(name, str) else ""
 
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        objects, notes = parse_labelme(data)
+        objects, notes = parse_labelme(data, self.points)
         return {"boxes": objects}, notes
 
 
-def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
+def parse_labelme(data: bytes, points: str = OBJECTS) -> tuple[Objects, Counter[str]]:
     """The shapes of one file that have an area, and what is not kept.
+
+    Args:
+        data: The file's bytes.
+        points: What points in no group are: OBJECTS or LANDMARKS.
 
     Raises:
         RecordError: "malformed annotation", with the shape's number (from 1) and value.
@@ -67,7 +75,7 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
     check_number(len(value["shapes"]))
     sides: list[Any] = [value.get("imageWidth"), value.get("imageHeight")]
     are_whole = all(type(side) is int for side in sides)
-    shapes = Shapes(stated_size(*sides) if are_whole else None)
+    shapes = Shapes(stated_size(*sides) if are_whole else None, points=points)
     left = ["flags"] * _says(value.get("flags"))
     groups = {_group(each) for each in value["shapes"] if _kind(each) == "point"} - {None}
     for number, shape in enumerate(value["shapes"], start=1):
@@ -82,8 +90,8 @@ def parse_labelme(data: bytes) -> tuple[Objects, Counter[str]]:
         where = f"shape {number} ({label:.80})"
         corners = _corners(shape.get("points"), kind, where)
         if kind == "point":
-            points = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
-            shapes.loose_points(label, points, group)
+            seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
+            shapes.loose_points(label, seen, group)
         elif kind == "polygon":
             shapes.polygon(label, [corners])
         elif kind == "mask":
@@ -167,5 +175,6 @@ LAYOUT = side_file_layout(
     sign=".json files of LabelMe next to their images",
     files=LabelMeFiles(),
     begins=_SHAPES,
+    takes=("points",),
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == LabelMeFiles.suffix),
 )

@@ -22,7 +22,10 @@ NONE: Attributes = {}
 # What is counted.
 OF_A_POINT = "object made of points in no group"
 OF_A_GROUP = "object made of a group of points"
+# What `--points` says: points in no group are an object each, or those of an image one object's.
+OBJECTS, LANDMARKS = "objects", "landmarks"
 _ABSENT: Point = (0.0, 0.0, 0.0)
+_LOOSE = object()  # the group of an image's landmarks
 _MOST = 1e9  # pixels
 
 
@@ -35,12 +38,17 @@ class Shapes:
     Attributes:
         size: Of the image, where it is stated.
         format: Of boxes: "xyxy" or "rel_xyxy"; rings and points are in the same unit.
+        are_landmarks: Whether the points in no group are keypoints of the only other object or,
+            without any, of one object without a class.
         point_names: Of points, where they are declared; others come after them, sorted.
         notes: What is counted of points, once `objects` are made.
     """
 
-    def __init__(self, size: ImageSize | None = None, format: str = "xyxy") -> None:
+    def __init__(
+        self, size: ImageSize | None = None, format: str = "xyxy", points: str = OBJECTS
+    ) -> None:
         self.size, self.format = size, format
+        self.are_landmarks = points == LANDMARKS
         self.point_names: tuple[str, ...] = ()
         self.notes = Counter[str]()
         self._boxes: list[Box] = []
@@ -98,9 +106,10 @@ class Shapes:
 
         They are points of the shape of their group, wherever that comes; without such a shape all
         points of the group are an object without a class. Where the group is None, these points
-        are an object of the label.
+        are an object of the label, or landmarks.
         """
         name = "point" if label is None else _checked(label)
+        group = _LOOSE if group is None and self.are_landmarks else group
         if group is not None:
             self._grouped.append((name, points, group))
         else:
@@ -155,12 +164,20 @@ class Shapes:
 
     def _join_groups(self) -> None:
         groups: dict[object, dict[str, Point]] = {}
+        if any(group is _LOOSE for _, _, group in self._grouped) and self._points:
+            if len(self._points) > 1:
+                raise malformed(
+                    f"points in no group, and {len(self._points)} objects whose landmarks they may "
+                    "be; group them with theirs, or leave out --points"
+                )
+            self._owners[_LOOSE] = self._points[0]
         for label, points, group in self._grouped:
             _named(self._owners.get(group, groups.setdefault(group, {})), label, points)
         self._grouped = []
-        for named in filter(None, groups.values()):
-            self.notes[OF_A_GROUP] += 1
-            self.points(None, named)
+        for group, named in groups.items():
+            if named:
+                self.notes[OF_A_GROUP] += group is not _LOOSE
+                self.points(None, named)
 
     def _column(self, name: str) -> tuple[Attribute, ...]:
         given = [each.get(name) for each in self._attributes]

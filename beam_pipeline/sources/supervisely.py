@@ -3,6 +3,7 @@
 Source of the format: https://docs.supervisely.com/data-organization/00_ann_format_navi.
 """
 
+import dataclasses
 import re
 from collections import Counter
 from typing import Any
@@ -11,7 +12,7 @@ from beam_pipeline.records import Value
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import has_image_suffix, stem
-from beam_pipeline.sources.shapes import Shapes, number, stated_size
+from beam_pipeline.sources.shapes import OBJECTS, Shapes, number, stated_size
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.side_files.layout import side_file_layout
@@ -20,6 +21,7 @@ from tfrecord_dataset.json_file import JsonError, parse_object
 _SIGN = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
 
 
+@dataclasses.dataclass(frozen=True)
 class SuperviselyFiles(SideFiles):
     """ann/a.jpg.json, of img/a.jpg."""
 
@@ -27,6 +29,8 @@ class SuperviselyFiles(SideFiles):
     noun = "JSON file"
     home = "ann"
     image_home = "img"
+
+    points: str = OBJECTS
 
     def common_name(self, name: str) -> str:
         return stem(name) if has_image_suffix(name) else name
@@ -42,7 +46,8 @@ class SuperviselyFiles(SideFiles):
         size, objects = value.get("size"), value.get("objects")
         if not isinstance(size, dict) or not isinstance(objects, list):
             raise malformed("no size and objects, as Supervisely writes them")
-        shapes = Shapes(stated_size(size.get("width"), size.get("height")))
+        sides = size.get("width"), size.get("height")
+        shapes = Shapes(stated_size(*sides), points=self.points)
         left = ["image tags"] * bool(value.get("tags"))
         for each in objects:
             one = each if isinstance(each, dict) else {}
@@ -80,4 +85,5 @@ LAYOUT = side_file_layout(
     sign="ann/*.json and img/ of Supervisely",
     files=SuperviselyFiles(),
     begins=_SIGN,
+    takes=("points",),
 )

@@ -25,6 +25,7 @@ class ViaFiles(ItemFiles):
 
     suffix = "json"
     sign = re.compile(rb'"(shape_attributes|_via_settings|_via_img_metadata)"\s*:')
+    gives_points = True
 
     def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
         pairs = members(file.path, "")
@@ -32,7 +33,7 @@ class ViaFiles(ItemFiles):
         if first and first[0][0].startswith("_via"):
             first, pairs = [], members(file.path, "_via_img_metadata")
         for name, image in itertools.chain(first, pairs):
-            yield _told(name, image)
+            yield _told(name, image, self.shapes())
 
 
 class ViaCsv(ItemFiles):
@@ -48,23 +49,23 @@ class ViaCsv(ItemFiles):
                 for row in rows
                 if row.get("region_shape_attributes") != {}
             ]
-            yield _told(str(name), {"filename": name, "regions": regions})
+            yield _told(str(name), {"filename": name, "regions": regions}, self.shapes())
 
 
-def _told(name: str, image: Any) -> Item | Fault:
-    return item_or_fault(_item, f"image {name[:80]}", image)
+def _told(name: str, image: Any, shapes: Shapes) -> Item | Fault:
+    return item_or_fault(_item, f"image {name[:80]}", image, shapes)
 
 
 def _file_name(row: Mapping[str, Any]) -> Any:
     return row.get("filename", row.get("#filename"))  # VIA 1
 
 
-def _item(where: str, image: Any) -> Item:
+def _item(where: str, image: Any, shapes: Shapes) -> Item:
     regions = image.get("regions") if isinstance(image, dict) else None
     regions = [*regions.values()] if isinstance(regions, dict) else regions  # VIA 1
     if not isinstance(regions, list) or not isinstance(image.get("filename"), str):
         raise malformed(f"needs a filename and regions, has {image!r:.80}")
-    shapes, left = Shapes(), list[str]()
+    left = list[str]()
     for region in regions:
         stated = region if isinstance(region, dict) else {}
         shape, said = stated.get("shape_attributes"), stated.get("region_attributes")

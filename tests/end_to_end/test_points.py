@@ -51,6 +51,20 @@ def test_each_point_is_in_the_place_of_its_name(info):
         np.testing.assert_array_equal(record["keypoints"], points)
 
 
+def test_plan_names_the_option_that_joins_points_in_no_group(tmp_path, write_image, capsys):
+    for key, points in POINTS.items():
+        write_image(tmp_path / f"{key}.jpg", size=(64, 48))
+        shapes = [shape("point", *each, group=None) for each in points.items()]
+        (tmp_path / f"{key}.json").write_text(json.dumps({"shapes": shapes}))
+    assert commands.main(["plan", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert f"pass --points landmarks, which makes keypoints of them: {', '.join(NAMES)}" in told
+    assert commands.main(["plan", str(tmp_path), "--points", "landmarks"]) == 0
+    joined = capsys.readouterr().out
+    assert "in no group" not in joined
+    assert f"boxes, 0 classes, keypoints {', '.join(NAMES)}" in joined
+
+
 @pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 def test_tfds_reads_the_names(info):
     import tensorflow_datasets as tfds

@@ -1,8 +1,10 @@
 """Where side files lie in a tree, and the layout of those that take no options of their own."""
 
+import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.paths import folder, input_folder
@@ -59,6 +61,7 @@ def side_file_layout(
     files: SideFiles,
     begins: re.Pattern[bytes] | None = None,
     accept: Callable[[str], str] | None = None,
+    takes: Collection[str] = (),
 ) -> Layout:
     """The layout of annotations beside images.
 
@@ -68,15 +71,19 @@ def side_file_layout(
         files: What belongs to an image, and how it is read.
         begins: What the first bytes of an annotation must have, for a tree to be found.
         accept: As in `Layout`.
+        takes: As in `Layout`: fields of `files`.
     """
+
+    def read(path: str, config: BuildConfig, scratch: str) -> ReadSideFiles:
+        told = dataclasses.replace(files, **{each: getattr(config, each) for each in takes})
+        return ReadSideFiles(input_folder(path), told, ignored=Ignored.of(config, path))
+
     return Layout(
         name=name,
         sign=sign,
         kind="annotations",
-        read=lambda path, config, scratch: ReadSideFiles(
-            input_folder(path), files, ignored=Ignored.of(config, path)
-        ),
-        takes=(),
+        read=read,
+        takes=takes,
         find=lambda tree: places_of(tree, files, begins),
         accept=accept,
     )

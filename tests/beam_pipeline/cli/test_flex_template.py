@@ -37,6 +37,7 @@ EXAMPLES = {
     "ignore": (["*_mask.png", "a, b.csv"], [""]),
     "one_class": (["true", "false"], ["1"]),
     "no_masks": (["true", "false"], ["1"]),
+    "points": (["objects", "landmarks"], ["one"]),
     "decimal_comma": (["true", "false"], ["1"]),
     "image_template": (["train/{id}.png"], ["train.png", "{}"]),
     "box_format": (["xyxy", "rel_center_xywh"], ["", "yolo"]),

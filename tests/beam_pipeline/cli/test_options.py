@@ -64,6 +64,8 @@ def test_every_option_sets_its_field(parser, tmp_path):
                 "a, b.csv",
                 "--one-class",
                 "--no-masks",
+                "--points",
+                "landmarks",
                 "--split-list",
                 str(listed),
                 "--no-header",
