@@ -11,5 +11,6 @@ from tfrecord_dataset.sealed_json import sealed
 def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     """Applies `change` to the object in a sealed file, and seals it again."""
     value = json.loads(path.read_text())
+    del value["checksum"]  # which `sealed` puts last
     change(value)
     path.write_text(sealed(value))

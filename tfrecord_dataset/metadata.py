@@ -13,19 +13,14 @@ from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
-from tfrecord_dataset.sealed_json import check_seal, is_sealed
+from tfrecord_dataset.sealed_json import check_seal
 
 if TYPE_CHECKING:  # it loads the library of stores, which worker processes of a build do without
     from tfrecord_dataset.store.folders import Folder
 
 FILE = "metadata.json"
 _STATISTICS = "statistics.json"
-# 1 had the offsets for DALI in index/, a label map of every dataset with classes, paths as
-# `image/source_id`, empty lists without a kind, and gzip shards without `.gz`; 2 no `files`, and
-# no checksum in metadata.json and build.json.
 FORMAT_VERSION = 3
-# The one since which it ends with its checksum, and lists all files.
-FIRST_SEALED = 3
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
 
 # What statistics.json may state of a feature, of what is used.
@@ -93,8 +88,7 @@ class Metadata:
     Attributes:
         features: By name.
         splits: The shards of each.
-        files: All other files but metadata.json and build.json, by path; formats 1 and 2 state
-            none.
+        files: All other files but metadata.json and build.json, by path.
         fingerprint: Of the content; empty if it is not stated.
         facts: All that it states, as it stands there.
     """
@@ -124,7 +118,7 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
         path: Of the file, for messages.
 
     Raises:
-        ConfigError: It is of a newer format.
+        ConfigError: It is of another format.
         DatasetDamagedError: It is not what a build wrote.
     """
     try:
@@ -153,17 +147,14 @@ def damaged(path: str, error: object) -> DatasetDamagedError:
 
 
 def _facts(data: bytes, path: str) -> dict[str, Any]:
-    if is_sealed(data):  # so a version that a flipped bit makes an older one is found
-        check_seal(data)
     value = parse_object(data)
+    check_seal(data)  # so a version that a flipped bit makes another one is found
     version = typed(value.get("format_version"), int, "format_version")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise ConfigError(
-            f"{path} has format version {version}, but this program reads up to {FORMAT_VERSION}; "
-            "install a newer one"
+            f"{path} has format version {version}, but this program reads {FORMAT_VERSION}; "
+            "build the dataset again, or use the version of this program that wrote it"
         )
-    if version >= FIRST_SEALED:
-        check_seal(data)
     return value
 
 

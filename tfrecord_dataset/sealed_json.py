@@ -35,11 +35,6 @@ def sealed(value: Mapping[str, Any]) -> str:
     return text.removesuffix(_OPEN_END) + _OPEN_END.replace('""', f'"{checksum}"')
 
 
-def is_sealed(data: bytes) -> bool:
-    """Whether a file ends with a checksum, right or wrong."""
-    return _END.search(data[-_END_BYTES:]) is not None
-
-
 def check_seal(data: bytes) -> None:
     """Compares the bytes of a file with the checksum that they end with.
 

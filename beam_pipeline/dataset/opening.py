@@ -16,7 +16,6 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
 from tfrecord_dataset.metadata import (
     FILE,
-    FIRST_SEALED,
     FileEntry,
     ShardEntry,
     damaged,
@@ -42,8 +41,7 @@ class Dataset:
         metadata: All of metadata.json.
         features: Feature by name.
         splits: Shards by split.
-        files: All other files but metadata.json and build.json, by path; none of a dataset of
-            format version 1 or 2, which does not list them.
+        files: All other files but metadata.json and build.json, by path.
         problems: Where metadata.json contradicts itself, a line each.
     """
 
@@ -73,16 +71,6 @@ class Dataset:
         return tuple(self.features.values())
 
     @property
-    def format_version(self) -> int:
-        """Of its files (docs/format.md)."""
-        return int(self.metadata["format_version"])
-
-    @property
-    def lists_files(self) -> bool:
-        """Whether `files` are all; formats 1 and 2 list none."""
-        return self.format_version >= FIRST_SEALED
-
-    @property
     def compressed(self) -> bool:
         """Whether the shards are gzip files."""
         return bool(self.metadata["config"]["compression"] != "none")
@@ -94,10 +82,8 @@ class Dataset:
 
     @property
     def holds_existing_examples(self) -> bool:
-        """Whether the records were Examples already; formats 1 and 2 do not tell of all."""
-        config = self.metadata["config"]
-        maybe = not self.lists_files and bool(config.get("schema"))
-        return self.is_adopted or maybe or bool(self.metadata.get("existing_examples"))
+        """Whether the records were Examples already."""
+        return self.is_adopted or bool(self.metadata.get("existing_examples"))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -141,7 +127,7 @@ def open(path: str) -> Dataset:
         (('Platelets', 'RBC', 'WBC'), 27)
 
     Raises:
-        ConfigError: There is not a finished dataset, or it is of a later format version.
+        ConfigError: There is not a finished dataset, or it is of another format version.
         DatasetDamagedError: Its metadata.json is damaged.
     """
     directory = find_dataset(path)

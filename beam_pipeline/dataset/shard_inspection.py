@@ -29,7 +29,7 @@ from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import FileEntry
+from tfrecord_dataset.metadata import FileEntry, index_file
 
 # An inspection names so many problems; all are counted.
 _PROBLEMS_NAMED = 10
@@ -131,7 +131,7 @@ def write_index(
     Returns:
         The entries of what it wrote, by path in the directory.
     """
-    rows_file, spans_file = index.rows_file(shard.relative), index.spans_file(shard.relative)
+    rows_file, spans_file = index.rows_file(shard.relative), index_file(shard.relative)
     with storage.writing(storage.join(directory, rows_file), durable=True) as handle:
         parquet = HashedFile(handle)
         with index.IndexWriter(parquet, schema) as writer:

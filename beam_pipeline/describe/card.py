@@ -35,11 +35,20 @@ def card(
     """
     licensed = f"license: {json.dumps(licence, ensure_ascii=False)}\n" if licence else ""
     folder, first = f"DATA_DIR/{name}/{version}", json.dumps(next(iter(shards)))
-    base = _base(name, version, shards, licensed)
+    splits = "".join(
+        f"| {split} | {sum(shard.num_records for shard in entries)} | {len(entries)} |\n"
+        for split, entries in shards.items()
+    )
     features = "".join(_row(feature) for feature in schema)
     stated = _code(licence) if licence else "not stated"
     return (
-        f"{base}\n| feature | kind | type | shape |\n|---|---|---|---|\n{features}\n"
+        f"---\n{licensed}configs:\n- config_name: default\n"
+        f"  data_files: {name}-*.tfrecord-*\n---\n\n"
+        f"# {name} {version}\n\n"
+        "TFRecords made by beam-tfrecords. `metadata.json` describes them; `index/` has a row per\n"
+        "record in Parquet, `rejects.jsonl` what was left out.\n\n"
+        f"| split | records | shards |\n|---|---|---|\n{splits}\n"
+        f"| feature | kind | type | shape |\n|---|---|---|---|\n{features}\n"
         f"{''.join(_classes(schema))}"
         f"{_sample(sample)}"
         f"License: {stated}.\n\n"
@@ -48,28 +57,6 @@ def card(
         "print(len(split), split[0])\n```\n\n"
         f'`trainer.open("{folder}")` trains on it; TensorFlow Datasets takes its folder by\n'
         "`tfds.builder_from_directory`, if it is not compressed.\n"
-    )
-
-
-def card_of_version_2(name: str, version: str, shards: Mapping[str, Sequence[ShardEntry]]) -> str:
-    """The text of README.md as datasets of format version 2 have it."""
-    return _base(name, version, shards, "")
-
-
-def _base(
-    name: str, version: str, shards: Mapping[str, Sequence[ShardEntry]], licensed: str
-) -> str:
-    splits = "".join(
-        f"| {split} | {sum(shard.num_records for shard in entries)} | {len(entries)} |\n"
-        for split, entries in shards.items()
-    )
-    return (
-        f"---\n{licensed}configs:\n- config_name: default\n"
-        f"  data_files: {name}-*.tfrecord-*\n---\n\n"
-        f"# {name} {version}\n\n"
-        "TFRecords made by beam-tfrecords. `metadata.json` describes them; `index/` has a row per\n"
-        "record in Parquet, `rejects.jsonl` what was left out.\n\n"
-        f"| split | records | shards |\n|---|---|---|\n{splits}"
     )
 
 

@@ -36,14 +36,9 @@ def rows_file(shard: str) -> str:
     return f"index/{shard}.parquet"
 
 
-def spans_file(shard: str, format_version: int = 2) -> str:
-    """The path of a shard's offsets and lengths; in format 1 they lay beside the rows."""
-    return f"index/{shard}.idx" if format_version == 1 else index_file(shard)
-
-
 def files(shard: str) -> tuple[str, ...]:
-    """The paths of all that the index of a shard may consist of, in any format version."""
-    return rows_file(shard), spans_file(shard), spans_file(shard, format_version=1)
+    """The paths of all that the index of a shard may consist of."""
+    return rows_file(shard), index_file(shard)
 
 
 def column(data: bytes, name: str) -> Iterator[Any]:

@@ -55,6 +55,7 @@ from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import spill_folder, working_dir
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.frames import payload_of
+from tfrecord_dataset.metadata import index_file
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
 _CHUNK_BYTES = 1 << 20
@@ -221,7 +222,7 @@ class _WriteShard(beam.DoFn):
         """The paths of a shard and its index in the dataset's directory."""
         files = [shard, index.rows_file(shard)]
         if self._config.compression == "none":  # else nobody can seek to a record
-            files.append(index.spans_file(shard))
+            files.append(index_file(shard))
         return files
 
     def _write(

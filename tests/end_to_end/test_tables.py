@@ -100,7 +100,7 @@ def test_a_number_to_predict_that_is_missing_is_an_error(tmp_path, capsys):
     assert commands.main([*arguments, "--output", str(tmp_path / "data")]) == 0
     directory = capsys.readouterr().out.strip()
     run = ["--data", directory, "--quiet"]
-    train_it = ["train", *run, "--target", "price", "--as", "number", "--batch-size", "2"]
+    train_it = ["train", *run, "--target", "price", "--task", "regression", "--batch-size", "2"]
 
     assert train([*train_it, "--epochs", "1", "--output", str(tmp_path / "run")]) == 0
     assert train(["evaluate", *run, "--run", str(tmp_path / "run"), "--split", "test"]) == 3

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,8 @@ import tensorflow as tf
 from kinds_of_learning import choose, declare, directory_of
 from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
+
+from tfrecord_dataset.sealed_json import sealed
 
 __all__ = ["choose", "declare", "directory_of"]  # fixtures
 
@@ -87,7 +88,7 @@ def _write_dataset(
             "shards": shards,
         }
     metadata = {
-        "format_version": 2,
+        "format_version": 3,
         "name": "tiny",
         "version": directory.name,
         "features": features,
@@ -95,7 +96,7 @@ def _write_dataset(
         "classes": next((feature["classes"] for feature in features if "classes" in feature), []),
         "fingerprint": "f" * 8,
     }
-    (directory / "metadata.json").write_text(json.dumps(metadata))
+    (directory / "metadata.json").write_text(sealed(metadata))
     return directory
 
 

@@ -154,14 +154,6 @@ class InputConfig(Options):
             metavar="FEATURE",
         ),
     ] = None
-    target_as: Annotated[
-        str | None,
-        RunOption(
-            "short for --task classification or --task regression",
-            flag="--as",
-            choices=("class", "number"),
-        ),
-    ] = None
     inputs: Annotated[
         tuple[str, ...] | None,
         RunOption(

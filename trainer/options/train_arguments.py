@@ -16,7 +16,6 @@ class TrainArguments(TypedDict, total=False):
     train_split: str | None
     task: str | None
     target: str | None
-    target_as: str | None
     inputs: Sequence[str] | None
     sample_weight: str | None
     pad: Mapping[str, int]

@@ -50,7 +50,7 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         return choose_task(
             dataset.features,
             config.target,
-            task=_learned(config),
+            task=config.task,
             inputs=config.inputs,
             sample_weight=config.sample_weight,
             settings=settings(dataclasses.replace(config, image_size=size)),
@@ -69,17 +69,6 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         size = Settings().image_size
         progress.say(f"images differ in size; resizing to {size} (--image-size)")
     return task, dataclasses.replace(config, image_size=size if task.images else None)
-
-
-def _learned(config: TrainConfig) -> str | None:
-    """What `--task` or `--as` asks for; None where neither is given."""
-    if config.target_as is None:
-        return config.task
-    if config.task is not None:
-        raise ConfigError(
-            f"--as {config.target_as} says what --task {config.task} says; leave out one of them"
-        )
-    return {"class": "classification", "number": "regression"}[config.target_as]
 
 
 def remarks(task: Task, *, own_model: bool) -> Iterator[str]:

@@ -64,24 +64,17 @@ def description_files(info: Dataset) -> set[str]:
 
 def _checks(info: Dataset, values: Values) -> dict[str, Check]:
     """By path, how the content of each file is held against metadata.json and the records."""
-    texts = tfds.class_names(info.schema) | label_map.texts(info.schema)
-    checks: dict[str, Check] = {}
-    if info.format_version == 1:
-        texts.pop("label_map.csv", None)
-    else:
-        texts[tensorflow_metadata.FILE] = tensorflow_metadata.schema_text(info.schema)
-        checks[statistics.FILE] = functools.partial(_statistics_cause, info, values)
-        checks[card.FILE] = lambda _: ""
-    if info.format_version == 2:  # which states no hash of it
-        name, version = info.metadata["name"], info.metadata["version"]
-        texts[card.FILE] = card.card_of_version_2(name, version, info.splits)
-    if croissant.FILE in info.files:  # else it is older
-        checks[croissant.FILE] = lambda _: ""
+    schema = {tensorflow_metadata.FILE: tensorflow_metadata.schema_text(info.schema)}
+    texts = tfds.class_names(info.schema) | label_map.texts(info.schema) | schema
+    checks: dict[str, Check] = {
+        statistics.FILE: functools.partial(_statistics_cause, info, values),
+        provenance.FILE: functools.partial(_provenance_cause, info),
+        card.FILE: lambda _: "",
+        croissant.FILE: lambda _: "",
+    }
     if not info.compressed:  # else TFDS cannot read it, so there are none
         checks[_DATASET_INFO] = functools.partial(_dataset_info_cause, info)
         checks[_FEATURES] = functools.partial(_features_cause, info)
-    if info.lists_files:
-        checks[provenance.FILE] = functools.partial(_provenance_cause, info)
     return checks | {
         path: functools.partial(_text_cause, text.encode()) for path, text in texts.items()
     }

@@ -36,7 +36,7 @@ from beam_pipeline.schema.conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.metadata import FileEntry, ShardEntry, index_file
 
 _RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.
@@ -52,7 +52,7 @@ class StatedShard:
 
     Attributes:
         shard: Its entry.
-        rows, spans: Those of its index; None where the format has no such entries.
+        rows, spans: Those of its index; None where it states none.
     """
 
     shard: ShardEntry
@@ -68,7 +68,6 @@ class StatedRecords:
         directory: The dataset's.
         features: The schema.
         compressed: Whether the shards are gzip files.
-        format_version: The dataset's.
         columns: The columns of the index that follow from the records.
         existing: Whether the records were Examples already.
     """
@@ -76,7 +75,6 @@ class StatedRecords:
     directory: str
     features: tuple[Feature, ...]
     compressed: bool
-    format_version: int
     columns: Sequence[str]
     existing: bool
 
@@ -124,7 +122,7 @@ def verify_shard(stated: StatedShard, dataset: StatedRecords, progress_dir: str)
         pass
     if not dataset.compressed:  # else nobody can seek to a record
         check(
-            index.spans_file(stated.shard.file, dataset.format_version),
+            index_file(stated.shard.file),
             stated.spans,
             lambda data: spans_cause(data, reader.spans),
         )

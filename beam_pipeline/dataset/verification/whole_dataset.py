@@ -29,6 +29,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
+from tfrecord_dataset.metadata import index_file
 from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.store.urls import is_web
 
@@ -72,7 +73,7 @@ def verify(dataset: Dataset | str) -> list[str]:
         StatedShard(
             shard=shard,
             rows=info.files.get(index.rows_file(shard.file)),
-            spans=info.files.get(index.spans_file(shard.file)),
+            spans=info.files.get(index_file(shard.file)),
         )
         for shard in shards
     ]
@@ -80,7 +81,6 @@ def verify(dataset: Dataset | str) -> list[str]:
         directory=info.path,
         features=info.schema,
         compressed=info.compressed,
-        format_version=info.format_version,
         columns=followed_columns(info),
         existing=info.holds_existing_examples,
     )
@@ -118,9 +118,8 @@ def _values(info: Dataset, reports: Sequence[ShardReport]) -> Values:
 def _metadata_problems(info: Dataset) -> Iterator[str]:
     for each in info.problems:
         yield problem(metadata.FILE, each)
-    if info.lists_files:
-        for path in sorted(written_files(info) - {provenance.FILE} - info.files.keys()):
-            yield problem(metadata.FILE, f"it states no hash of {path}")
+    for path in sorted(written_files(info) - {provenance.FILE} - info.files.keys()):
+        yield problem(metadata.FILE, f"it states no hash of {path}")
 
 
 def written_files(info: Dataset) -> set[str]:
@@ -139,7 +138,7 @@ def written_files(info: Dataset) -> set[str]:
 def index_files(info: Dataset, shard: str) -> tuple[str, ...]:
     """The index of a shard: nobody can seek to a record of a compressed one."""
     rows = index.rows_file(shard)
-    return (rows,) if info.compressed else (rows, index.spans_file(shard, info.format_version))
+    return (rows,) if info.compressed else (rows, index_file(shard))
 
 
 def extra_problems(info: Dataset) -> Iterator[str]:
@@ -175,7 +174,7 @@ def _looks_built(info: Dataset, path: str) -> bool:
     return (
         ".tfrecord" in name  # with more behind it, readers' patterns take it, too
         or _is_shard(info, path)
-        or (info.lists_files and _DESCRIPTION.fullmatch(name) is not None)
+        or _DESCRIPTION.fullmatch(name) is not None
     )
 
 

@@ -17,6 +17,7 @@ from beam_pipeline.dataset.verification.shards import StatedRecords, StatedShard
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Record
 from beam_pipeline.running import progress
+from tfrecord_dataset.sealed_json import sealed
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,6 @@ def test_the_progress_is_counted(whole, tmp_path):
         directory=str(whole),
         features=info.schema,
         compressed=False,
-        format_version=3,
         columns=(),
         existing=False,
     )
@@ -166,12 +166,13 @@ def test_the_command_names_problems_and_fails(dataset, capsys):
     [
         (None, "is not a finished dataset", 2),
         ("{", "metadata.json is not a dataset's metadata: it is not JSON", 3),
+        ("{}", "metadata.json is not a dataset's metadata: it does not end with its checksum", 3),
         (
-            "{}",
+            sealed({"a": 1}),
             "metadata.json is not a dataset's metadata: format_version is null, not a whole number",
             3,
         ),
-        ('{"format_version": 99}', "format version 99, but this program reads up to 3", 2),
+        (sealed({"format_version": 99}), "format version 99, but this program reads 3", 2),
     ],
 )
 def test_what_cannot_be_opened(dataset, capsys, text, message, code):

@@ -1,13 +1,14 @@
 """Finding datasets: directories, versions, bare files, and what is said when there is none."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from sealing import edit
 
 import trainer
+from tfrecord_dataset.sealed_json import sealed
 
 BARE = {"image": {"kind": "image"}, "label": {"kind": "class_label", "classes": ["a", "b", "c"]}}
 
@@ -57,12 +58,12 @@ def test_a_directory_without_metadata_is_not_a_dataset(tmp_path):
     ("text", "error", "message"),
     [
         pytest.param("{", trainer.DatasetDamagedError, "build the dataset again", id="not JSON"),
-        pytest.param("{}", trainer.DatasetDamagedError, "format_version", id="other JSON"),
+        pytest.param("{}", trainer.DatasetDamagedError, "its checksum", id="other JSON"),
         pytest.param("[]", trainer.DatasetDamagedError, "not a dataset's metadata", id="a list"),
         pytest.param(
-            '{"format_version": 99, "features": [], "splits": {}}',
+            sealed({"format_version": 99, "features": [], "splits": {}}),
             trainer.ConfigError,
-            "install a newer one",
+            "format version 99, but this program reads 3",
             id="from the future",
         ),
     ],
@@ -84,11 +85,8 @@ def test_missing_shards_are_named(colors, tmp_path):
 
 def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(colors, tmp_path):
     copy = shutil.copytree(colors, tmp_path / "copy")
-    metadata = json.loads((copy / "metadata.json").read_text())
-    metadata["features"].append(
-        {"name": "wave", "kind": "scalar", "dtype": "complex64", "shape": [], "key": "wave"}
-    )
-    (copy / "metadata.json").write_text(json.dumps(metadata))
+    wave = {"name": "wave", "kind": "scalar", "dtype": "complex64", "shape": [], "key": "wave"}
+    edit(copy / "metadata.json", lambda m: m["features"].append(wave))
 
     dataset = trainer.open(copy)
 

@@ -2,13 +2,13 @@
 
 import gzip
 import hashlib
-import json
 import os
 import socket
 import struct
 
 import numpy as np
 import pytest
+from sealing import edit
 from tiers import first_quick
 
 import trainer
@@ -177,11 +177,9 @@ def test_an_index_that_is_not_true(tmp_path, write_dataset, schema, is_stated, r
     index.parent.mkdir()
     index.write_text("".join(f"{offset} {size}\n" for offset, size in rows))
     if is_stated:
-        metadata = json.loads((dataset / "metadata.json").read_text())
         data = index.read_bytes()
         stated = {"num_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        metadata["files"] = {f"idx/{index.name}": stated}
-        (dataset / "metadata.json").write_text(json.dumps(metadata))
+        edit(dataset / "metadata.json", lambda m: m.update(files={f"idx/{index.name}": stated}))
 
     for options in ({}, {"shuffle": True, "seed": 1}):
         with pytest.raises(DatasetDamagedError, match=message):

@@ -52,7 +52,7 @@ def evaluate(tmp_path, capsys):
         ("text", "--pad caption=4", "text_classification", CLASSES),
         ("sequence", "--loop fit --devices cpu:2", "sequence_classification", CLASSES),
         ("table", "--sample-weight weight --devices cpu:2", "tabular_classification", CLASSES),
-        ("table", "--as number --inputs age", "regression", NUMBERS),
+        ("table", "--task regression --inputs age", "regression", NUMBERS),
         ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}),
         ("segmentation", f"--image-size 32 --dice 0.5 {TWO_BY_FIT}", "segmentation", LOSS),
     ],

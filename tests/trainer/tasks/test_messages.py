@@ -49,7 +49,6 @@ TABLE = [
     ("train --dta d --output o", 2, r"no option --dta \(did you mean '--data'"),
     ("evaluate --data d --run r --spilt=x", 2, "'--split'"),
     (f"{TRAIN} COLORS --task clasification", 2, "did you mean 'classification'"),
-    (f"{TRAIN} COLORS --as number --task detection", 2, "leave out one of them"),
     (f"{TRAIN} COLORS --image-size big", 2, "WIDTHxHEIGHT"),
     (f"{TRAIN} COLORS --devices gpus", 2, "gpu:0,1"),
     (f"{TRAIN} TEXT --pad caption", 2, "cannot be read"),
