@@ -1,6 +1,8 @@
-"""The commands: build, plan, adopt, verify, salvage, show, diff, report, doctor."""
+"""The commands: build, plan, adopt, verify, salvage, show, diff, report, table, doctor."""
 
 import contextlib
+import csv
+import json
 import os
 import sys
 import traceback
@@ -23,6 +25,7 @@ from beam_pipeline.cli.options import (
     ReportOptions,
     SalvageOptions,
     ShowOptions,
+    TableOptions,
     VerifyOptions,
     command_parser,
     options_of,
@@ -49,6 +52,7 @@ from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.remote import kept_job_servers
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
+from beam_pipeline.sources.as_tables import rows_of
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
 from beam_pipeline.sources.registry import registered_packages
@@ -270,6 +274,18 @@ def _report(config: ReportOptions, options: PipelineOptions) -> None:
     print(page)
 
 
+def _table(config: TableOptions, options: PipelineOptions) -> None:
+    root = storage.absolute(config.input)
+    names = [storage.absolute(config.names[0])] if len(config.names) == 1 else config.names
+    rows, are_cells = rows_of(root, names)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    for number, row in enumerate(rows):
+        if are_cells:
+            writer.writerows([row, row.values()] if number == 0 else [row.values()])
+        else:
+            print(json.dumps(row))
+
+
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
     if config.stop_job_server:
@@ -293,6 +309,7 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "show": _show,
     "diff": _diff,
     "report": _report,
+    "table": _table,
     "doctor": _doctor,
 }
 

@@ -103,6 +103,21 @@ class ReportOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
+    """The options of `table`."""
+
+    input: Annotated[str, Option("the folder of the images or audio", is_positional=True)]
+    names: Annotated[
+        tuple[str, ...],
+        Option(
+            "a file, a folder of masks, or the folders' names, as the message has them",
+            metavar="FILE",
+            is_positional=True,
+        ),
+    ]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class DoctorOptions(Options):
     """The options of `doctor`."""
 
@@ -190,6 +205,13 @@ COMMANDS = {
         summary="write a page to look at a dataset",
         description="Writes report.html, one file with pictures, counts and checks that needs no "
         "server, and report.json with the same figures. The last line on stdout is the page.",
+    ),
+    "table": Described(
+        options=TableOptions,
+        summary="make a table of files that build does not read",
+        description="Prints a table, CSV or JSON Lines, of files of which build says that one is "
+        "made of them: classes, boxes or texts that other programs' files state of images or "
+        "audio, masks of their objects, and folders that show the same things.",
     ),
     "doctor": Described(
         options=DoctorOptions,

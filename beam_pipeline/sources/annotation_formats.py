@@ -13,35 +13,41 @@ _KEY = re.compile(rb'"([^"\\]{1,40})"\s*:')
 _TAG = re.compile(rb"<([A-Za-z][\w.-]{0,40})[\s/>]")
 _MAX_KEYS = 4
 _FILES_LOOKED_INTO = 5
+_ENDINGS = ("json", "jsonl", "geojson", "labels", "xml")
 
 
 class _Format(NamedTuple):
     name: str
     sign: re.Pattern[bytes]
-    remedy: str
 
 
-DATUMARO = re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{')
-DARWIN = re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin')
-HASTY = re.compile(rb'"export_format_version"\s*:')
-ENCORD = re.compile(rb'"label_hash"\s*:')
-KILI = re.compile(rb'"(jsonMetadata|jsonResponse)"\s*:')
-SCALE = re.compile(rb'"task_id"\s*:[^\0]*"attachment"\s*:')
+# What would be taken for COCO's or a table.
+_MISTAKEN = (
+    _Format("Hasty", re.compile(rb'"export_format_version"\s*:')),
+    _Format("Encord", re.compile(rb'"label_hash"\s*:')),
+    _Format("Kili", re.compile(rb'"(jsonMetadata|jsonResponse)"\s*:')),
+    _Format("Scale", re.compile(rb'"task_id"\s*:[^\0]*"attachment"\s*:')),
+    _Format("Datumaro", re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{')),
+    _Format("V7 Darwin", re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin')),
+    _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:')),
+    _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:')),
+)
 _FORMATS = (
-    _Format("Hasty", HASTY, "COCO"),
-    _Format("Encord", ENCORD, "COCO"),
-    _Format("Kili", KILI, "COCO"),
-    _Format("Scale", SCALE, "COCO"),
-    _Format("Datumaro", DATUMARO, "COCO"),
-    _Format("V7 Darwin", DARWIN, "COCO"),
-    _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:'), "COCO"),
-    _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:'), "COCO"),
+    *_MISTAKEN,
+    _Format("SuperAnnotate", re.compile(rb'"metadata"\s*:\s*\{[^\0]*"instances"\s*:')),
+    _Format("Azure ML", re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:')),
+    _Format("RectLabel", re.compile(rb'"image_w_h"\s*:')),
+    _Format("Edge Impulse", re.compile(rb'"boundingBoxes"\s*:')),
+    _Format("COCO-Text or TextOCR", re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:')),
+    _Format("xView", re.compile(rb'"bounds_imcoords"\s*:')),
+    _Format("DeepFashion2", re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:')),
+    _Format("FUNSD", re.compile(rb'\A\s*\{\s*"form"\s*:')),
 )
 
 
 def is_of_a_format(start: bytes) -> bool:
     """Whether a file that begins so is of a program whose files are no tables."""
-    return any(each.sign.search(start) for each in _FORMATS)
+    return any(each.sign.search(start) for each in _MISTAKEN)
 
 
 def described(root: str, paths: Sequence[str]) -> str:
@@ -49,14 +55,17 @@ def described(root: str, paths: Sequence[str]) -> str:
 
     Of those that are looked into, one of a format that is known.
     """
-    looked = [path for path in paths if suffix(path) in ("json", "xml")][:_FILES_LOOKED_INTO]
+    looked = [path for path in paths if suffix(path) in _ENDINGS][:_FILES_LOOKED_INTO]
     starts = {path: head(storage.join(root, path)) for path in looked}
     for path, start in starts.items():
         for each in _FORMATS:
             if each.sign.search(start):
-                return f"{shown(path)} is of {each.name}: export or convert it as {each.remedy}"
+                return (
+                    f"{shown(path)} is of {each.name}: export or convert it as COCO, or write a "
+                    "table with a row per file (docs/manifests.md)"
+                )
     for path, start in starts.items():
-        found = (_KEY if suffix(path) == "json" else _TAG).findall(start)
+        found = (_TAG if suffix(path) == "xml" else _KEY).findall(start)
         if keys := [key.decode(errors="replace") for key in dict.fromkeys(found)][:_MAX_KEYS]:
             return (
                 f"{shown(path)} holds {', '.join(keys)}: write what such files say into a table "

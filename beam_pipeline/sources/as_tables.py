@@ -1,70 +1,76 @@
-"""Files beside images and audio that no layout reads, and the commands that make tables of them."""
+"""Tables of files that no layout reads: the command that makes one, and its rows."""
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 
-from beam_pipeline.sources.paths import media_kind, stem, suffix
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.paths import media_kind, suffix
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.table_forms import FORMS, Form
-from beam_pipeline.sources.tree import Tree, head, writing
+from beam_pipeline.sources.table_forms import OF_IMAGENET, Files, Row, form_of
+from beam_pipeline.sources.tree import Tree
 
 _LOOKED_INTO = 20
-_LINES_LOOKED_AT = 10
-_WORDS = 4  # of a sentence
-_SPOKEN = re.compile(r"(\S+)[ \t]+\S")
-_NAMED = re.compile(rb'\s*\{\s*"[^"\\]+(\.\w+)"\s*:\s*(?:"([^"\\]*)|\d+\s*[,}]|\[\s*")')
-
-
-_OF_NAMES = (
-    "import csv, json, sys; w = csv.writer(sys.stdout); w.writerow(['{kind}', '{column}']); "
-    "w.writerows(json.load(open(sys.argv[2], encoding='utf-8')).items())"
-)
-_OF_TRANSCRIPTS = (
-    "import csv, pathlib, sys; r = pathlib.Path(sys.argv[1]); "
-    "t = dict(f for l in open(sys.argv[2], encoding='utf-8') if len(f := l.split(None, 1)) > 1); "
-    "w = csv.writer(sys.stdout, 'excel-tab'); w.writerow(['audio', 'transcript']); "
-    "w.writerows((p.relative_to(r), t[p.stem].strip()) "
-    "for p in sorted(r.rglob('*{ending}')) if p.stem in t)"
-)
+_ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt")
 
 
 def as_table(tree: Tree) -> str:
     """The command that makes a table of what lies beside the files of a tree; "" without one."""
-    likely = [path for path in (*tree.outside, *tree.files()) if _may_be(path)]
-    for path in likely[:_LOOKED_INTO]:
-        if form := next(_forms_of(tree, path), None):
-            table = tree.path(f"{form.table or stem(path)}{form.ending}")
-            return (
-                f"{name_of(path)} {form.what}: make a table of it by "
-                f"{writing(table, form.program, tree.root, tree.path(path))}, and give that"
-            )
+    paths = [path for path in (*tree.outside, *tree.files()) if suffix(path) in _ENDINGS]
+    for path in map(tree.path, paths[:_LOOKED_INTO]):
+        if form := form_of(path, tree.files()):
+            made = making(tree.path(form.table), tree.root, path)
+            return f"{name_of(path)} {form.what}: make a table of it by {made}, and give that"
     return ""
 
 
-def _may_be(path: str) -> bool:
-    return suffix(path) in ("json", "jsonl", "geojson", "labels", "manifest", "csv", "txt")
+def making(table: str, root: str, *names: str) -> str:
+    """The command that makes a table of what `rows_of` takes."""
+    words = ["python", "-m", "beam_pipeline", "table", root, *names]
+    return f"{shlex.join(words)} > {shlex.quote(table)}"
 
 
-def _forms_of(tree: Tree, path: str) -> Iterator[Form]:
-    start = head(tree.path(path))
-    for form in FORMS:
-        if form.is_called.fullmatch(name_of(path)) and form.begins.search(start):
-            yield form
-    if suffix(path) == "json" and (named := _NAMED.match(start)):
-        kind = media_kind(f"a{named[1].decode()}")
-        column = "caption" if len((named[2] or b"").split()) >= _WORDS else "label"
-        if kind:
-            program = _OF_NAMES.replace("{kind}", kind).replace("{column}", column)
-            yield Form(f"has a {column} by name", _NAMED, program, ending=".csv", table="")
-    if suffix(path) == "txt" and (ending := _spoken(tree, start)):
-        program = _OF_TRANSCRIPTS.replace("{ending}", ending)
-        yield Form("has the transcripts of the audio", _NAMED, program, ending=".tsv", table="")
+def rows_of(root: str, names: Sequence[str]) -> tuple[Iterator[Row], bool]:
+    """The rows of the table that a message names, and whether each value is one cell of CSV.
+
+    Args:
+        root: The folder of the images or audio.
+        names: The path of a file of a known form, or the names of folders that show the same.
+
+    Raises:
+        ConfigError: No table is made of these.
+    """
+    files = Files(root)
+    if len(names) > 1:
+        return _of_views(files, names), True
+    [path] = names
+    is_of_imagenet = OF_IMAGENET.is_called.fullmatch(name_of(path))
+    if form := OF_IMAGENET if is_of_imagenet else form_of(path, files.paths):
+        return _checked(form.rows(files, path), path), suffix(form.table) == "csv"
+    raise ConfigError(
+        f"{path} is of no form of which a table is made (docs/layouts.md); write one yourself, "
+        "with a row per file (docs/manifests.md)"
+    )
 
 
-def _spoken(tree: Tree, start: bytes) -> str:
-    """The suffix of the audio by whose names the first lines of a text begin; "" of others."""
-    lines = start.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
-    names = {found[1] for line in lines if (found := _SPOKEN.match(line))}
-    audio = [path for path in tree.files() if media_kind(path) == "audio"]
-    there = [path for path in audio if stem(path) in names]
-    return f".{there[0].rpartition('.')[2]}" if there and len(names) == len(lines) else ""
+def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:
+    try:
+        yield from rows
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{path} is not as other files of its form are: {error!r}; write a table with a row "
+            "per file (docs/manifests.md)"
+        ) from error
+
+
+def in_views(path: str, views: Sequence[str]) -> list[str]:
+    """A path in the first of several folders of views, and those of its like in the others."""
+    first = re.compile(f"(?<![A-Za-z0-9]){re.escape(views[0])}(?![A-Za-z0-9])")
+    return [first.sub(view.replace("\\", r"\\"), path) for view in views]
+
+
+def _of_views(files: Files, views: Sequence[str]) -> Iterator[Row]:
+    for path in files.paths:
+        paths = in_views(path, views)
+        if len({*paths}) == len(views) and files.there.issuperset(paths):
+            yield dict(zip((media_kind(path), *views[1:]), paths, strict=True))

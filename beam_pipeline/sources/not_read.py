@@ -89,16 +89,6 @@ _FORMS = (
         re.compile(rb"(CO)?OFF|ply|solid|[#vo] "),
     ),
 )
-# Writes each file of CoNLL's as JSON Lines, a sentence a row.
-_SENTENCES = (
-    "import json, pathlib, sys; r, o = map(pathlib.Path, sys.argv[1:]); o.mkdir(); "
-    'called = lambda p: p.name.replace("testa", "valid").replace("testb", "test"); '
-    "words = lambda s, n: [l.split()[n] for l in s]; "
-    '[(o / (called(p) + ".jsonl")).write_text("".join(json.dumps({"tokens": words(s, 0), '
-    '"tags": words(s, -1)}) + "\\n" for b in p.read_text("utf-8").split("\\n\\n") '
-    'for s in [b.strip().splitlines()] if s and not s[0].startswith("-DOCSTART-")), "utf-8") '
-    'for p in sorted(r.rglob("*")) if p.is_file() and p.read_bytes()[:10] == b"-DOCSTART-"]'
-)
 
 
 def refuse_not_read(root: str, files: Sequence[str]) -> None:
@@ -131,11 +121,9 @@ def _refuse_sentences(root: str, files: Sequence[str]) -> None:
     """Raises ConfigError where texts have a word and its tags a line, as CoNLL's."""
     texts = [path for path in files if suffix(path) not in ("md", "py")][:_LOOKED_INTO]
     if found := next((p for p in texts if head(storage.join(root, p)).startswith(_CONLL)), ""):
-        table = f"{root}-sentences"
-        words = " ".join(map(shlex.quote, ["python", "-c", _SENTENCES, root, table]))
         raise ConfigError(
-            f"{found} has a word and its tags a line, as CoNLL's: write a sentence a row by "
-            f"{words}, and give {shlex.quote(table)}"
+            f"{found} has a word and its tags a line, as CoNLL's: write a sentence a row, as JSON "
+            'Lines with {"tokens": […], "tags": […]}'
         )
 
 

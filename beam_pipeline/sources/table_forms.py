@@ -1,9 +1,164 @@
-"""Forms of files that say more of images than a table does, and the programs that make one."""
+"""Files that say more of images or audio than a table does, and the rows that each becomes.
 
+What has several files beside each other, such as one an image, becomes one table of all of them.
+"""
+
+import json
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from beam_pipeline.sources.annotation_formats import DARWIN, DATUMARO, ENCORD, HASTY, KILI, SCALE
+from PIL import Image
+
+from beam_pipeline.files import storage
+from beam_pipeline.media.matlab import structs_of
+from beam_pipeline.sources.paths import below, media_kind, stem, suffix
+from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.tree import head
+
+Row = dict[str, Any]
+
+_WORDS = 4  # of a sentence
+_MAX_BYTES = 1 << 30
+_ML_USE = "aiplatform.googleapis.com/ml_use"
+_SPOKEN = re.compile(r"(\S+)[ \t]+\S")
+_LINES_LOOKED_AT = 10
+
+
+class Files:
+    """The files below a folder.
+
+    Attributes:
+        root: The folder.
+        paths, there: Below it, sorted, and to look one up.
+    """
+
+    def __init__(self, root: str):
+        self.root = root
+        self.paths = sorted(each.relative for each in storage.list_files(root))
+        self.there = frozenset(self.paths)
+        self._media = {stem(each): each for each in self.paths if media_kind(each)}
+
+    def find(self, name: str) -> str:
+        """The path of an image or audio by its path or URL on another machine."""
+        return name if name in self.there else self._media.get(stem(name), name)
+
+    def text(self, relative: str) -> str:
+        """The content of a file."""
+        return _text(below(self.root, relative))
+
+    def size(self, image: str) -> tuple[int, int]:
+        """(width, height) of an image."""
+        with storage.opened(below(self.root, image)) as handle, Image.open(handle) as opened:
+            return opened.size
+
+
+def _with_boxes(
+    image: str, boxes: Iterable[tuple[Any, ...]], split: str | None = None, texts: bool = False
+) -> Row:
+    """The row of an image; boxes are left, top, width, height; a class; and perhaps a text."""
+    columns = ("bbox", "category", "transcript")[: 3 if texts else 2]
+    values = [list(each) for each in zip(*boxes, strict=True)] or [[] for _ in columns]
+    stated = {"split": split} if split else {}
+    return {"image": image, **stated, "objects": dict(zip(columns, values, strict=True))}
+
+
+def _of_corners(left: float, top: float, right: float, bottom: float) -> list[float]:
+    return [left, top, right - left, bottom - top]
+
+
+def _of_fractions(size: tuple[int, int], *corners: Any) -> list[float]:
+    return _of_corners(*(float(each) * size[at % 2] for at, each in enumerate(corners)))
+
+
+def _text(path: str) -> str:
+    return storage.read_text(path, _MAX_BYTES)
+
+
+def _lines(path: str) -> Iterator[Any]:
+    return map(json.loads, _text(path).splitlines())
+
+
+def _ground_truth_of_sagemaker(files: Files, path: str) -> Iterator[Row]:
+    for each in _lines(path):
+        row: Row = {"image": files.find(each["source-ref"])}
+        for name, value in each.items():
+            if (said := each.get(f"{name}-metadata")) is None:
+                continue
+            names = said.get("class-map", {})
+            if isinstance(value, dict):
+                sides = ("left", "top", "width", "height")
+                boxes = [
+                    ([box[side] for side in sides], names[str(box["class_id"])])
+                    for box in value["annotations"]
+                ]
+                row |= _with_boxes(row["image"], boxes)
+            else:
+                row["label"] = said.get("class-name") or sorted(names.values())
+        yield row
+
+
+def _icdar(files: Files, path: str) -> Iterator[Row]:
+    def split_of(path: str) -> str:
+        return "test" if "test" in path.lower() else "train"
+
+    images = {(stem(p), split_of(p)): p for p in files.paths if media_kind(p) == "image"}
+    has_splits = len({split for _, split in images}) > 1
+    for each in files.paths:
+        if re.fullmatch(r"gt_.*\.txt", name_of(each)):
+            boxes = []
+            for line in files.text(each).removeprefix("\ufeff").splitlines():
+                *corners, word = line.split(",", 8)
+                xs, ys = ([*map(int, corners[at::2])] for at in (0, 1))
+                boxes.append((_of_corners(min(xs), min(ys), max(xs), max(ys)), "text", word))
+            split = split_of(each)
+            image = images[stem(each).removeprefix("gt_"), split]
+            yield _with_boxes(image, boxes, split if has_splits else None, texts=True)
+
+
+def _fgvc_aircraft(files: Files, path: str) -> Iterator[Row]:
+    for split in ("train", "val", "test"):
+        for line in _text(below(parent(path), f"images_variant_{split}.txt")).splitlines():
+            name, _, variant = line.partition(" ")
+            yield {"image": files.find(name), "label": variant, "split": split}
+
+
+def _vertex_ai(files: Files, path: str) -> Iterator[Row]:
+    for each in _lines(path):
+        image = files.find(each["imageGcsUri"])
+        split = each.get("dataItemResourceLabels", {}).get(_ML_USE, "")
+        if (found := each.get("boundingBoxAnnotations")) is None:
+            label = each["classificationAnnotation"]["displayName"]
+            yield {"image": image, "split": split, "label": label}
+        else:
+            size, sides = files.size(image), ("xMin", "yMin", "xMax", "yMax")
+            boxes = [
+                (_of_fractions(size, *(box[side] for side in sides)), box["displayName"])
+                for box in found
+            ]
+            yield _with_boxes(image, boxes, split)
+
+
+def _by_name(files: Files, path: str) -> Iterator[Row]:
+    stated = json.loads(_text(path))
+    first, value = next(iter(stated.items()))
+    is_caption = isinstance(value, str) and len(value.split()) >= _WORDS
+    for name, each in stated.items():
+        yield {media_kind(first): files.find(name), "caption" if is_caption else "label": each}
+
+
+def _transcripts(files: Files, path: str) -> Iterator[Row]:
+    for line in _text(path).splitlines():
+        name, *said = line.split(None, 1)
+        if said and (audio := files.find(name)) != name:
+            yield {"audio": audio, "transcript": said[0].strip()}
+
+
+def _imagenet(files: Files, path: str) -> Iterator[Row]:
+    synsets = structs_of(below(parent(path), "meta.mat"), "synsets")
+    names = {int(each["ILSVRC2012_ID"]): str(each["WNID"]) for each in synsets}
+    for at, number in enumerate(_text(path).split(), 1):
+        yield {"ImageId": f"ILSVRC2012_val_{at:08d}", "PredictionString": names[int(number)]}
 
 
 class Form(NamedTuple):
@@ -11,296 +166,92 @@ class Form(NamedTuple):
 
     Attributes:
         what: What is said of one.
+        rows: Makes them of all files below a folder and of the path of one.
         begins: How it begins.
-        program: Prints the table; its arguments are the tree's folder and the file.
         is_called: Of its name.
-        ending: Of the table.
-        table: Its name; "" for that of the file.
+        table: What the table is called.
     """
 
     what: str
+    rows: Callable[[Files, str], Iterator[Row]]
     begins: re.Pattern[bytes]
-    program: str
     is_called: re.Pattern[str] = re.compile(r".*\.json")
-    ending: str = ".jsonl"
-    table: str = "boxes"
+    table: str = "boxes.jsonl"
 
-
-# Of all files beside one of them: each image by the name of its file.
-_FILES = (
-    "import csv, json, pathlib, sys; r = pathlib.Path(sys.argv[1]); f = pathlib.Path(sys.argv[2]); "
-    "m = {p.stem: str(p.relative_to(r)) for p in r.rglob('*') "
-    "if p.suffix.lower() in ('.jpg', '.jpeg', '.png', '.tif')}; "
-    "at = lambda n: n if (r / n).is_file() else m.get(pathlib.PurePath(n).stem, n); "
-    "load = lambda p: json.loads(p.read_text('utf-8')); "
-)
-# What `d` is, of which the rows are made.
-_FILE = "d = load(f); "
-_FOLDER = "d = [(p, load(p)) for p in sorted(f.parent.glob('*.json'))]; "
-_LINES = "d = map(json.loads, f.read_text('utf-8').splitlines()); "
-_SIZED = "from PIL import Image; size = lambda n: Image.open(r / at(n)).size; "
-
-
-def _of_boxes(rows: str, made: str = _FILE, texts: str = "") -> str:
-    """A program that prints a table of boxes.
-
-    Args:
-        rows: Gives the path of each image, or a name like it; its boxes by left, top, width and
-            height, each with its class and perhaps a text; and perhaps its split.
-        made: Makes what `rows` asks for.
-        texts: What the texts are called.
-    """
-    more = f", '{texts}': [x[2] for x in o]" if texts else ""
-    return (
-        f"{_FILES}{made}c = lambda a, b, x, y: [a, b, x - a, y - b]; "
-        "[print(json.dumps({'image': at(n), **({'split': s[0]} if s else {}), 'objects': "
-        f"{{'bbox': [x[0] for x in o], 'category': [x[1] for x in o]{more}}}}})) "
-        f"for n, o, *s in {rows}]"
-    )
-
-
-def _of_classes(rows: str, made: str) -> str:
-    """A program that prints a table of classes; `rows` gives names, classes and splits."""
-    return (
-        f"{_FILES}{made}[print(json.dumps({{'image': at(n), 'label': k, "
-        f"**({{'split': s[0]}} if s else {{}})}})) for n, k, *s in {rows}]"
-    )
-
-
-def _beside(folder: str, images: str, boxes: str, texts: str = "") -> str:
-    """As `_of_boxes`, where each image has a file in a folder beside that of the images."""
-    made = f"d = ((p, load(p)) for p in sorted(r.rglob('{folder}/*.json'))); "
-    name = f"next((p.parents[1] / '{images}').glob(p.stem + '.*')).relative_to(r)"
-    return _of_boxes(f"((str({name}), {boxes}) for p, e in d)", made, texts)
-
-
-_ML_USE = "e.get('dataItemResourceLabels', {}).get('aiplatform.googleapis.com/ml_use', '')"
 
 FORMS = (
     Form(
         "is a manifest of SageMaker Ground Truth",
+        _ground_truth_of_sagemaker,
         re.compile(rb'\A\s*\{[^\n]*"source-ref"\s*:'),
-        "import json, sys; box = lambda a: [a[k] for k in ('left', 'top', 'width', 'height')]; "
-        "said = lambda v, m, c: {'objects': {'bbox': [*map(box, v['annotations'])], 'category': "
-        "[c[str(a['class_id'])] for a in v['annotations']]}} if isinstance(v, dict) else "
-        "{'label': m['class-name'] if 'class-name' in m else sorted(c.values())}; "
-        "[print(json.dumps({'image': d['source-ref'].rpartition('/')[2], **{n: w for k in d if "
-        "k + '-metadata' in d for n, w in said(d[k], d[k + '-metadata'], "
-        "d[k + '-metadata'].get('class-map', {})).items()}})) "
-        "for d in map(json.loads, open(sys.argv[2]))]",
         re.compile(r".*\.(manifest|jsonl|json)"),
-        table="",
     ),
     Form(
         "has the corners and the text of each word, as ICDAR's files do, which become upright "
         "boxes with their texts",
+        _icdar,
         re.compile(rb"\A(?:\xef\xbb\xbf)?(?:-?\d+ ?,){8}"),
-        "import json, pathlib, sys; r = pathlib.Path(sys.argv[1]); "
-        "of = lambda p: 'test' if 'test' in str(p.relative_to(r)).lower() else 'train'; "
-        "m = {(p.stem, of(p)): str(p.relative_to(r)) for p in r.rglob('*') "
-        "if p.suffix.lower() in ('.jpg', '.jpeg', '.png')}; s = len({k[1] for k in m}) > 1; "
-        "box = lambda x, y: [min(x), min(y), max(x) - min(x), max(y) - min(y)]; "
-        "rows = lambda p: [([*map(int, f[:8])], f[8]) for l in "
-        "p.read_text('utf-8-sig').splitlines() if len(f := l.split(',', 8)) > 8]; "
-        "[print(json.dumps({'image': m[g.stem[3:], of(g)], **({'split': of(g)} if s else {}), "
-        "'objects': {'bbox': [box(n[0:8:2], n[1:8:2]) for n, _ in w], "
-        "'category': ['text'] * len(w), 'transcript': [t for _, t in w]}})) "
-        "for g in sorted(r.rglob('gt_*.txt')) for w in [rows(g)]]",
         re.compile(r"gt_.*\.txt"),
-        table="words",
     ),
     Form(
         "is one of FGVC-Aircraft's lists of classes",
+        _fgvc_aircraft,
         re.compile(rb"\A\d+ \S"),
-        _of_classes(
-            "((*l.split(' ', 1), s) for s in ('train', 'val', 'test') "
-            "for l in (f.parent / ('images_variant_%s.txt' % s)).read_text().splitlines())",
-            "",
-        ),
         re.compile(r"images_variant_\w+\.txt"),
-        table="variants",
+        "variants.csv",
     ),
     Form(
-        "is Datumaro's, whose boxes become a table",
-        DATUMARO,
-        _of_boxes(
-            "((i['id'], [(a['bbox'], e['categories']['label']['labels'][a['label_id']]['name']) "
-            "for a in i['annotations'] if a['type'] == 'bbox'], p.stem) "
-            "for p, e in d for i in e['items'])",
-            _FOLDER,
-        ),
-    ),
-    Form(
-        "is V7 Darwin's, whose boxes become a table",
-        DARWIN,
-        _of_boxes(
-            "((e['item']['name'], [([b['x'], b['y'], b['w'], b['h']], a['name']) "
-            "for a in e['annotations'] for b in [a.get('bounding_box')] if b]) for p, e in d)",
-            _FOLDER,
-        ),
-    ),
-    Form(
-        "is Hasty's, whose boxes become a table",
-        HASTY,
-        _of_boxes(
-            "((i['image_name'], [(c(*l['bbox']), l['class_name']) for l in i['labels'] "
-            "if l.get('bbox')]) for i in d['images'])"
-        ),
-    ),
-    Form(
-        "is Encord's, whose boxes become a table",
-        ENCORD,
-        _of_boxes(
-            "((u['data_title'], [([b['x'] * u['width'], b['y'] * u['height'], b['w'] * u['width'], "
-            "b['h'] * u['height']], o['name']) for o in u['labels'].get('objects', []) "
-            "for b in [o.get('boundingBox')] if b]) for e in d for u in e['data_units'].values())"
-        ),
-    ),
-    Form(
-        "is Kili's, whose boxes become a table",
-        KILI,
-        _of_boxes(
-            "((a['externalId'], [(c(min(x), min(y), max(x), max(y)), o['categories'][0]['name']) "
-            "for l in a['labels'][-1:] for j in l['jsonResponse'].values() "
-            "for o in j.get('annotations', []) if o.get('boundingPoly') "
-            "for w, h in [size(a['externalId'])] "
-            "for v in [o['boundingPoly'][0]['normalizedVertices']] "
-            "for x, y in [([p['x'] * w for p in v], [p['y'] * h for p in v])]]) for a in d)",
-            _SIZED + _FILE,
-        ),
-    ),
-    Form(
-        "is Scale's, whose boxes become a table",
-        SCALE,
-        _of_boxes(
-            "((t['params']['attachment'], [([a[k] for k in ('left', 'top', 'width', 'height')], "
-            "a['label']) for a in t['response']['annotations'] if 'left' in a]) for t in d)"
-        ),
-    ),
-    Form(
-        "has the words in images, as COCO-Text's and TextOCR's do",
-        re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:'),
-        _of_boxes(
-            "((i['file_name'], [(a['bbox'], 'text', a['utf8_string']) for a in "
-            "map(d['anns'].get, map(str, d['imgToAnns'].get(k, []))) if a], i['set']) "
-            "for k, i in d['imgs'].items())",
-            texts="transcript",
-        ),
-        table="words",
-    ),
-    Form(
-        "has the boxes of all images, as xView's does",
-        re.compile(rb'"bounds_imcoords"\s*:'),
-        _of_boxes(
-            "g.items()",
-            f"{_FILE}g = {{}}; [g.setdefault(p['image_id'], []).append(([a, b, x - a, y - b], "
-            "str(p['type_id']))) for z in d['features'] for p in [z['properties']] "
-            "for a, b, x, y in [map(int, p['bounds_imcoords'].split(','))]]; ",
-        ),
-        re.compile(r".*\.geojson"),
-    ),
-    Form(
-        "is Edge Impulse's, whose boxes become a table",
-        re.compile(rb'"boundingBoxes"\s*:'),
-        _of_boxes(
-            "((e['path'], [([b[k] for k in ('x', 'y', 'width', 'height')], b['label']) "
-            "for b in e.get('boundingBoxes', [])]) for e in d['files'])"
-        ),
-        re.compile(r"info\.labels"),
-    ),
-    Form(
-        "is Vertex AI's, with boxes",
-        re.compile(rb'"boundingBoxAnnotations"\s*:'),
-        _of_boxes(
-            "((e['imageGcsUri'], [(c(b['xMin'] * w, b['yMin'] * h, b['xMax'] * w, b['yMax'] * h), "
-            "b['displayName']) for b in e['boundingBoxAnnotations'] "
-            f"for w, h in [size(e['imageGcsUri'])]], {_ML_USE}) for e in d)",
-            _SIZED + _LINES,
-        ),
+        "is Vertex AI's",
+        _vertex_ai,
+        re.compile(rb'"(boundingBoxAnnotations|classificationAnnotation)"\s*:'),
         re.compile(r".*\.jsonl"),
-    ),
-    Form(
-        "is Vertex AI's, with classes",
-        re.compile(rb'"classificationAnnotation"\s*:'),
-        _of_classes(
-            "((e['imageGcsUri'], e['classificationAnnotation']['displayName'], "
-            f"{_ML_USE}) for e in d)",
-            _LINES,
-        ),
-        re.compile(r".*\.jsonl"),
-        table="classes",
-    ),
-    Form(
-        "is Google AutoML's, with boxes",
-        re.compile(rb"\A[A-Z]+,gs://[^,\n]+,[^,\n]*,\S"),
-        _of_boxes(
-            "((n, [(c(float(q[3]) * w, float(q[4]) * h, float(q[7]) * w, float(q[8]) * h), q[2]) "
-            "for q in g[n] if q[3] for w, h in [size(n)]], g[n][0][0].lower()) for n in g)",
-            f"{_SIZED}g = {{}}; [g.setdefault(q[1], []).append(q) for q in csv.reader(open(f))]; ",
-        ),
-        re.compile(r".*\.csv"),
-    ),
-    Form(
-        "is Google AutoML's, with classes",
-        re.compile(rb"\A[A-Z]+,gs://[^,\n]+,[^,\n]*\n"),
-        _of_classes("((n, k, s.lower()) for s, n, k, *_ in csv.reader(open(f)))", ""),
-        re.compile(r".*\.csv"),
-        table="classes",
-    ),
-    Form(
-        "is Azure ML's, with boxes",
-        re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:\s*\['),
-        _of_boxes(
-            "((e['image_url'], [(c(b['topX'] * w, b['topY'] * h, b['bottomX'] * w, "
-            "b['bottomY'] * h), b['label']) for b in e['label'] for w, h in "
-            "[size(e['image_url'])]]) for e in d)",
-            _SIZED + _LINES,
-        ),
-        re.compile(r".*\.jsonl"),
-    ),
-    Form(
-        "is Azure ML's, with classes",
-        re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:\s*"'),
-        _of_classes("((e['image_url'], e['label']) for e in d)", _LINES),
-        re.compile(r".*\.jsonl"),
-        table="classes",
-    ),
-    Form(
-        "is SuperAnnotate's, whose boxes become a table",
-        re.compile(rb'"metadata"\s*:\s*\{[^\0]*"instances"\s*:'),
-        _of_boxes(
-            "((e['metadata']['name'], [(c(*(o['points'][k] for k in ('x1', 'y1', 'x2', 'y2'))), "
-            "o['className']) for o in e['instances'] if o['type'] == 'bbox']) for p, e in d)",
-            _FOLDER,
-        ),
-    ),
-    Form(
-        "is RectLabel's, whose boxes become a table",
-        re.compile(rb'"image_w_h"\s*:'),
-        _of_boxes(
-            "((e['filename'], [(o['x_y_w_h'], o['label']) for o in e['objects']]) for p, e in d)",
-            _FOLDER,
-        ),
-    ),
-    Form(
-        "is DeepFashion2's, whose boxes become a table",
-        re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:'),
-        _beside(
-            "annos",
-            "image",
-            "[(c(*o['bounding_box']), o['category_name']) for o in e.values() "
-            "if isinstance(o, dict)]",
-        ),
-    ),
-    Form(
-        "is FUNSD's, whose texts become a table",
-        re.compile(rb'\A\s*\{\s*"form"\s*:'),
-        _beside(
-            "annotations",
-            "images",
-            "[(c(*o['box']), o['label'], o['text']) for o in e['form']]",
-            "transcript",
-        ),
-        table="texts",
     ),
 )
+# Of which the folders' layout tells: its table is read with class folders.
+OF_IMAGENET = Form(
+    "has the classes of ILSVRC's validation images",
+    _imagenet,
+    re.compile(rb"\A\d+\s"),
+    re.compile("ILSVRC2012_validation_ground_truth.txt"),
+    "LOC_val_solution.csv",
+)
+# What the names of the files beside tell.
+_BY_NAME = Form(
+    "has a text or class of each file by its name",
+    _by_name,
+    re.compile(rb'\A\s*\{\s*"[^"\\]+(\.\w+)"\s*:\s*(?:"|\d+\s*[,}]|\[\s*")'),
+    table="labels.jsonl",
+)
+_TRANSCRIPTS = Form(
+    "has the transcripts of the audio",
+    _transcripts,
+    re.compile(rb"\A\S+[ \t]+\S"),
+    re.compile(r".*\.txt"),
+    "transcripts.csv",
+)
+
+
+def form_of(path: str, files: Sequence[str]) -> Form | None:
+    """What a table is made of by the form of a file; None if it is of none.
+
+    Args:
+        path: Of the file.
+        files: Those beside it.
+    """
+    start = head(path)
+    for form in FORMS:
+        if form.is_called.fullmatch(name_of(path)) and form.begins.search(start):
+            return form
+    if (
+        suffix(path) == "json"
+        and (named := _BY_NAME.begins.match(start))
+        and media_kind(f"a{named[1].decode()}")
+    ):
+        return _BY_NAME
+    if suffix(path) == "txt":
+        lines = start.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
+        names = {found[1] for line in lines if (found := _SPOKEN.match(line))}
+        audio = {stem(each) for each in files if media_kind(each) == "audio"}
+        if len(names) == len(lines) and names & audio:
+            return _TRANSCRIPTS
+    return None

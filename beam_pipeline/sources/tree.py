@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import shlex
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -263,15 +262,3 @@ def places(folders: Iterable[str]) -> str:
     """The first few folders of a tree: "train/, the top folder, …"."""
     paths = [f"{path}/" if path else "the top folder" for path in folders]
     return ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
-
-
-def writing(table: str, program: str, *arguments: str) -> str:
-    """The command by which a program of Python writes a table: "python -c … > boxes.jsonl".
-
-    Args:
-        table: The path of the table.
-        program: It; its strings get quotation marks, as a shell encloses it by apostrophes.
-        arguments: Its own.
-    """
-    words = ["python", "-c", program.replace("'", '"'), *arguments]
-    return f"{' '.join(map(shlex.quote, words))} > {shlex.quote(table)}"

@@ -83,7 +83,7 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
         )
         return problem + not_read
     if len(classes) > 1:
-        return same_things(profile, root, _pattern(profile, profile.class_depth), kind)
+        return same_things(profile, root, _pattern(profile, profile.class_depth))
     return unread(profile, root, kind, "are all of one class" if classes else "have no labels")
 
 

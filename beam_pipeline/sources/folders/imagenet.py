@@ -5,23 +5,16 @@ from collections.abc import Iterable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tree import Tree, writing
+from beam_pipeline.sources.as_tables import making
+from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset import extras
 
 # Kaggle's, of ImageId and PredictionString: "n01440764 85 1 499 272 n01440764 …".
 _TABLE = "LOC_val_solution.csv"
 # Of ILSVRC's development kit: line n has the number in meta.mat of the class of the n-th image.
 _NUMBERS = "ILSVRC2012_validation_ground_truth.txt"
 _MAX_BYTES = 64 << 20
-# A program that makes the table of the numbers; its argument is the kit's folder.
-_PROGRAM = (
-    "import sys, scipy.io as s; d = sys.argv[1]; "
-    'm = {int(c["ILSVRC2012_ID"]): c["WNID"] for c in '
-    's.loadmat(d + "/meta.mat", squeeze_me=True)["synsets"]}; '
-    'print("ImageId,PredictionString"); '
-    '[print("ILSVRC2012_val_%08d,%s" % (n, m[int(k)])) for n, k in '
-    f'enumerate(open(d + "/{_NUMBERS}"), 1)]'
-)
 
 
 def class_list(tree: Tree) -> str:
@@ -33,12 +26,11 @@ def refused_numbers(tree: Tree) -> str:
     """Why the classes beside validation images are not read, and what helps; "" without them."""
     if not (found := _named(_NUMBERS, [*tree.files(), *tree.outside])):
         return ""
-    kit, table = parent(tree.path(found)), tree.path(_TABLE)
+    made = making(tree.path(_TABLE), tree.root, tree.path(found))
     return (
         f"{found} has the classes of the images without class folders as numbers, which meta.mat "
-        f"of the same kit explains: write them as Kaggle's table by "
-        f"{writing(table, _PROGRAM, kit)} (it needs pip install scipy), or pass "
-        f"--ignore {_NUMBERS} to read the others alone"
+        f"of the same kit explains: write them as Kaggle's table by {made} (it needs "
+        f"{extras.install('matlab')}), or pass --ignore {_NUMBERS} to read the others alone"
     )
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from beam_pipeline.files import storage
+from beam_pipeline.sources.as_tables import in_views, making
 from beam_pipeline.sources.folders.by_names import ways
 from beam_pipeline.sources.folders.masks import PATHS_PER_NAME
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.paths import below, stem
-from beam_pipeline.sources.tree import places, writing
+from beam_pipeline.sources.tree import places
 
 # What the folders of several sensors' images of one place are called.
 _SENSORS = frozenset(
@@ -34,15 +35,6 @@ _SHARE, _SHARE_OF_OTHERS = 0.8, 0.95
 _FEWEST = 8
 _MOST_FOLDERS, _MOST_NAMES = 4, 16
 _ROOM = 1.25
-# A row for each file of the first folder that has its like in the others.
-_PROGRAM = (
-    "import csv, pathlib, re, sys; r = pathlib.Path(sys.argv[1]); n = sys.argv[2:]; "
-    'like = lambda p, m: re.sub("(?<![A-Za-z0-9])%s(?![A-Za-z0-9])" % re.escape(n[0]), m, p); '
-    'w = csv.writer(sys.stdout); w.writerow(["{kind}", *n[1:]]); '
-    '[w.writerow(q) for p in sorted(r.rglob("*")) if p.is_file() '
-    "for q in [[like(str(p.relative_to(r)), m) for m in n]] "
-    "if len({*q}) == len(n) and all((r / f).is_file() for f in q)]"
-)
 
 
 class _Name(NamedTuple):
@@ -52,7 +44,7 @@ class _Name(NamedTuple):
     files: dict[str, str]
 
 
-def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
+def same_things(profile: Profile, root: str, pattern: str) -> str:
     """That class folders hold the same things, as views of one thing do, and what helps.
 
     They are called after sensors; or after other views, and share names; or a few share names that
@@ -62,7 +54,6 @@ def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
         profile: Of the files.
         root: Of the folder, an absolute path or URL.
         pattern: The path pattern of classes.
-        kind: Of the files.
     """
     classes = sorted(profile.classes)
     depth = profile.class_depth
@@ -86,8 +77,7 @@ def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
         return ""
     first = next((path for path in profile.names.all_paths if _has_all(path, views, root)), "")
     if first:
-        program = _PROGRAM.replace("{kind}", kind)
-        made = writing(f"{root}/views.csv", program, root, *views)
+        made = making(f"{root}/views.csv", root, *views)
         told += f": make a table with all of one thing in a row by {made}, and give that"
     elif not profile.in_splits:
         told += f"; give {shlex.quote(f'{root}/{classes[0]}')} to read one of them alone"
@@ -95,11 +85,10 @@ def same_things(profile: Profile, root: str, pattern: str, kind: str) -> str:
 
 
 def _has_all(path: str, views: Sequence[str], root: str) -> bool:
-    """Whether a file of the first view has its like in the others, as the program finds it."""
+    """Whether a file of the first view has its like in the others, as the table has it."""
     if not 1 < len(views) <= _MOST_FOLDERS:
         return False
-    view = re.compile(f"(?<![A-Za-z0-9]){re.escape(views[0])}(?![A-Za-z0-9])")
-    others = {view.sub(each, path) for each in views}
+    others = {*in_views(path, views)}
     return len(others) == len(views) and all(storage.exists(below(root, each)) for each in others)
 
 

@@ -47,7 +47,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.layout import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
-from beam_pipeline.sources.tree import Tree, writing
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_of_training, split_in_name
 
 _MAPS_LOOKED_INTO = 16
@@ -56,16 +56,6 @@ _LABELS = ("labelTrainIds", "labelIds")
 # Of a file that names classes.
 _MOST_BYTES = 1 << 20
 _UNITED = "in a map per image (docs/layouts.md#several-masks-of-one-image)"
-# A row for each mask: its image, and run lengths as Kaggle's competitions have them.
-_PROGRAM = (
-    "import csv, pathlib, sys, numpy as np; from PIL import Image; r = pathlib.Path(sys.argv[1]); "
-    'on = lambda p: (np.asarray(Image.open(p).convert("L")) > 0).T.reshape(-1); '
-    'at = lambda p: np.flatnonzero(np.diff(np.pad(on(p), 1).astype("int8"))) + 1; '
-    'runs = lambda e: " ".join("%d %d" % (a, b - a) for a, b in zip(e[::2], e[1::2])); '
-    'w = csv.writer(sys.stdout); w.writerow(["image", "EncodedPixels"]); '
-    "[w.writerow([i.relative_to(r), runs(at(m))]) for d in sorted(r.rglob(sys.argv[2])) "
-    'for i in sorted(d.parent.glob(sys.argv[3] + "/*")) for m in sorted(d.iterdir())]'
-)
 # Maps in folders of their own come before those that their names tell.
 _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
@@ -139,8 +129,8 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     maps = [path for path in maps if files.annotates(path)]
     images = _Images(tree, [each for each in _paths(tree) if files.role(each, Survey()) == "image"])
     first = few(maps, _MAPS_LOOKED_INTO)
-    if by_folder and shows == CLASSES and (homes := images.with_objects(maps)):
-        doubt = _of_objects(tree, *homes)
+    if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
+        doubt = f"{home}/ has a mask for each object of one image: unite them {_UNITED}"
         return dataclasses.replace(files, meaning=Meaning(doubt=doubt))
     paired = list(filter(images.has_one_of, first))
     seen = list(_seen(tree, paired))
@@ -151,17 +141,6 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     meaning = meaning_of(likely, shows, table or classes_of(maps), where)
     tables = {path for path in tree.files() if _file_name(path) == (where and _file_name(where))}
     return dataclasses.replace(files, meaning=meaning, tables=frozenset(tables))
-
-
-def _of_objects(tree: Tree, maps: str, images: str) -> str:
-    """That a folder has a mask for each object of the image in another, and what makes a table."""
-    names = [_file_name(each) for each in (maps, images)]
-    command = writing(tree.path("objects.csv"), _PROGRAM, tree.root, *names)
-    made = f"make a table of them by {command}, and give that; or "
-    return (
-        f"{maps}/ has a mask for each object of one image: "
-        f"{made if folder(maps) == folder(images) else ''}unite them {_UNITED}"
-    )
 
 
 class _Images:
@@ -176,17 +155,13 @@ class _Images:
             key = image_key(path).rpartition("/")[0]
             self._homes.setdefault(key, set()).add((folder(path), path[-1 - len(suffix(path)) :]))
 
-    def with_objects(self, maps: Sequence[str]) -> tuple[str, str] | None:
-        """The first folder of maps, if each lies beside one image that has none of their names.
-
-        And that of the image.
-        """
+    def with_objects(self, maps: Sequence[str]) -> str:
+        """The first folder of maps, if each lies beside one image that has none of their names."""
         homes = {folder(path): place_of(folder(path)).shared for path in maps}
         of_one = all(shared and self._numbers[shared] == 1 for shared in homes.values())
         if not of_one or any(map(self.has_one_of, maps)):
-            return None
-        first = min(homes)
-        return first, min(self._homes[homes[first]])[0]
+            return ""
+        return min(homes)
 
     def has_one_of(self, path: str) -> bool:
         """Whether there is an image of the map at a path."""

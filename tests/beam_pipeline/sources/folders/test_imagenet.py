@@ -33,7 +33,7 @@ def test_the_command_that_a_refusal_names_writes_a_table_that_is_read(tmp_path):
     config = BuildConfig(input=str(root))
     with pytest.raises(ConfigError) as refused:
         find_input(config)
-    command = re.search(r" by (python -c .*) \(it needs", str(refused.value))[1]
+    command = re.search(r" by (python .*) \(it needs", str(refused.value))[1]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     subprocess.run(["bash", "-c", command], check=True, env={**os.environ, "PATH": path})
