@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from browsing import browser as browser
 from browsing import opened as opened
 from PIL import ExifTags, Image
 
 import beam_pipeline
+import tfrecord_dataset
 import trainer
+from beam_pipeline.cli import commands
+from beam_pipeline.dataset.reading import read_examples
 from beam_pipeline.running.options import JobOptions
 
 VOC_OBJECT = """
@@ -179,6 +183,51 @@ def kinds() -> Callable[[beam_pipeline.Dataset], dict[str, str]]:
         }
 
     return of
+
+
+@pytest.fixture
+def readers_agree(tmp_path: Path) -> Callable[..., None]:
+    """readers_agree(info, split="train"): every reader gives what is stored, and `show` draws it.
+
+    They are random access, the trainer and TFDS. What is stored is verified, too.
+    """
+
+    def check(info: beam_pipeline.Dataset, split: str = "train") -> None:
+        import tensorflow_datasets as tfds
+
+        assert beam_pipeline.verify(info) == []
+        stored = list(read_examples(info, split))
+        limit = ["--split", split, "--limit", str(len(stored))]
+        assert commands.main(["show", info.path, *limit, "--images", str(tmp_path / "shown")]) == 0
+        images = {each.key: each.name for each in info.schema if each.kind in ("image", "map")}
+        raw = {each.key for each in info.schema if each.encoding == "bytes"}
+        assert len([*(tmp_path / "shown").glob("*.jpg")]) == (len(stored) if images else 0)
+
+        builder = tfds.builder_from_directory(info.path)
+        assert builder.info.splits[split].num_examples == len(stored)
+        order = {"split": split, "shuffle_files": False}
+        theirs = tfds.as_numpy(builder.as_dataset(**order))
+        ours = tfrecord_dataset.open(info.path)[split]
+        trained = trainer.open(info.path).numpy(split, image_dtype="uint8")
+        for example, by_tfds, by_us, tensors in zip(stored, theirs, ours, trained, strict=True):
+            assert by_us.keys() == tensors.keys()
+            for name, value in by_us.items():
+                expected, found = np.asarray(value), np.asarray(tensors[name])
+                assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                if b"jpeg" not in example.get(f"{name}/format", ()):  # another decoder's
+                    np.testing.assert_array_equal(found, expected)
+            assert by_tfds.keys() == example.keys()
+            for key, value in by_tfds.items():
+                if key in images:
+                    expected = tensors[images[key]]
+                    assert value.dtype == expected.dtype
+                elif key in raw and isinstance(value, np.ndarray):  # TFDS knows no raw uint32
+                    expected = np.reshape(np.frombuffer(example[key][0], value.dtype), value.shape)
+                else:
+                    value, expected = np.ravel(value), np.ravel(example[key])
+                np.testing.assert_array_equal(value, expected)
+
+    return check
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import tensorflow as tf
 import beam_pipeline
 import tfrecord_dataset
 import trainer
-from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_examples
 from trainer.views import Views
 
@@ -83,7 +82,9 @@ def test_masks_are_those_of_pycocotools(coco, records, capsys):
                 assert not mask.any()
 
 
-def test_polygons_and_keypoints(info, records):
+@pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
+def test_polygons_and_keypoints(info, records, readers_agree):
+    readers_agree(info)
     (feature,) = [each for each in info.schema if each.name == "boxes"]
     assert feature.geometry == ("mask", "polygon")
     assert feature.keypoint_names == tuple(KEYPOINTS)
@@ -99,12 +100,8 @@ def test_polygons_and_keypoints(info, records):
 
 
 @pytest.mark.slow
-def test_the_trainer_gives_the_same(info, records):
+def test_batches_of_views(info):
     opened = trainer.open(info.path)
-    for record, expected in zip(opened.numpy("train"), records.values(), strict=True):
-        for name in ("boxes", "masks", "polygons", "keypoints"):
-            np.testing.assert_array_equal(record[name], expected[name])
-
     views = Views(area=(0.4, 0.9), mirror=True)
     (batch,) = opened.batches(batch_size=4, image_size=(24, 32), views=views, seed=1)
     assert batch["masks"].shape == (4, *batch["boxes"].shape[1:2], 24, 32)
@@ -112,19 +109,6 @@ def test_the_trainer_gives_the_same(info, records):
     assert "polygons" not in batch
     (batch,) = opened.batches(batch_size=4, image_size=(24, 32), masks=False)
     assert "masks" not in batch
-
-
-@pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
-def test_tfds_reads_them(info):
-    import tensorflow_datasets as tfds
-
-    builder = tfds.builder_from_directory(info.path)
-    seen = list(tfds.as_numpy(builder.as_dataset(split="train", shuffle_files=False)))
-    expected = list(read_examples(info, "train"))
-    assert len(seen) == len(expected)
-    for each, example in zip(seen, expected, strict=True):
-        for key in ("mask", "polygon", "keypoint/text"):
-            assert list(each[f"image/object/{key}"]) == list(example[f"image/object/{key}"])
 
 
 def test_the_keys_of_model_gardens_decoder_hold_them(info, records):
@@ -162,13 +146,3 @@ def test_masks_can_be_left_out(coco, tmp_path):
     feature = beam_pipeline.build(config).features["boxes"]
     assert feature.geometry == ("polygon",)
     assert config.fingerprint != dataclasses.replace(config, no_masks=False).fingerprint
-
-
-def test_show_draws_them(info, tmp_path, capsys):
-    assert commands.main(["show", info.path, "--images", str(tmp_path), "--limit", "4"]) == 0
-    assert len(list(tmp_path.glob("*.jpg"))) == 4
-    assert "keypoint/text" in capsys.readouterr().out
-
-
-def test_verify_finds_nothing_wrong(info):
-    assert commands.main(["verify", info.path]) == 0

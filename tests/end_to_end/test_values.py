@@ -102,32 +102,8 @@ def info(tmp_path_factory, records):
     return built(records, tmp_path_factory.mktemp("values"))
 
 
-def test_tfds_reads_every_kind(info):
-    import tensorflow_datasets
-
-    builder = tensorflow_datasets.builder_from_directory(info.path)
-    seen = list(tensorflow_datasets.as_numpy(builder.as_dataset(split="train")))
-    assert builder.info.features["topics/label"].feature.names == ["x", "y", "z"]
-    assert len(seen) == COUNT
-    for each in seen:
-        number = int(each["image/filename"])
-        assert each["audio/encoded"] == sound(number)
-        assert each["audio/num_samples"] == 100 + number
-        assert each["topics/label"].tolist() == list(range(number % 4))
-        assert each["topics/text"].tolist() == [name.encode() for name in "xyz"[: number % 4]]
-        assert each["blob"] == bytes([number, 255])
-        assert each["words"].shape == (number % 3,) if number % 3 < 2 else (2,)
-        assert each["vector"].tolist() == [number + i for i in range(5)]
-        assert (each["grid"] == np.arange(6).reshape(2, 3) * number).all()
-        assert each["tokens"].tolist() == list(range(number))
-        assert (each["rows"] == rows(number)).all()
-        for dtype in set(RAW_DTYPES) - {"uint32"}:
-            assert each[f"raw_{dtype}"].dtype == dtype
-            assert (each[f"raw_{dtype}"] == raw(dtype, number)).all()
-        assert each["raw_uint32"] == raw("uint32", number).tobytes()  # decode_raw has no uint32
-
-
-def test_the_trainer_reads_every_kind(info):
+def test_every_reader_gets_every_kind(info, readers_agree):
+    readers_agree(info)
     seen = list(trainer.open(info.path).numpy("train"))
     assert sorted(int(each["age"]) for each in seen) == list(range(COUNT))
     for each in seen:
@@ -149,7 +125,3 @@ def test_the_trainer_reads_every_kind(info):
         for dtype in RAW_DTYPES:
             assert each[f"raw_{dtype}"].dtype == dtype
             assert (each[f"raw_{dtype}"] == raw(dtype, number)).all()
-
-
-def test_all_is_well(info):
-    assert beam_pipeline.verify(info) == []

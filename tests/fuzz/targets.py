@@ -364,9 +364,6 @@ def _seal(data: bytes) -> bytes:
     return sealing.sealed_text(text.decode(errors="surrogateescape"))
 
 
-_PARQUET = f"index/{corpus.SHARD}.parquet"
-_IDX = f"idx/{corpus.SHARD}.idx"
-
 FORMATS = {
     "jpeg": Format(corpus=corpus.jpegs, read=_media(Image, "a.jpg")),
     "png": Format(
@@ -431,32 +428,18 @@ FORMATS = {
         change=_sealed_json,
         cases_for_one=10,
     ),
-    "features": Format(
-        corpus=lambda: corpus.golden("features.json"),
-        read=_of_dataset("features.json", stated=True),
-        change=_json,
-        cases_for_one=10,
-    ),
-    "dataset_info": Format(
-        corpus=lambda: corpus.golden("dataset_info.json"),
-        read=_of_dataset("dataset_info.json", stated=True),
-        change=_json,
-        cases_for_one=10,
-    ),
-    "statistics": Format(
-        corpus=lambda: corpus.golden("statistics.json"),
-        read=_of_dataset("statistics.json", stated=True),
-        change=_json,
-        cases_for_one=10,
-    ),
-    "index": Format(
-        corpus=lambda: corpus.golden(_IDX), read=_of_dataset(_IDX, stated=True), cases_for_one=10
-    ),
-    "parquet": Format(
-        corpus=lambda: corpus.golden(_PARQUET),
-        read=_of_dataset(_PARQUET, stated=True),
-        cases_for_one=10,
-    ),
+    **{
+        name: Format(
+            corpus=functools.partial(corpus.golden, path),
+            read=_of_dataset(path, stated=True),
+            change=_json if path.endswith(".json") else None,
+            cases_for_one=10,
+        )
+        for name, path in (
+            *((each, f"{each}.json") for each in ("features", "dataset_info", "statistics")),
+            *(("index", f"idx/{corpus.SHARD}.idx"), ("parquet", f"index/{corpus.SHARD}.parquet")),
+        )
+    },
     "config": Format(corpus=_configs, read=_of_run("config.json"), seal=_seal, change=_sealed_json),
     "task": Format(corpus=_tasks, read=_of_run("task.json"), seal=_seal, change=_sealed_json),
     "checkpoint": Format(corpus=_of_checkpoint("state.index"), read=_checkpoint, cases_for_one=10),

@@ -46,6 +46,7 @@ def test_a_declaration_by_name_is_filled_up():
             {"kind": "boxes", "label_offset": 0, "attributes": {"area": "float32"}, "keypoints": 3},
             id="boxes",
         ),
+        pytest.param({"kind": "boxes", "key": "image/object", "classes": ["a"]}, id="their key"),
     ],
 )
 def test_features_are_read_as_written(declared):
@@ -54,6 +55,7 @@ def test_features_are_read_as_written(declared):
     written = json.loads(json.dumps([each.to_json() for each in features.values()]))
 
     assert features_from_json(written) == features
+    assert "unit" not in written[0]
 
 
 @pytest.mark.parametrize(

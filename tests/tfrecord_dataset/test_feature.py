@@ -6,16 +6,6 @@ from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature, class_names
 
 
-def test_json_round_trip():
-    feature = Feature(
-        name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key="image/object",
-        classes=("a",), label_offset=1, attributes={"difficult": "int64"},
-    )  # fmt: skip
-    data = feature.to_json()
-    assert "keypoints" not in data
-    assert features_from_json([data]) == {"boxes": feature}
-
-
 def test_zero_is_a_bound_and_none_is_not():
     bounded = Feature(name="n", kind="scalar", dtype="int64", shape=(), key="n", minimum=0)
     assert bounded.to_json()["minimum"] == 0

@@ -1,20 +1,11 @@
 """What keys of Examples hold, and what bytes are by their look."""
 
-import struct
-
 import numpy as np
 import pytest
-from file_bytes import image_bytes
-from PIL import Image
 from tensorflow_examples import NO_BYTES, example
 
 from tfrecord_dataset.observation import KeyStatistics, is_plausible, observe
 from tfrecord_dataset.value_forms import form_of
-
-
-def saved(form):
-    """A small image."""
-    return image_bytes(Image.new("RGB", (2, 2)), form)
 
 
 def test_lists_are_summed_up_by_key():
@@ -40,8 +31,6 @@ def test_lists_are_summed_up_by_key():
     ("value", "form"),
     [
         pytest.param(b"", "", id="empty"),
-        pytest.param(saved("JPEG"), "jpeg", id="JPEG"),
-        pytest.param(saved("PNG"), "png", id="PNG"),
         pytest.param(b"\xff\xd8\xff\xe0", "jpeg", id="JPEG's magic"),
         pytest.param(b"\x89PNG\r\n\x1a\n", "png", id="PNG's magic"),
         pytest.param(b"\x89PNG\r\n", "raw", id="half a PNG's magic"),
@@ -49,19 +38,14 @@ def test_lists_are_summed_up_by_key():
         pytest.param(b"RIFF\x24\0\0\0WAVEfmt ", "wav", id="WAV"),
         pytest.param(b"RIFF\0\0\0\0AVI ", "raw", id="another RIFF"),
         pytest.param(b"RIFF\x24\0\0\0WEBP", "raw", id="WebP is no WAV"),
-        pytest.param(b"GIF89a...", "gif", id="GIF"),
         pytest.param(b"GIF8", "text", id="a word like GIF"),
-        pytest.param(b"BM" + struct.pack("<IIII", 70, 0, 54, 40), "bmp", id="BMP"),
         pytest.param(b"BM\x46\0\0\0" + bytes(4) + b"\x36\0\0\0", "bmp", id="BMP's magic"),
         pytest.param(b"BMW is a make of cars", "text", id="a word like BMP"),
-        pytest.param(b"BMW 320 i, blue", "text", id="a text that starts with BM"),
         pytest.param(b"fLaC\0", "flac", id="FLAC"),
         pytest.param(b"OggS\0", "ogg", id="OGG"),
         pytest.param(b"\xff\xfb\x90\x64", "mp3", id="MP3"),
         pytest.param(b"\xff\xfb\x9c\x64", "raw", id="MP3 of no rate"),
         pytest.param("Öl,\n\r\tfür 3 €".encode(), "text", id="UTF-8"),
-        pytest.param("größer\n\t\r".encode(), "text", id="UTF-8 in lines"),
-        pytest.param("Öl".encode("latin-1"), "raw", id="another encoding"),
         pytest.param(b"gr\xf6\xdfer", "raw", id="Latin-1"),
         pytest.param("5\u00a0€\u3000\u2028".encode(), "text", id="spaces of other widths"),
         pytest.param("\ufeffco\u00adop\u200d\u200c".encode(), "text", id="characters of no width"),
