@@ -1,7 +1,6 @@
 """How often a build asks a store: few requests a record, many at once, by one client."""
 
 import gzip
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from file_bytes import tar_bytes
@@ -96,10 +95,3 @@ def test_the_waits_of_reads_overlap(bucket, images):
         )
     )
     assert sum(busy) / len(busy) >= 7
-
-
-def test_threads_share_a_client(bucket):
-    url, _ = bucket
-    with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(lambda _: id(clients.client_of(url)), range(8)))
-    assert len(found) == 1

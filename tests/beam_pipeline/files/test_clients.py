@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -104,7 +105,9 @@ def test_what_names_a_store(nothing_is_set, monkeypatch, url, variables, error):
 
 def test_one_client_a_bucket_and_process(bucket):
     url, _ = bucket
-    assert clients.client_of(url) is clients.client_of(url)
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: id(clients.client_of(url)), range(8)))
+    assert found == {id(clients.client_of(url))}
 
 
 def test_another_process_makes_its_own(bucket):

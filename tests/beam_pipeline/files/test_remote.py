@@ -22,28 +22,21 @@ def folder(request, bucket):
 
 
 @pytest.mark.parametrize(
-    ("file", "expected", "calls"),
+    ("file", "fetched", "calls"),
     [
-        ({}, b"0123456789", ["get"]),
-        ({"offset": 4}, b"456789", ["get", "head"]),
-        ({"offset": 2, "length": 3}, b"234", ["get"]),
-        ({"length": 0}, b"", ["head"]),
-        ({"offset": 30}, b"", ["head"]),
+        ({}, 20 * MEGABYTE, ["get"]),
+        ({"offset": 20 * MEGABYTE - 6}, 6, ["get", "head"]),
+        ({"offset": 9 * MEGABYTE, "length": 10_240}, 10_240, ["get"]),
+        ({"length": 0}, 0, ["head"]),
+        ({"offset": 30 * MEGABYTE}, 0, ["head"]),
     ],
 )
-def test_a_range_is_read_exactly(folder, file, expected, calls):
-    url, store = folder
-    store.put(f"{url}/x", b"0123456789")
-    assert storage.read_bytes(FileRef(path=f"{url}/x", **file)) == expected
-    assert sorted(store.calls) == calls
-    assert store.fetched_bytes == len(expected)
-
-
-def test_ten_kilobytes_of_a_tar_fetch_ten_kilobytes(folder):
+def test_a_range_alone_is_fetched(folder, file, fetched, calls):
     url, store = folder
     store.put(f"{url}/x.tar", bytes(20 * MEGABYTE))
-    storage.read_bytes(FileRef(path=f"{url}/x.tar", offset=9 * MEGABYTE, length=10_240))
-    assert (store.fetched_bytes, store.calls) == (10_240, {"get": 1})
+    assert len(storage.read_bytes(FileRef(path=f"{url}/x.tar", **file))) == fetched
+    assert sorted(store.calls) == calls
+    assert (store.fetched_bytes, store.calls.total()) == (fetched, len(calls))
 
 
 def test_near_ranges_are_fetched_at_once(folder):
@@ -308,8 +301,6 @@ def test_a_copy_takes_one_request(folder):
     storage.place_all([(f"{url}/a", f"{url}/out/b")])
     assert store.calls == {"copy": 1}
     assert store.keys(url) == ["in/a", "in/out/b"]
-    with pytest.raises(FileNotFoundError):
-        storage.place_all([(f"{url}/nowhere", f"{url}/out/b")])
 
 
 def test_many_objects_are_copied_measured_and_deleted_at_once(folder):
