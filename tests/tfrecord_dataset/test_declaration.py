@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
@@ -28,29 +29,25 @@ def test_a_declaration_by_name_is_filled_up():
     assert (features["boxes"].shape, features["boxes"].label_offset) == ((None, 4), 1)
 
 
-@pytest.mark.parametrize(
-    "declared",
-    [
-        pytest.param({"kind": "image", "key": "image/encoded", "format": "png"}, id="image"),
-        pytest.param({"kind": "class_label", "default": -1, "bare": True}, id="label"),
-        pytest.param({"kind": "class_label", "classes": ["a"], "label_offset": 1}, id="classes"),
-        pytest.param({"kind": "scalar", "dtype": "float32", "default": 0}, id="default of 0"),
-        pytest.param({"kind": "scalar", "dtype": "float32", "default": 0.5}, id="fraction"),
-        pytest.param({"kind": "scalar", "dtype": "bytes", "default": "none"}, id="text"),
-        pytest.param({"kind": "sequence", "dtype": "int64", "shape": [None, 4]}, id="rows"),
-        pytest.param(
-            {"kind": "tensor", "dtype": "uint8", "shape": [], "encoding": "bytes"}, id="raw"
-        ),
-        pytest.param({"kind": "audio", "shape": [None, 2], "sample_rate": 8000}, id="audio"),
-        pytest.param(
-            {"kind": "boxes", "label_offset": 0, "attributes": {"area": "float32"}, "keypoints": 3},
-            id="boxes",
-        ),
-        pytest.param({"kind": "boxes", "key": "image/object", "classes": ["a"]}, id="their key"),
-    ],
-)
+# A feature each, in YAML.
+DECLARED = """
+{kind: image, key: image/encoded, format: png}
+{kind: class_label, default: -1, bare: true}
+{kind: class_label, classes: [a], label_offset: 1}
+{kind: scalar, dtype: float32, default: 0}
+{kind: scalar, dtype: float32, default: 0.5}
+{kind: scalar, dtype: bytes, default: none}
+{kind: sequence, dtype: int64, shape: [null, 4]}
+{kind: tensor, dtype: uint8, shape: [], encoding: bytes}
+{kind: audio, shape: [null, 2], sample_rate: 8000}
+{kind: boxes, label_offset: 0, attributes: {area: float32}, keypoints: 3}
+{kind: boxes, key: image/object, classes: [a]}
+"""
+
+
+@pytest.mark.parametrize("declared", DECLARED.strip().splitlines())
 def test_features_are_read_as_written(declared):
-    features = features_from_json({"x": declared})
+    features = features_from_json({"x": yaml.safe_load(declared)})
 
     written = json.loads(json.dumps([each.to_json() for each in features.values()]))
 
@@ -61,21 +58,11 @@ def test_features_are_read_as_written(declared):
 @pytest.mark.parametrize(
     ("declared", "dtype", "shape"),
     [
-        pytest.param({"kind": "audio"}, "float32", (None, None), id="audio"),
-        pytest.param({"kind": "sequence", "dtype": "int64"}, "int64", (None,), id="sequence"),
-        pytest.param(
-            {"kind": "sequence", "dtype": "float32", "shape": [None, 2]},
-            "float32",
-            (None, 2),
-            id="rows",
-        ),
-        pytest.param({"kind": "class_label", "shape": [None]}, "int64", (None,), id="labels"),
-        pytest.param(
-            {"kind": "tensor", "dtype": "uint16", "shape": [], "encoding": "bytes"},
-            "uint16",
-            (),
-            id="raw",
-        ),
+        ({"kind": "audio"}, "float32", (None, None)),
+        ({"kind": "sequence", "dtype": "int64"}, "int64", (None,)),
+        ({"kind": "sequence", "dtype": "float32", "shape": [None, 2]}, "float32", (None, 2)),
+        ({"kind": "class_label", "shape": [None]}, "int64", (None,)),
+        ({"kind": "tensor", "dtype": "uint16", "shape": [], "encoding": "bytes"}, "uint16", ()),
     ],
 )
 def test_dtypes_and_shapes(declared, dtype, shape):
@@ -85,105 +72,47 @@ def test_dtypes_and_shapes(declared, dtype, shape):
     assert feature.encoding == declared.get("encoding", "")
 
 
+# Declarations in YAML, and what is said of them: regular expressions.
+WRONG = r"""
+[{kind: image}] -> has no name
+[[x, int64]] -> is not a declaration
+{image: {}} -> has no kind
+{x: 5} -> 5 is not a declaration
+{x: {kind: [text]}} -> give a string
+{x: {kind: image, shape: 5}} -> shape 5; give a list
+{x: {kind: class_label, classes: ab}} -> of strings
+{x: {kind: audio, sample_rate: 8k}} -> whole number
+{x: {kind: boxes, label_offset: 1180591620717411303424}} -> whole
+{x: {kind: scalar, dtype: int64, default: 0.5}} -> default 0.5; give a value of int64
+{age: {kind: scalar}} -> has no dtype
+[{name: a, kind: text}, {name: a, kind: text}] -> two features
+{image: {kind: image, shape: [28, 28]}} -> \[height, width, channels\]
+{x: {kind: tensor, dtype: float32}} -> tensor feature 'x' has no shape; give its sizes
+{x: {kind: tensor, dtype: float32, shape: [null, 3]}} -> shape \[None, 3\]; give fixed sizes
+{x: {kind: sequence, dtype: int64, shape: [5]}} -> \[null\], or \[null, 4\]
+{x: {kind: sequence, dtype: int64, shape: [null, null]}} -> \[null\], or \[null, 4\]
+{x: {kind: audio, shape: [null]}} -> \[samples, channels\]
+{x: {kind: text, shape: [3]}} -> give \[\]
+{x: {kind: boxes, shape: [4]}} -> \[null, 4\]
+{x: {kind: sequence, dtype: int64, shape: [null, -1]}} -> give a list of whole numbers
+{x: {kind: class_label, shape: [3]}} -> any number of labels
+"""
+UNKNOWN = """
+{x: {kind: imagee}} -> did you mean 'image'
+{x: {kind: tensor, dtype: int8, shape: [3], encoding: byte}} -> did you mean 'bytes'
+{x: {kind: text, encoding: bytes}} -> none at all
+"""
+
+
 @pytest.mark.parametrize(
-    ("declared", "error", "message"),
+    ("row", "error"),
     [
-        pytest.param([{"kind": "image"}], ConfigError, "has no name", id="no name"),
-        pytest.param([("x", "int64")], ConfigError, "is not a declaration", id="no mapping"),
-        pytest.param({"image": {}}, ConfigError, "has no kind", id="no kind"),
-        pytest.param({"x": 5}, ConfigError, "5 is not a declaration", id="a number"),
-        pytest.param({"x": {"kind": ["text"]}}, ConfigError, "give a string", id="kinds"),
-        pytest.param(
-            {"x": {"kind": "image", "shape": 5}}, ConfigError, "shape 5; give a list", id="no list"
-        ),
-        pytest.param(
-            {"x": {"kind": "class_label", "classes": "ab"}}, ConfigError, "of strings", id="classes"
-        ),
-        pytest.param(
-            {"x": {"kind": "audio", "sample_rate": "8k"}}, ConfigError, "whole number", id="rate"
-        ),
-        pytest.param(
-            {"x": {"kind": "boxes", "label_offset": 1 << 70}}, ConfigError, "whole", id="offset"
-        ),
-        pytest.param(
-            {"x": {"kind": "scalar", "dtype": "int64", "default": 0.5}},
-            ConfigError,
-            "default 0.5; give a value of int64",
-            id="default",
-        ),
-        pytest.param(
-            {"x": {"kind": "imagee"}}, UnknownNameError, "did you mean 'image'", id="unknown kind"
-        ),
-        pytest.param({"age": {"kind": "scalar"}}, ConfigError, "has no dtype", id="no dtype"),
-        pytest.param(
-            [{"name": "a", "kind": "text"}] * 2, ConfigError, "two features", id="one name twice"
-        ),
-        pytest.param(
-            {"image": {"kind": "image", "shape": [28, 28]}},
-            ConfigError,
-            r"\[height, width, channels\]",
-            id="an image of two axes",
-        ),
-        pytest.param(
-            {"x": {"kind": "tensor", "dtype": "float32"}},
-            ConfigError,
-            r"tensor feature 'x' has no shape; give its sizes",
-            id="a tensor without a shape",
-        ),
-        pytest.param(
-            {"x": {"kind": "tensor", "dtype": "float32", "shape": [None, 3]}},
-            ConfigError,
-            r"shape \[None, 3\]; give fixed sizes",
-            id="a tensor of an open shape",
-        ),
-        pytest.param(
-            {"x": {"kind": "sequence", "dtype": "int64", "shape": [5]}},
-            ConfigError,
-            r"\[null\], or \[null, 4\]",
-            id="a sequence of fixed length",
-        ),
-        pytest.param(
-            {"x": {"kind": "sequence", "dtype": "int64", "shape": [None, None]}},
-            ConfigError,
-            r"\[null\], or \[null, 4\]",
-            id="a sequence of open rows",
-        ),
-        pytest.param(
-            {"x": {"kind": "audio", "shape": [None]}},
-            ConfigError,
-            r"\[samples, channels\]",
-            id="audio of one axis",
-        ),
-        pytest.param({"x": {"kind": "text", "shape": [3]}}, ConfigError, r"give \[\]", id="texts"),
-        pytest.param(
-            {"x": {"kind": "boxes", "shape": [4]}}, ConfigError, r"\[null, 4\]", id="sides"
-        ),
-        pytest.param(
-            {"x": {"kind": "sequence", "dtype": "int64", "shape": [None, -1]}},
-            ConfigError,
-            "give a list of whole numbers",
-            id="a negative size",
-        ),
-        pytest.param(
-            {"x": {"kind": "class_label", "shape": [3]}},
-            ConfigError,
-            "any number of labels",
-            id="three labels",
-        ),
-        pytest.param(
-            {"x": {"kind": "tensor", "dtype": "int8", "shape": [3], "encoding": "byte"}},
-            UnknownNameError,
-            "did you mean 'bytes'",
-            id="unknown encoding",
-        ),
-        pytest.param(
-            {"x": {"kind": "text", "encoding": "bytes"}},
-            UnknownNameError,
-            "none at all",
-            id="a kind without encodings",
-        ),
+        (row, error)
+        for table, error in ((WRONG, ConfigError), (UNKNOWN, UnknownNameError))
+        for row in table.strip().splitlines()
     ],
 )
-def test_wrong_declarations(declared, error, message):
+def test_wrong_declarations(row, error):
+    declared, message = row.split(" -> ")
     with pytest.raises(error, match=message):
-        features_from_json(declared)
+        features_from_json(yaml.safe_load(declared))

@@ -1,5 +1,7 @@
 """Which column plays which part: by its name, by what the first rows hold, or as told."""
 
+import re
+
 import pytest
 
 from beam_pipeline.errors import ConfigError
@@ -53,72 +55,41 @@ def test_columns_by_name(names, expected):
     assert {name: getattr(columns, name) for name in expected} == expected
 
 
-IMAGES = {"media": {"a": "image", "b": "image"}, "files": {"a", "b"}}
+# `columns | what is known of them, and options -> the key's column: the column of each feature`.
+# Of a column's first values `a:image` says that they are names of images, `a!image` that these are
+# there.
+OF_PATHS = """
+file_name -> file_name: image=file_name
+file_name label | file_name:audio -> file_name: audio=file_name
+path label | path:array -> path: array=path
+image audio_path | image:image audio_path:audio -> image: image=image audio=audio_path
+image audio | image:image ignore_columns=audio -> image: image=image
+recording label -> :
+image mask | image:image mask!image -> image: image=image mask=mask
+image was | image:image was:image -> image: image=image
+scan x | scan!image -> scan: image=scan
+a b | a!image b!image -> : a=a b=b
+a b | a!image b!image image_column=b -> b: image=b a=a
+l r path | l!audio r!audio path:number audio_column=r -> r: audio=r l=l
+wav path | wav:audio -> wav: audio=wav
+wav img | wav:audio -> img: image=img audio=wav
+"""
 
 
-@pytest.mark.parametrize(
-    ("names", "facts", "named", "media", "key"),
-    [
-        pytest.param("file_name", {}, {}, {"image": "file_name"}, "file_name", id="no suffix"),
-        pytest.param(
-            "file_name label",
-            {"media": {"file_name": "audio"}}, {}, {"audio": "file_name"}, "file_name",
-            id="Hugging Face's audio folder",
-        ),
-        pytest.param(
-            "path label",
-            {"media": {"path": "array"}}, {}, {"array": "path"}, "path", id="arrays",
-        ),
-        pytest.param(
-            "image audio_path",
-            {"media": {"image": "image", "audio_path": "audio"}}, {},
-            {"image": "image", "audio": "audio_path"}, "image", id="image and sound",
-        ),
-        pytest.param(
-            "image audio", {"media": {"image": "image"}}, {"ignore_columns": ["audio"]},
-            {"image": "image"}, "image", id="ignored",
-        ),
-        pytest.param("recording label", {}, {}, {}, "", id="a sound's name, but text"),
-        pytest.param(
-            "image mask", {"media": {"image": "image", "mask": "image"}, "files": {"mask"}}, {},
-            {"image": "image", "mask": "mask"}, "image", id="a second image that is there",
-        ),
-        pytest.param(
-            "image was", {"media": {"image": "image", "was": "image"}}, {},
-            {"image": "image"}, "image", id="only like an image",
-        ),
-        pytest.param(
-            "scan x", {"media": {"scan": "image"}, "files": {"scan"}}, {},
-            {"image": "scan"}, "scan", id="the only image",
-        ),
-        pytest.param("a b", IMAGES, {}, {"a": "a", "b": "b"}, "", id="none is the main one"),
-        pytest.param(
-            "a b", IMAGES, {"image_column": "b"}, {"image": "b", "a": "a"}, "b", id="told"
-        ),
-        pytest.param(
-            "left right path",
-            {
-                "media": {"left": "audio", "right": "audio"},
-                "files": {"left", "right"},
-                "numbers": {"path"},
-            },
-            {"audio_column": "right"}, {"audio": "right", "left": "left"}, "right",
-            id="told sound; numbers are no path",
-        ),
-        pytest.param(
-            "wav path", {"media": {"wav": "audio"}}, {}, {"audio": "wav"}, "wav",
-            id="a path of something beside a sound",
-        ),
-        pytest.param(
-            "wav img", {"media": {"wav": "audio"}}, {}, {"image": "img", "audio": "wav"}, "img",
-            id="an image's own name",
-        ),
-    ],
-)  # fmt: skip
-def test_columns_of_paths(names, facts, named, media, key):
+@pytest.mark.parametrize("row", OF_PATHS.strip().splitlines())
+def test_columns_of_paths(row):
+    asked, expected = row.split(" -> ")
+    names, _, known = asked.partition(" | ")
+    told = [re.fullmatch(r"(\w+)([:!=])(\w+)", each).groups() for each in known.split()]
+    kinds = {name: kind for name, sign, kind in told if sign != "="}
+    numbers = {name for name, kind in kinds.items() if kind == "number"}
+    facts = {"media": {name: kinds[name] for name in kinds.keys() - numbers}, "numbers": numbers}
+    facts["files"] = {name for name, sign, _ in told if sign == "!"}
+    named = {name: value for name, sign, value in told if sign == "="}
+
     columns = pick(names, facts, **named)
-    assert {each.feature: each.column for each in columns.media} == media
-    assert columns.key == key
+    media = " ".join(f"{each.feature}={each.column}" for each in columns.media)
+    assert f"{columns.key}: {media}".strip() == expected
 
 
 @pytest.mark.parametrize(
