@@ -102,57 +102,34 @@ SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"
 IMAGE = Expectation("bytes", "image", "a.tfrecord:0")
 
 
+WHOLE = Expectation("int64", "", "a.tfrecord:0")
+SOUND = Expectation("bytes", "audio", "a.tfrecord:0")
+
+
 @pytest.mark.parametrize(
-    ("payload", "expected", "reason", "detail"),
+    ("payload", "expected", "message"),
     [
-        pytest.param(b"\xff\xff", {}, "not an Example", "not a tf.train", id="no message"),
-        pytest.param(b"", {}, "not an Example", "no features", id="an empty Example"),
-        pytest.param(
-            SEQUENCE_EXAMPLE, {}, "not an Example", "SequenceExample", id="a SequenceExample"
+        (b"\xff\xff", None, "not an Example: .*not a tf.train"),
+        (b"", None, "not an Example: .*no features"),
+        (SEQUENCE_EXAMPLE, None, "not an Example: .*SequenceExample"),
+        (
+            *(encode({"x": [0.5]}), WHOLE),
+            "type conflict: key 'x' holds a float list, where a.tfrecord:0 holds an int64 list",
         ),
-        pytest.param(
-            encode({"x": [0.5]}),
-            {"x": Expectation("int64", "", "a.tfrecord:0")},
-            "type conflict",
-            "key 'x' holds a float list, where a.tfrecord:0 holds an int64 list",
-            id="another kind",
+        (
+            *(encode({"x": [b"text"]}), IMAGE),
+            "not an image: .*4 bytes that start with 'text', where a.tfrecord:0 holds an image",
         ),
-        pytest.param(
-            encode({"x": [b"text"]}),
-            {"x": IMAGE},
-            "not an image",
-            "4 bytes that start with 'text', where a.tfrecord:0 holds an image",
-            id="no image where others are",
-        ),
-        pytest.param(
-            encode({"x": [image()]}),
-            {"x": Expectation("bytes", "audio", "a.tfrecord:0")},
-            "not audio",
-            "where a.tfrecord:0 holds audio",
-            id="an image where others are sounds",
-        ),
-        pytest.param(
-            encode({"x": [b""]}), {"x": IMAGE}, "not an image", "no bytes", id="no bytes at all"
-        ),
-        pytest.param(
-            encode({"x": [image()[:-9]]}),
-            {"x": IMAGE},
-            "truncated image",
-            "key 'x': ",
-            id="half an image",
-        ),
-        pytest.param(
-            encode({"x": [image()[:-9]]}), {}, "truncated image", "key 'x': ", id="a new key"
-        ),
-        pytest.param(
-            encode({"x": [sound()[:-9]]}), {}, "truncated audio", "key 'x': ", id="half a sound"
-        ),
+        (encode({"x": [image()]}), SOUND, "not audio: .*where a.tfrecord:0 holds audio"),
+        (encode({"x": [b""]}), IMAGE, "not an image: .*no bytes"),
+        (encode({"x": [image()[:-9]]}), IMAGE, "truncated image: key 'x': "),
+        (encode({"x": [image()[:-9]]}), None, "truncated image: key 'x': "),
+        (encode({"x": [sound()[:-9]]}), None, "truncated audio: key 'x': "),
     ],
 )
-def test_what_cannot_be_used(record, payload, expected, reason, detail):
-    with pytest.raises(RecordError, match=detail) as raised:
-        inspect_existing(record(payload, **expected), Rules())
-    assert raised.value.reason == reason
+def test_what_cannot_be_used(record, payload, expected, message):
+    with pytest.raises(RecordError, match=f"^{message}"):
+        inspect_existing(record(payload, **({"x": expected} if expected else {})), Rules())
 
 
 def test_bytes_that_only_look_like_an_image_pass_where_others_are_none(record):
@@ -178,35 +155,16 @@ def test_a_declared_schema_names_the_features(record):
 
 
 @pytest.mark.parametrize(
-    ("rules", "value", "reason"),
+    ("declared_as", "value", "reason"),
     [
-        pytest.param(
-            declared("scalar", "float32"), [1], "does not fit the schema", id="another kind"
-        ),
-        pytest.param(
-            declared("image", "uint8", (9, 9, 3)),
-            [image()],
-            "does not fit the schema",
-            id="a size",
-        ),
-        pytest.param(
-            declared("image", "uint8", (None, None, 3)),
-            [image()[:-9]],
-            "truncated image",
-            id="half",
-        ),
-        pytest.param(
-            declared("audio", "float32", (None, None), sample_rate=16000),
-            [sound()],
-            "does not fit the schema",
-            id="a sample rate",
-        ),
+        (("scalar", "float32"), 1, "does not fit the schema"),
+        (("image", "uint8", (9, 9, 3)), image(), "does not fit the schema"),
+        (("image", "uint8", (None, None, 3)), image()[:-9], "truncated image"),
     ],
 )
-def test_what_a_declared_schema_rejects(record, rules, value, reason):
-    with pytest.raises(RecordError) as raised:
-        inspect_existing(record(encode({"x": value})), rules)
-    assert raised.value.reason == reason
+def test_what_a_declared_schema_rejects(record, declared_as, value, reason):
+    with pytest.raises(RecordError, match=f"^{reason}: "):
+        inspect_existing(record(encode({"x": [value]})), declared(*declared_as))
 
 
 def test_a_sound_is_measured(record):
@@ -214,6 +172,9 @@ def test_a_sound_is_measured(record):
     stored = inspect_existing(record(encode({"x": [sound()]})), rules).features["it"]
 
     assert (stored.form, stored.shape, stored.sample_rate) == ("wav", (80, 1), 8000)
+    other = declared("audio", "float32", (None, 1), sample_rate=16000)
+    with pytest.raises(RecordError, match=r"^does not fit the schema: "):
+        inspect_existing(record(encode({"x": [sound()]})), other)
 
 
 def test_expectations_are_what_most_of_the_first_records_have():

@@ -1,6 +1,9 @@
 """A declared schema finds the keys that other people's Examples have."""
 
+import re
+
 import pytest
+import yaml
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -21,59 +24,28 @@ def only(entry):
     return feature
 
 
-OURS = ("encoded", "format", "filename", "source_id", "key/sha256", "height", "width")
 FLAT = {"name": "boxes", "kind": "boxes"}
+# `declared; keys of the first records -> the key that is read`, bare or, with all that this
+# project's writer puts beside an image, not.
+KEYS = """
+{name: image, kind: image}; image -> bare image
+{name: image, kind: image, key: image_raw}; image_raw image -> bare image_raw
+{name: image, kind: image}; image/encoded image/format -> bare image/encoded
+{name: image, kind: image}; OURS -> image/encoded
+{name: label, kind: class_label}; image/class/label -> bare image/class/label
+{name: label, kind: class_label}; label label/label -> bare label/label
+{name: x, kind: scalar, dtype: int64}; x -> bare x
+{name: tags, kind: sequence, dtype: string}; x -> bare tags
+"""
+OURS = ("encoded", "format", "filename", "source_id", "key/sha256", "height", "width")
 
 
-@pytest.mark.parametrize(
-    ("entry", "keys", "key", "bare"),
-    [
-        pytest.param({"name": "image", "kind": "image"}, ["image"], "image", True, id="its name"),
-        pytest.param(
-            {"name": "image", "kind": "image", "key": "image_raw"},
-            ["image_raw", "image"],
-            "image_raw",
-            True,
-            id="a stated key",
-        ),
-        pytest.param(
-            {"name": "image", "kind": "image"},
-            [f"image/{part}" for part in OURS],
-            "image/encoded",
-            False,
-            id="as this project writes it",
-        ),
-        pytest.param(
-            {"name": "image", "kind": "image"},
-            ["image/encoded", "image/format"],
-            "image/encoded",
-            True,
-            id="as others write it",
-        ),
-        pytest.param(
-            {"name": "label", "kind": "class_label"},
-            ["image/class/label"],
-            "image/class/label",
-            True,
-            id="an image's label",
-        ),
-        pytest.param(
-            {"name": "label", "kind": "class_label"}, ["label", "label/label"], "label/label", True,
-            id="a default key goes first",
-        ),
-        pytest.param(
-            {"name": "x", "kind": "scalar", "dtype": "int64"}, ["x"], "x", True,
-            id="a scalar",
-        ),
-        pytest.param(
-            {"name": "tags", "kind": "sequence", "dtype": "string"}, ["x"], "tags", True,
-            id="a list that the first records lack",
-        ),
-    ],
-)  # fmt: skip
-def test_keys(entry, keys, key, bare):
-    found = with_key_of(only(entry), keys)
-    assert (found.key, found.bare) == (key, bare)
+@pytest.mark.parametrize("row", KEYS.strip().splitlines())
+def test_keys(row):
+    entry, keys, expected = re.split("; | -> ", row)
+    keys = keys.replace("OURS", " ".join(f"image/{part}" for part in OURS)).split()
+    found = with_key_of(only(yaml.safe_load(entry)), keys)
+    assert f"{'bare ' * found.bare}{found.key}" == expected
 
 
 def test_boxes_in_one_list_are_flat():
