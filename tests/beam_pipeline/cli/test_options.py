@@ -41,38 +41,16 @@ def test_every_option_sets_its_field(parser, tmp_path):
             *("--max-image-pixels", "99", "--image-max-side", "7", "--image-format", "png"),
             *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),
             *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
-            *(
-                "--output",
-                "/o",
-                "--name",
-                "n",
-                "--version",
-                "2.0.0",
-                "--overwrite",
-                "--threads",
-                "2",
-            ),
+            *("--output", "/o", "--name", "n", "--version", "2.0.0", "--overwrite"),
+            *("--threads", "2"),
             "--trust-receipts",
             "--no-report",
             *("--max-record-seconds", "7.5"),
             *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
             *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
-            *(
-                "--ignore",
-                "*_mask.png",
-                "--ignore",
-                "a, b.csv",
-                "--one-class",
-                "--no-masks",
-                "--points",
-                "landmarks",
-                "--split-list",
-                str(listed),
-                "--no-header",
-                "--decimal-comma",
-                "--table",
-                "a",
-            ),
+            *("--ignore", "*_mask.png", "--ignore", "a, b.csv", "--one-class", "--no-masks"),
+            *("--points", "landmarks", "--split-list", str(listed), "--no-header"),
+            *("--decimal-comma", "--table", "a"),
         ]
     )
     config = options_of("plan", vars(args))
@@ -84,11 +62,8 @@ def test_every_option_sets_its_field(parser, tmp_path):
         if getattr(config, each.name) == getattr(default, each.name)
     }
     assert unset == set()
-    assert (config.image.max_pixels, config.image.max_side, config.image.jpeg_quality) == (
-        99,
-        7,
-        80,
-    )
+    image = config.image
+    assert (image.max_pixels, image.max_side, image.jpeg_quality) == (99, 7, 80)
     assert config.num_shards == {"a": 2}
     assert (config.audio.sample_rate, config.audio.mono) == (8000, True)
     assert [feature.name for feature in config.schema] == ["n"]

@@ -1,6 +1,7 @@
 """schema.pbtxt is a Schema of tensorflow_metadata."""
 
 import pytest
+import yaml
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -31,37 +32,28 @@ def read(*declared):
 @pytest.mark.parametrize(
     ("declared", "expected"),
     [
-        ({"kind": "scalar", "dtype": "int64"}, {"x": ("INT", FIXED, True)}),
-        ({"kind": "scalar", "dtype": "float32"}, {"x": ("FLOAT", FIXED, True)}),
-        ({"kind": "text"}, {"x": ("BYTES", FIXED, True)}),
+        ("{kind: scalar, dtype: int64}", {"x": ("INT", FIXED, True)}),
+        ("{kind: scalar, dtype: float32}", {"x": ("FLOAT", FIXED, True)}),
+        ("{kind: text}", {"x": ("BYTES", FIXED, True)}),
+        ("{kind: tensor, dtype: float32, shape: [2, 3]}", {"x": ("FLOAT", (2, 3), True)}),
         (
-            {"kind": "tensor", "dtype": "float32", "shape": [2, 3]},
-            {"x": ("FLOAT", (2, 3), True)},
-        ),
-        (
-            {"kind": "tensor", "dtype": "uint8", "shape": [2, 3], "encoding": "bytes"},
+            "{kind: tensor, dtype: uint8, shape: [2, 3], encoding: bytes}",
             {"x": ("BYTES", FIXED, True)},
         ),
+        ("{kind: sequence, dtype: int64, shape: [null]}", {"x": ("INT", ANY, False)}),
         (
-            {"kind": "sequence", "dtype": "int64", "shape": [None]},
-            {"x": ("INT", ANY, False)},
-        ),
-        (
-            {"kind": "class_label", "classes": ["a"]},
+            "{kind: class_label, classes: [a]}",
             {"x/label": ("INT", FIXED, True), "x/text": ("BYTES", FIXED, True)},
         ),
         (
-            {"kind": "class_label", "classes": ["a"], "shape": [None]},
+            "{kind: class_label, classes: [a], shape: [null]}",
             {"x/label": ("INT", ANY, False), "x/text": ("BYTES", ANY, False)},
         ),
-        (
-            {"kind": "class_label", "key": "y", "bare": True, "default": -1},
-            {"y": ("INT", ANY, False)},
-        ),
+        ("{kind: class_label, key: y, bare: true, default: -1}", {"y": ("INT", ANY, False)}),
     ],
 )
 def test_types_and_shapes(declared, expected):
-    assert read({"name": "x", **declared}) == expected
+    assert read({"name": "x", **yaml.safe_load(declared)}) == expected
 
 
 def test_names_are_escaped():

@@ -122,45 +122,29 @@ def test_dataset_info_lists_the_shards_in_order():
 
 
 AUDIO = Audio(
-    file=FileRef(path="/a.wav", sha256="00"),
-    format="wav",
-    sample_rate=8,
-    num_samples=8,
-    channels=1,
+    file=FileRef(path="/a.wav", sha256="00"), format="wav", sample_rate=8, num_samples=8, channels=1
 )
+NAMELESS = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
+A, B = ClassLabel("a"), ClassLabel("b")
 SIDES = {side: f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")}
 
 
 @pytest.mark.parametrize(
     ("features", "expected"),
     [
-        pytest.param(
-            {"image": IMAGE, "label": ClassLabel("a")},
-            ("image/encoded", "image/class/label"),
-            id="image and label",
-        ),
-        pytest.param(
+        ({"image": IMAGE, "label": A}, ("image/encoded", "image/class/label")),
+        (
             {"image": IMAGE, "boxes": BOXES},
             ("image/encoded", {**SIDES, "label": "image/object/class/label"}),
-            id="image and boxes",
         ),
-        pytest.param(
-            {"image": IMAGE, "boxes": Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")},
-            ("image/encoded", SIDES),
-            id="boxes without classes",
-        ),
-        pytest.param(
-            {"image": IMAGE, "boxes": BOXES, "scene": ClassLabel("a"), "age": 3},
+        ({"image": IMAGE, "boxes": NAMELESS}, ("image/encoded", SIDES)),
+        (
+            {"image": IMAGE, "boxes": BOXES, "scene": A, "age": 3},
             ("image/encoded", "scene/label"),
-            id="the only class label",
         ),
-        pytest.param(
-            {"audio": AUDIO, "label": ClassLabel("a"), "by": ClassLabel("b")},
-            ("audio/encoded", "label/label"),
-            id="audio and two labels",
-        ),
-        pytest.param({"image": IMAGE}, None, id="no target"),
-        pytest.param({"age": 3, "label": ClassLabel("a")}, None, id="a table"),
+        ({"audio": AUDIO, "label": A, "by": B}, ("audio/encoded", "label/label")),
+        ({"image": IMAGE}, None),
+        ({"age": 3, "label": A}, None),
     ],
 )
 def test_supervised_keys_are_read_by_tfds(features, expected):

@@ -57,39 +57,20 @@ def whole(*payloads):
     return b"".join(map(framed, payloads))
 
 
+LACKS, NO_LENGTH = "lacks its last {} bytes", "does not start with a length"
+
+
 @pytest.mark.parametrize(
-    ("data", "reason", "detail"),
+    ("data", "message"),
     [
-        pytest.param(
-            whole(b"a") + b"\0", "truncated file", "record 1, at byte 17, lacks", id="1 byte"
-        ),
-        pytest.param(
-            whole(b"a", b"bc")[:-1],
-            "truncated file",
-            "record 1, at byte 17, lacks its last 1 bytes",
-            id="all but 1 byte",
-        ),
-        pytest.param(
-            whole(b"a", b"bc")[: 17 + 12],
-            "truncated file",
-            "lacks its last 6 bytes",
-            id="header only",
-        ),
-        pytest.param(
-            whole(b"a") + b"garbage beyond the end",
-            "damaged file",
-            "record 1, at byte 17, does not start with a length",
-            id="garbage at the end",
-        ),
-        pytest.param(
-            whole(b"a") + b"\x01" + whole(b"bc")[1:],
-            "damaged file",
-            "record 1, at byte 17",
-            id="a flipped bit in a length",
-        ),
+        (whole(b"a") + b"\0", "truncated file: .*record 1, at byte 17, lacks"),
+        (whole(b"a", b"bc")[:-1], f"truncated file: .*record 1, at byte 17, {LACKS.format(1)}"),
+        (whole(b"a", b"bc")[: 17 + 12], f"truncated file: .*{LACKS.format(6)}"),
+        (whole(b"a") + b"garbage at the end", f"damaged file: .*record 1, at byte 17, {NO_LENGTH}"),
+        (whole(b"a") + b"\x01" + whole(b"bc")[1:], "damaged file: .*record 1, at byte 17"),
     ],
 )
-def test_a_file_that_ends_badly(tmp_path, data, reason, detail):
+def test_a_file_that_ends_badly(tmp_path, data, message):
     path = tmp_path / "file"
     path.write_bytes(data)
     for read in (
@@ -97,9 +78,8 @@ def test_a_file_that_ends_badly(tmp_path, data, reason, detail):
         lambda: frames.read_file(str(path), False),
     ):
         found = []
-        with pytest.raises(RecordError, match=detail) as raised:
+        with pytest.raises(RecordError, match=f"^{message}"):
             found.extend(read())
-        assert raised.value.reason == reason
         assert len(found) == 1, "the whole records are read"
 
 

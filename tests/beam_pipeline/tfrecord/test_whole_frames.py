@@ -40,6 +40,11 @@ def flip(data, byte):
     return data[:byte] + bytes([data[byte] ^ 1]) + data[byte + 1 :]
 
 
+def spliced(start, between, stop):
+    """With other bytes in the fourth record."""
+    return DATA[: STARTS[3] + start] + between + DATA[STARTS[3] + stop :]
+
+
 @pytest.mark.parametrize(
     ("data", "kept", "cause"),
     [
@@ -54,35 +59,22 @@ def flip(data, byte):
         pytest.param(DATA[: STARTS[4] + 5], [0, 1, 2, 3], "within a record", id="in a length"),
         pytest.param(DATA[3:], [1, 2, 3, 4], "length does not match", id="without its start"),
         pytest.param(b"\0" * 5000 + DATA, [0, 1, 2, 3, 4], "length does not", id="zeros before"),
-        pytest.param(
-            DATA[: STARTS[3] + 400] + DATA[STARTS[3] + 500 :], [0, 1, 2, 4], "ends", id="shorter"
-        ),
-        pytest.param(
-            DATA[: STARTS[3] + 400] + b"new" + DATA[STARTS[3] + 400 :],
-            [0, 1, 2, 4],
-            "payload",
-            id="longer",
-        ),
+        pytest.param(spliced(400, b"", 500), [0, 1, 2, 4], "ends", id="shorter"),
+        pytest.param(spliced(400, b"new", 400), [0, 1, 2, 4], "payload", id="longer"),
         pytest.param(
             DATA[: STARTS[4] - 5 - len(FRAMES[4])] + DATA[STARTS[4] - 5 :],
-            [0, 1, 2, 4],
-            "payload",
-            id="shorter by the next one",
+            [0, 1, 2, 4], "payload", id="shorter by the next one",
         ),
         pytest.param(
             DATA[: STARTS[2]] + bytes(len(FRAMES[2])) + DATA[STARTS[3] :],
-            [0, 1, 3, 4],
-            "length does not",
-            id="zeros between",
+            [0, 1, 3, 4], "length does not", id="zeros between",
         ),
         pytest.param(lying(1 << 40) + DATA, [0, 1, 2, 3, 4], "is more than", id="lies a lot"),
         pytest.param(lying(1 << 30) + DATA, [0, 1, 2, 3, 4], "the file ends", id="lies a bit"),
         pytest.param(lying(40) + DATA, [0, 1, 2, 3, 4], "payload does not", id="lies"),
         pytest.param(
             flip(framed(DATA + b"tail"), 12 + len(DATA)) + FRAMES[1],
-            [1],
-            "payload",
-            id="frames within",
+            [1], "payload", id="frames within",
         ),
     ],
 )  # fmt: skip

@@ -82,40 +82,28 @@ def test_any_padding_at_the_end(blocks):
     assert listed(data)[1] == ""
 
 
+LINK = {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}
+
+
 @pytest.mark.parametrize(
-    ("member", "reason", "detail"),
+    ("name", "more", "reason", "detail"),
     [
-        pytest.param(info_of("../x.txt"), "unsafe path", "'../x.txt' leads out", id="climbs"),
-        pytest.param(info_of("a/../../x.txt"), "unsafe path", "leads out", id="climbs later"),
-        pytest.param(info_of("a/.."), "unsafe path", "leads out", id="ends with .."),
-        pytest.param(info_of("a\\..\\..\\x"), "unsafe path", "leads out", id="climbs on Windows"),
-        pytest.param(info_of("/etc/passwd"), "unsafe path", "leads out", id="absolute"),
-        pytest.param(info_of("C:\\x.txt"), "unsafe path", "leads out", id="absolute on Windows"),
-        pytest.param(
-            info_of("x.txt", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-            "unsupported member",
-            "'x.txt' is a symbolic link",
-            id="link",
-        ),
-        pytest.param(
-            info_of("x.txt", type=tarfile.LNKTYPE, linkname="1.txt"),
-            "unsupported member",
-            "a hard link",
-            id="hard link",
-        ),
-        pytest.param(
-            info_of("x.txt", type=tarfile.CHRTYPE), "unsupported member", "a device", id="device"
-        ),
-        pytest.param(
-            info_of("x.txt", type=tarfile.FIFOTYPE), "unsupported member", "a pipe", id="pipe"
-        ),
-        pytest.param(
-            info_of("x.txt", type=b"Z"), "unsupported member", "is of type b'Z'", id="unknown type"
-        ),
-        pytest.param(info_of("\udcff.txt"), "not UTF-8", "the name '\\udcff.txt'", id="name"),
+        ("../x.txt", {}, "unsafe path", "'../x.txt' leads out"),
+        ("a/../../x.txt", {}, "unsafe path", "leads out"),
+        ("a/..", {}, "unsafe path", "leads out"),
+        ("a\\..\\..\\x", {}, "unsafe path", "leads out"),
+        ("/etc/passwd", {}, "unsafe path", "leads out"),
+        ("C:\\x.txt", {}, "unsafe path", "leads out"),
+        ("x.txt", LINK, "unsupported member", "'x.txt' is a symbolic link"),
+        ("x.txt", {**LINK, "type": tarfile.LNKTYPE}, "unsupported member", "a hard link"),
+        ("x.txt", {"type": tarfile.CHRTYPE}, "unsupported member", "a device"),
+        ("x.txt", {"type": tarfile.FIFOTYPE}, "unsupported member", "a pipe"),
+        ("x.txt", {"type": b"Z"}, "unsupported member", "is of type b'Z'"),
+        ("\udcff.txt", {}, "not UTF-8", "the name '\\udcff.txt'"),
     ],
 )
-def test_what_is_no_plain_file(member, reason, detail):
+def test_what_is_no_plain_file(name, more, reason, detail):
+    member = info_of(name, **more)
     members, end = listed(tar_of(("1.txt", b"1"), (member, b""), ("2.txt", b"2")))
     assert end == ""
     assert [each.problem is None for each in members] == [True, False, True]
@@ -162,6 +150,7 @@ def with_header(data, at, **fields):
 
 
 WHOLE = tar_of(("1.txt", b"1" * 600), ("2.txt", b"2" * 600))  # headers at 0 and 1536
+NEGATIVE, GREAT = b"\xff" * 11 + b"\x01", b"77777777777"  # sizes; the latter is 8 GiB
 # The second member's name takes a header and its block, from 1536 on; its own header is at 2560.
 LONG = tar_of(("1.txt", b"1" * 600), ("2" * 120 + ".txt", b"2"), form=tarfile.GNU_FORMAT)
 
@@ -182,29 +171,13 @@ LONG = tar_of(("1.txt", b"1" * 600), ("2" * 120 + ".txt", b"2"), form=tarfile.GN
         pytest.param(b"no tar" * 500, [], "damaged archive", id="something else"),
         pytest.param(changed(WHOLE, 1540, b"\xff"), ["1.txt"], "damaged archive", id="checksum"),
         pytest.param(WHOLE + WHOLE, ["1.txt", "2.txt"], "damaged archive", id="two tars"),
+        pytest.param(with_header(WHOLE, 1536, size=NEGATIVE), ["1.txt"], "damaged archive"),
+        pytest.param(with_header(WHOLE, 1536, size=GREAT), ["1.txt"], "truncated file"),
         pytest.param(
-            with_header(WHOLE, 1536, size=b"\xff" * 11 + b"\x01"),
-            ["1.txt"],
-            "damaged archive",
-            id="negative size",
+            with_header(WHOLE, 1536, type=b"L", size=GREAT), ["1.txt"], "damaged archive", id="name"
         ),
         pytest.param(
-            with_header(WHOLE, 1536, size=b"77777777777"),
-            ["1.txt"],
-            "truncated file",
-            id="size beyond the end",
-        ),
-        pytest.param(
-            with_header(WHOLE, 1536, type=b"L", size=b"77777777777"),
-            ["1.txt"],
-            "damaged archive",
-            id="a name of 8 GiB",
-        ),
-        pytest.param(
-            with_header(WHOLE, 1536, type=b"x", size=b"\xff" * 11 + b"\x01"),
-            ["1.txt"],
-            "damaged archive",
-            id="a negative PAX header",
+            with_header(WHOLE, 1536, type=b"x", size=NEGATIVE), ["1.txt"], "damaged archive"
         ),
         pytest.param(gzip.compress(WHOLE), [], "compressed archive", id="gzip"),
         pytest.param(lzma.compress(WHOLE), [], "compressed archive", id="xz"),
