@@ -17,6 +17,7 @@ from kinds_of_learning import choose, declare, directory_of
 from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
 
+from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.sealed_json import sealed
 
 __all__ = ["choose", "declare", "directory_of"]  # fixtures
@@ -28,33 +29,25 @@ tf.config.set_logical_device_configuration(
 
 COLORS = {"blue": (40, 60, 200), "green": (50, 190, 60), "red": (200, 40, 50)}
 
-NUMBER = {"name": "number", "kind": "scalar", "dtype": "int64", "shape": [], "key": "number"}
-IMAGE = {
-    "name": "image",
-    "kind": "image",
-    "dtype": "uint8",
-    "shape": [None, None, 3],
-    "key": "image/encoded",
-    "format": "png",
-}
-LABEL = {
-    "name": "label",
-    "kind": "class_label",
-    "dtype": "int64",
-    "shape": [],
-    "key": "image/class/label",
-    "classes": list(COLORS),
-}
-BOXES = {
-    "name": "boxes",
-    "kind": "boxes",
-    "dtype": "float32",
-    "shape": [None, 4],
-    "key": "image/object",
-    "classes": ["cat", "dog"],
-    "label_offset": 1,
-    "attributes": {"difficult": "int64", "area": "float32"},
-}
+NUMBER, IMAGE, LABEL, BOXES = (
+    feature.to_json()
+    for feature in features_from_json(
+        {
+            "number": {"kind": "scalar", "dtype": "int64"},
+            "image": {
+                "kind": "image",
+                "shape": [None, None, 3],
+                "key": "image/encoded",
+                "format": "png",
+            },
+            "label": {"kind": "class_label", "key": "image/class/label", "classes": [*COLORS]},
+            "boxes": {
+                **{"kind": "boxes", "key": "image/object", "classes": ["cat", "dog"]},
+                "attributes": {"difficult": "int64", "area": "float32"},
+            },
+        }
+    ).values()
+)
 
 
 def _write_dataset(

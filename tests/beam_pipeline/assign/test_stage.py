@@ -90,11 +90,6 @@ def test_error_names_the_equal_ones():
     assert "2 records share 1 contents, such as a.jpg and b.jpg" in str(problem)
 
 
-def test_no_duplicates_are_no_error():
-    _, _, statistics = settled(TWINS[1:], duplicates="error")
-    assert make_plan(statistics, BuildConfig(name="t", duplicates="error")).problem is None
-
-
 def test_equal_contents_with_unlike_labels_conflict():
     conflict = [image("a.jpg", "1", "cat"), image("b.jpg", "1", "dog")]
 
@@ -142,17 +137,18 @@ def test_equal_contents_in_several_splits_are_an_error_that_names_one_of_each_sp
 
 
 @pytest.mark.parametrize(
-    ("elements", "options"),
+    ("elements", "options", "groups"),
     [
-        pytest.param(LEAKS, {"leaks": "warn"}, id="where leaks are allowed"),
-        pytest.param(LEAKS, {"duplicates": "drop"}, id="where one record of each content stays"),
-        pytest.param(LEAKS[-2:], {}, id="in one split"),
+        pytest.param(LEAKS, {"leaks": "warn"}, 3, id="where leaks are allowed"),
+        pytest.param(LEAKS, {"duplicates": "drop"}, 3, id="where one record of each content stays"),
+        pytest.param(LEAKS[-2:], {}, 1, id="in one split"),
+        pytest.param(TWINS[1:], {"duplicates": "error"}, 0, id="where there are none"),
     ],
 )
-def test_equal_contents_are_no_error(elements, options):
+def test_equal_contents_are_no_error(elements, options, groups):
     statistics = settled(elements, **options)[2]
     assert make_plan(statistics, BuildConfig(name="t", **options)).problem is None
-    assert statistics.duplicate_groups == (3 if elements is LEAKS else 1)
+    assert statistics.duplicate_groups == groups
 
 
 def test_groups_that_share_contents_leak():

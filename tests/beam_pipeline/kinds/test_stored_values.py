@@ -10,39 +10,26 @@ from tfrecord_dataset.inference import is_label_key
 FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()
 
 
+TEXTS = {"form": "text", "num_bytes": 101, "num_characters": 101}
+
+
 @pytest.mark.parametrize(
     ("kind", "values", "expected"),
     [
-        pytest.param("int64", [7], 7, id="an int"),
-        pytest.param("float32", [0.5], 0.5, id="a float"),
-        pytest.param("bytes", [b"a cat"], "a cat", id="a short text"),
-        pytest.param(
-            "bytes",
-            [b"a" * 101],
-            ListSummary(kind="bytes", length=1, form="text", num_bytes=101, num_characters=101),
-            id="a long text",
-        ),
-        pytest.param("bytes", [b""], ListSummary(kind="bytes", length=1), id="an empty value"),
-        pytest.param(
-            "bytes", [b"a", b"b"], ListSummary(kind="bytes", length=2), id="several texts"
-        ),
-        pytest.param(
-            "int64", [3, -1], ListSummary(kind="int64", length=2, minimum=-1, maximum=3), id="ints"
-        ),
-        pytest.param(
-            "float32",
-            [float("nan"), 2.0],
+        ("int64", [7], 7),
+        ("float32", [0.5], 0.5),
+        ("bytes", [b"a cat"], "a cat"),
+        ("bytes", [b"a" * 101], ListSummary(kind="bytes", length=1, **TEXTS)),
+        ("bytes", [b""], ListSummary(kind="bytes", length=1)),
+        ("bytes", [b"a", b"b"], ListSummary(kind="bytes", length=2)),
+        ("int64", [3, -1], ListSummary(kind="int64", length=2, minimum=-1, maximum=3)),
+        (
+            *("float32", [float("nan"), 2.0]),
             ListSummary(kind="float32", length=2, minimum=2.0, maximum=2.0),
-            id="NaN is no limit",
         ),
-        pytest.param("int64", [], ListSummary(kind="int64", length=0), id="no value"),
-        pytest.param("", [], ListSummary(kind="", length=0), id="no kind"),
-        pytest.param(
-            "bytes",
-            [FLOATS],
-            ListSummary(kind="bytes", length=1, form="raw", num_bytes=64),
-            id="raw floats",
-        ),
+        ("int64", [], ListSummary(kind="int64", length=0)),
+        ("", [], ListSummary(kind="", length=0)),
+        ("bytes", [FLOATS], ListSummary(kind="bytes", length=1, form="raw", num_bytes=64)),
     ],
 )
 def test_summary(kind, values, expected):

@@ -20,45 +20,35 @@ def raised_from(cause, error):
 OURS = errors.DataError("6 of 22 records are bad")
 
 
+OF_WORKERS = (
+    "beam_pipeline.errors.RecordError: missing file: a.jpg\n\n"
+    "The above exception was the direct cause of the following exception:\n\n"
+    "beam_pipeline.errors.SourceChangedError: /a.jpg was read [while running 'Write']\n"
+)
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        pytest.param(OURS, errors.DataError, "6 of 22 records are bad", id="as it is"),
-        pytest.param(
+        (OURS, errors.DataError, "6 of 22 records are bad"),
+        (
             raised_from(OURS, RuntimeError("worker failed")),
-            errors.DataError,
-            "6 of 22 records are bad",
-            id="a cause",
+            *(errors.DataError, "6 of 22 records are bad"),
         ),
-        pytest.param(
+        (
             RuntimeError("Traceback …\nbeam_pipeline.errors.CountMismatchError: 3 were read"),
-            errors.CountMismatchError,
-            "3 were read",
-            id="the last line of a worker's text",
+            *(errors.CountMismatchError, "3 were read"),
         ),
-        pytest.param(
-            RuntimeError(
-                "beam_pipeline.errors.RecordError: missing file: a.jpg\n\n"
-                "The above exception was the direct cause of the following exception:\n\n"
-                "beam_pipeline.errors.SourceChangedError: /a.jpg was read [while running 'Write']\n"
-            ),
-            errors.SourceChangedError,
-            "/a.jpg was read",
-            id="the last of several",
-        ),
-        pytest.param(
+        (RuntimeError(OF_WORKERS), errors.SourceChangedError, "/a.jpg was read"),
+        (
             RuntimeError(r"b'…\nbeam_pipeline.errors.DataError: bad [while running \'W\']\n'"),
-            errors.DataError,
-            "bad",
-            id="a text in a text",
+            *(errors.DataError, "bad"),
         ),
-        pytest.param(
+        (
             RuntimeError("tfrecord_dataset.errors.RecordError: no group: a.jpg"),
-            errors.BeamTFRecordsError,
-            "no group: a.jpg",
-            id="a record's error that nobody caught",
+            *(errors.BeamTFRecordsError, "no group: a.jpg"),
         ),
-        pytest.param(ValueError("else"), ValueError, "else", id="another's"),
+        (ValueError("else"), ValueError, "else"),
     ],
 )
 def test_explain(error, kind, message):

@@ -135,37 +135,26 @@ def test_nothing_at_all(folder):
 
 
 @pytest.mark.parametrize(
-    ("files", "error", "told"),
+    ("one", "other", "error", "told"),
     [
-        pytest.param(
-            {"a.tfrecord": FILE, "b.tfrecord": b"no TFRecord"},
-            DataError,
-            "b.tfrecord: not a TFRecord file",
-            id="a file that is none",
+        ("a.tfrecord", {"b.tfrecord": b"none"}, DataError, "b.tfrecord: not a TFRecord file"),
+        (
+            *("a.tfrecord", {"b.tfrecord": gzip.compress(FILE)}),
+            *(ConfigError, "b.tfrecord is gzip, but not a.tfrecord"),
         ),
-        pytest.param(
-            {"a.tfrecord": FILE, "b.tfrecord": gzip.compress(FILE)},
-            ConfigError,
-            "b.tfrecord is gzip, but not a.tfrecord",
-            id="gzip and plain",
-        ),
-        pytest.param(
-            {"train.tfrecord": FILE, "more.tfrecord": FILE},
-            ConfigError,
+        (
+            *("train.tfrecord", {"more.tfrecord": FILE}, ConfigError),
             "train.tfrecord is named after a split, but not more.tfrecord",
-            id="one of no split",
         ),
-        pytest.param(
-            {"a/1.0.0/a.tfrecord": FILE, "a/1.0.0/dataset_info.json": b"{}"},
-            ConfigError,
-            "a dataset below it, a/1.0.0",
-            id="another dataset below",
+        (
+            *("a/1.0.0/a.tfrecord", {"a/1.0.0/dataset_info.json": b"{}"}),
+            *(ConfigError, "a dataset below it, a/1.0.0"),
         ),
     ],
 )
-def test_what_cannot_be_one_data_set(folder, files, error, told):
+def test_what_cannot_be_one_data_set(folder, one, other, error, told):
     with pytest.raises(error, match=told):
-        find_shards(folder(files))
+        find_shards(folder({one: FILE, **other}))
 
 
 def test_a_file_is_no_directory(folder):
