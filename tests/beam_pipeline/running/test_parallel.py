@@ -21,32 +21,27 @@ def record(path, value=Image):
     return Record(key="a", features={"x": value(file=FileRef(path=path))})
 
 
-@pytest.mark.parametrize("value", [Image, Audio, Array, RawFile])
-def test_remote_files_go_to_many_threads(value):
-    elements = [Rejected(source="a", reason="r", detail="d"), record("gs://bucket/a", value)]
-    parallelism = parallel.choose_parallelism(elements, threads=0, processes=2)
-    assert (parallelism.threads, parallelism.processes) == (16, 2)
+REJECT = Rejected(source="a", reason="r", detail="d")
+EXAMPLE = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
 
 
-def test_remote_examples_go_to_many_threads():
-    example = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
-    assert parallel.choose_parallelism([example], threads=0, processes=0).threads == 16
-
-
-def test_local_files_go_to_processes_alone():
-    parallelism = parallel.choose_parallelism([record("/a.jpg")], threads=0, processes=2)
-    assert (parallelism.threads, parallelism.processes) == (1, 2)
-
-
-@pytest.mark.parametrize("path", ["/a.jpg", "gs://bucket/a.jpg"])
-def test_what_was_asked_for_is_done(path):
-    parallelism = parallel.choose_parallelism([record(path)], threads=3, processes=2)
-    assert (parallelism.threads, parallelism.processes) == (3, 0)
-
-
-def test_no_files_at_all():
-    elements = [Rejected(source="a", reason="r", detail="d"), Record(key="n", features={"n": 1})]
-    assert parallel.choose_parallelism(elements, 0, 0) == parallel.Parallelism()
+@pytest.mark.parametrize(
+    ("elements", "asked", "expected"),
+    [
+        *(
+            pytest.param([REJECT, record("gs://bucket/a", kind)], 0, (16, 2), id=kind.__name__)
+            for kind in (Image, Audio, Array, RawFile)
+        ),
+        pytest.param([EXAMPLE], 0, (16, 2), id="remote Examples"),
+        pytest.param([record("/a.jpg")], 0, (1, 2), id="local files go to processes alone"),
+        pytest.param([record("/a.jpg")], 3, (3, 0), id="as asked for"),
+        pytest.param([record("gs://bucket/a.jpg")], 3, (3, 0), id="as asked for, remote"),
+        pytest.param([REJECT, Record(key="n", features={"n": 1})], 0, (1, 2), id="no files"),
+    ],
+)
+def test_who_does_the_work(elements, asked, expected):
+    found = parallel.choose_parallelism(elements, threads=asked, processes=2)
+    assert (found.threads, found.processes) == expected
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

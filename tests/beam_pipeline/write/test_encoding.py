@@ -71,8 +71,7 @@ def of_label(number, key="label"):
     ("features", "others", "expected"),
     [
         pytest.param(
-            {"image": image()},
-            {},
+            {"image": image()}, {},
             {
                 **{"image/encoded": [b"payload"], "image/format": [b"jpeg"]},
                 **{"image/filename": ["cat/ä.jpg".encode()], "image/source_id": [b"17"]},
@@ -81,33 +80,27 @@ def of_label(number, key="label"):
             id="image",
         ),
         pytest.param(
-            {"image": image(conversions=("orientation",))},
-            {},
+            {"image": image(conversions=("orientation",))}, {},
             {"image/key/sha256": [hashlib.sha256(b"payload").hexdigest().encode()]},
             id="the hash is that of the stored bytes",
         ),
         pytest.param(
-            {"image": image(), "mask": image(width=5)},
-            {},
+            {"image": image(), "mask": image(width=5)}, {},
             {"mask/encoded": [b"payload"], "mask/width": [5], "image/width": [30]},
             id="a second image",
         ),
         pytest.param(
             {"image": image(), "label": ClassLabel("b")},
             {"image": image(), "label": ClassLabel("a")},
-            of_label(1, key="image/class"),
-            id="labels count from zero",
+            of_label(1, key="image/class"), id="labels count from zero",
         ),
         pytest.param(
-            {"label": ClassLabel("a"), "kind": ClassLabel("a")},
-            {},
-            of_label(0) | of_label(0, key="kind"),
-            id="labels of no image",
+            {"label": ClassLabel("a"), "kind": ClassLabel("a")}, {},
+            of_label(0) | of_label(0, key="kind"), id="labels of no image",
         ),
         pytest.param({"label": ClassLabel("c")}, ABC, of_label(2), id="one among lists"),
         pytest.param(
-            {"image": image(), "boxes": BOXES},
-            {},
+            {"image": image(), "boxes": BOXES}, {},
             {
                 **{"image/object/bbox/xmin": [0.1, 0.5], "image/object/bbox/ymin": [0.2, 0.6]},
                 **{"image/object/bbox/xmax": [0.3, 0.7], "image/object/bbox/ymax": [0.4, 0.8]},
@@ -118,17 +111,13 @@ def of_label(number, key="label"):
             id="boxes count from one",
         ),
         pytest.param(
-            {"boxes": ONE},
-            {"boxes": BOXES},
-            {
-                **{"image/object/difficult": [-1], "image/object/area": [-1.0]},
-                "image/object/pose": [b""],
-            },
+            {"boxes": ONE}, {"boxes": BOXES},
+            {f"image/object/{name}": [no] for name, no in (("difficult", -1), ("area", -1.0),
+                                                           ("pose", b""))},
             id="attributes that one record lacks",
         ),
         pytest.param(
-            {"boxes": POINTS},
-            {},
+            {"boxes": POINTS}, {},
             {
                 "image/object/keypoint/x": [0.1, 0.3, 0.5, 0.7],
                 "image/object/keypoint/y": [0.2, 0.4, 0.6, 0.8],
@@ -139,13 +128,12 @@ def of_label(number, key="label"):
         ),
         pytest.param({"n": 1}, {"n": 1, "t": "x"}, {"t": [b""]}, id="an absent text is empty"),
         pytest.param(
-            {"audio": AUDIO, "call": AUDIO},
-            {},
+            {"audio": AUDIO, "call": AUDIO}, {},
             {f"{name}/{part}": OF_AUDIO[part] for name in ("audio", "call") for part in OF_AUDIO},
             id="audio",
         ),
     ],
-)
+)  # fmt: skip
 def test_lists_by_key(features, others, expected):
     others = [Inspected(key="b", features=others)] if others else []
     values = values_of(Inspected(key="cat/ä.jpg", source_id="17", features=features), *others)

@@ -25,49 +25,27 @@ def declared_value(declared, value, payload=None):
 
 
 LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
+RAW = {"kind": "tensor", "encoding": "bytes"}
+FLAT = {"kind": "boxes", "key": "bbox", "bare": True, "encoding": "flat"}
+BARE = {"kind": "class_label", "key": "label", "bare": True, "classes": ["a", "b"]}
+TWO_BOXES = Objects(boxes=((0, 0.25, 0.5, 1), (0, 0, 1, 1)), format="rel_xyxy")
+BYTES = array([[1, 2], [3, 255]])
 
 
 @pytest.mark.parametrize(
     ("declared", "value", "expected"),
     [
-        pytest.param(LISTED, array([0.5, 2]), [0.5, 2.0], id="float list"),
-        pytest.param(LISTED, array([1, 2]), [1.0, 2.0], id="ints as floats"),
-        pytest.param(
-            {**LISTED, "dtype": "int64"}, array([True, False]), [1, 0], id="bools as ints"
-        ),
-        pytest.param(
-            {**LISTED, "shape": [2, 2]},
-            array([[1.0, 2], [3, 4]]),
-            [1.0, 2.0, 3.0, 4.0],
-            id="C order",
-        ),
-        pytest.param({**LISTED, "shape": []}, 3, [3.0], id="a number as a tensor"),
-        pytest.param({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()], id="texts"),
-        pytest.param(
-            {"kind": "tensor", "dtype": "uint8", "shape": [2, 2], "encoding": "bytes"},
-            array([[1, 2], [3, 255]]),
-            [b"\1\2\3\xff"],
-            id="raw",
-        ),
-        pytest.param(
-            {"kind": "tensor", "dtype": "float16", "shape": [1], "encoding": "bytes"},
-            array(np.array([1.0])),
-            [b"\0\x3c"],
-            id="rounded",
-        ),
-        pytest.param({"kind": "scalar", "dtype": "bytes"}, b"\xff", [b"\xff"], id="bytes scalar"),
-        pytest.param(
-            {"kind": "class_label", "key": "label", "bare": True, "classes": ["a", "b"]},
-            ClassLabel("b"),
-            [1],
-            id="bare class",
-        ),
-        pytest.param(
-            {"kind": "boxes", "key": "bbox", "bare": True, "encoding": "flat"},
-            Objects(boxes=((0, 0.25, 0.5, 1), (0, 0, 1, 1)), format="rel_xyxy"),
-            [0.0, 0.25, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0],
-            id="flat boxes",
-        ),
+        (LISTED, array([0.5, 2]), [0.5, 2.0]),
+        (LISTED, array([1, 2]), [1.0, 2.0]),
+        ({**LISTED, "dtype": "int64"}, array([True, False]), [1, 0]),
+        ({**LISTED, "shape": [2, 2]}, array([[1.0, 2], [3, 4]]), [1.0, 2.0, 3.0, 4.0]),
+        ({**LISTED, "shape": []}, 3, [3.0]),
+        ({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()]),
+        ({**RAW, "dtype": "uint8", "shape": [2, 2]}, BYTES, [b"\1\2\3\xff"]),
+        ({**RAW, "dtype": "float16", "shape": [1]}, array(np.array([1.0])), [b"\0\x3c"]),
+        ({"kind": "scalar", "dtype": "bytes"}, b"\xff", [b"\xff"]),
+        (BARE, ClassLabel("b"), [1]),
+        (FLAT, TWO_BOXES, [0.0, 0.25, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0]),
     ],
 )
 def test_one_key(declared, value, expected):
@@ -80,16 +58,7 @@ def test_one_key(declared, value, expected):
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (
-            "image",
-            Image(
-                file=FileRef(path="/in/a.jpg", sha256="ab12"),
-                format="jpeg",
-                width=30,
-                height=20,
-                channels=3,
-            ),
-        ),
+        ("image", Image(file=FileRef(path="/a", sha256="ab"), format="jpeg", width=3, height=2)),
         ("audio", Audio(file=FileRef(path="/a"), format="wav")),
     ],
 )

@@ -293,37 +293,25 @@ Debug source: ... inner: Http(
 """
 
 
+_LOOKUP = "no connection: failed to lookup address information: "
+_CERTIFICATE = "HttpError {\n kind: Connect,\n source: InvalidCertificate(UnknownIssuer)"
+_STATUS_200 = "Generic S3 error: Server returned error response: <Error><Code>SlowDown</Code>"
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        pytest.param(
+        (
             _NO_HOST % "Temporary failure in name resolution",
-            Fault(
-                "no connection: failed to lookup address information: Temporary failure in name "
-                "resolution"
-            ),
-            id="no name server",
+            Fault(f"{_LOOKUP}Temporary failure in name resolution"),
         ),
-        pytest.param(
+        (
             _NO_HOST % "Name or service not known",
-            Fault(
-                "no connection: failed to lookup address information: Name or service not known",
-                is_lasting=True,
-            ),
-            id="no such host",
+            Fault(f"{_LOOKUP}Name or service not known", is_lasting=True),
         ),
-        pytest.param(
-            "HTTP error: error sending request\n HttpError {\n kind: Connect,\n source: "
-            "InvalidCertificate(UnknownIssuer)",
-            None,
-            id="a certificate",
-        ),
-        pytest.param(
-            "Generic S3 error: Server returned error response: <Error><Code>SlowDown</Code>",
-            Fault("SlowDown", throttled=True),
-            id="an error in an answer of status 200",
-        ),
-        pytest.param("Generic S3 error: Header x-ms-y is missing", None, id="not understood"),
+        (f"HTTP error: error sending request\n {_CERTIFICATE}", None),
+        (_STATUS_200, Fault("SlowDown", throttled=True)),
+        ("Generic S3 error: Header x-ms-y is missing", None),
     ],
 )
 def test_faults_that_pass(message, expected):

@@ -35,28 +35,25 @@ def test_moments_are_those_of_all_batches_together(batches):
     )
 
 
-def test_moments_do_not_cancel():
-    moments = Moments("year", 1)
-    for number in range(100):
-        moments.add(np.array([1e9 + number % 2]))
+@pytest.mark.parametrize(
+    ("batches", "mean", "variance"),
+    [
+        pytest.param(
+            [[1e9 + n % 2] for n in range(100)], (1e9 + 0.5,), (0.25,), id="no cancelling"
+        ),
+        pytest.param(
+            [[[3, 1], [3, 2]]], (3, 1.5), (1, 0.25), id="what never varies stays as it is"
+        ),
+        pytest.param([np.full(700, 0.1)] * 3, (0.1,), (1,), id="rounding is no variance"),
+    ],
+)
+def test_moments_of_columns_that_vary_little(batches, mean, variance):
+    moments = Moments("x", len(mean))
+    for batch in batches:
+        moments.add(np.array(batch))
 
-    assert moments.found()["variance"] == pytest.approx((0.25,))
-
-
-def test_a_column_that_never_varies_is_not_blown_up():
-    moments = Moments("x", 2)
-    moments.add(np.array([[3, 1], [3, 2]]))
-
-    assert moments.found()["mean"] == (3, 1.5)
-    assert moments.found()["variance"] == (1, 0.25)
-
-
-def test_rounding_is_no_variance():
-    moments = Moments("x", 1)
-    for _ in range(3):
-        moments.add(np.full(700, 0.1))
-
-    assert moments.found()["variance"] == (1,)
+    assert moments.found()["mean"] == pytest.approx(mean)
+    assert moments.found()["variance"] == pytest.approx(variance)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
