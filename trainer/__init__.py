@@ -81,6 +81,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("tfrecord_dataset.command_line").version()
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'trainer' has no attribute {name!r}")
+    startup.keep_memory()
     with startup.without_early_notes():
         module = importlib.import_module(_MODULE_OF[name])
     return getattr(module, name)

@@ -6,6 +6,8 @@
 import importlib
 import math
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +78,24 @@ def test_a_byte_of_a_shard_is_read_and_copied_once(dataset, monkeypatch):
     assert len(reads) == len(split.shards.files.names)
     assert len(copies) == 50
     assert np.sum([len(payload) + 16 for payload in copies]) == sum(reads)  # frames stay behind
+
+
+_COUNTS_NEW_PAGES = """
+import itertools, resource, sys
+import trainer
+
+shape = {"batch_size": 16, "image_size": 512, "image_dtype": "float32", "repeat": True}
+faults = []
+for batch in itertools.islice(trainer.open(sys.argv[1]).batches("train", **shape), 24):
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+image = next(each for each in batch.values() if len(each.shape) == 4)
+print((faults[-1] - faults[7]) / 16 / (image.dtype.size * int(image.shape.num_elements()) / 4096))
+"""
+
+
+def test_memory_of_a_batch_is_that_of_one_before(dataset):
+    """Batches over 32 MiB, which malloc gives back to the system and takes anew, page by page."""
+    command = [sys.executable, "-c", _COUNTS_NEW_PAGES, str(dataset.path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert float(done.stdout) < 0.25  # of a batch's pages; it was 1
