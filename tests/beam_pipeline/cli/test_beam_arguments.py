@@ -28,27 +28,18 @@ def test_beams_own_options_pass_through(parser):
 @pytest.mark.parametrize(
     ("arguments", "own", "beams"),
     [
-        pytest.param(["build", "IN"], ["build", "IN"], [], id="none of Beam's"),
-        pytest.param(
-            ["build", "--direct_num_workers", "2", "IN", "--seed", "2"],
-            ["build", "IN", "--seed", "2"],
-            ["--direct_num_workers", "2"],
-            id="before the input",
+        ("build IN", "build IN", ""),
+        (
+            *("build --direct_num_workers 2 IN --seed 2", "build IN --seed 2"),
+            "--direct_num_workers 2",
         ),
-        pytest.param(
-            ["build", "IN", "--output", "X", "--runner=FlinkRunner", "--streaming"],
-            ["build", "IN", "--output", "X"],
-            ["--runner=FlinkRunner", "--streaming"],
-            id="after it",
+        (
+            *("build IN --output X --runner=FlinkRunner --streaming", "build IN --output X"),
+            "--runner=FlinkRunner --streaming",
         ),
-        pytest.param(["build", "--zzqq", "3"], ["build", "--zzqq", "3"], [], id="unknown to both"),
-        pytest.param(
-            ["build", "--labels", "a,b", "--label", "team=a"],
-            ["build", "--labels", "a,b"],
-            ["--label", "team=a"],
-            id="an option of both",
-        ),
+        ("build --zzqq 3", "build --zzqq 3", ""),  # unknown to both
+        ("build --labels a,b --label team=a", "build --labels a,b", "--label team=a"),
     ],
 )
 def test_options_of_beams_go_with_their_values(arguments, own, beams):
-    assert split_arguments(arguments) == (own, beams)
+    assert split_arguments(arguments.split()) == (own.split(), beams.split())

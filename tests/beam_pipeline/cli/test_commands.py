@@ -28,26 +28,19 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 FORBIDDEN = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/data/cells")
 
 
+OF_A_STAGE = DataError("3 are bad [while running 'Write/Commit/CommitOnce']")
+OF_A_DISK = raised(RuntimeError("of Beam's"), FULL)
+OF_THE_USER = raised(RuntimeError("of Beam's"), KeyboardInterrupt())
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        pytest.param(ConfigError("no such thing"), 2, "error: no such thing\n", id="usage"),
-        pytest.param(
-            DataError("3 are bad [while running 'Write/Commit/CommitOnce']"),
-            3,
-            "error: 3 are bad\n",
-            id="without the stage that Beam names",
-        ),
-        pytest.param(
-            raised(RuntimeError("of Beam's"), FULL),
-            1,
-            "error: No space left on device; fix that and run the same command again",
-            id="full disk",
-        ),
-        pytest.param(FORBIDDEN, 1, "error: Permission denied: /data/cells; fix", id="forbidden"),
-        pytest.param(
-            raised(RuntimeError("of Beam's"), KeyboardInterrupt()), 130, "interrupted;", id="Ctrl-C"
-        ),
+        (ConfigError("no such thing"), 2, "error: no such thing\n"),
+        (OF_A_STAGE, 3, "error: 3 are bad\n"),
+        (OF_A_DISK, 1, "error: No space left on device; fix that and run the same command again"),
+        (FORBIDDEN, 1, "error: Permission denied: /data/cells; fix"),
+        (OF_THE_USER, 130, "interrupted;"),
     ],
 )
 def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, error, code, message):

@@ -231,26 +231,17 @@ def flip(data, byte):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        pytest.param(lambda data: flip(data, 20), ":0: damaged record (the payload", id="payload"),
-        pytest.param(lambda data: flip(data, 0), ": not a TFRecord file", id="the first length"),
-        pytest.param(
-            lambda data: data[:-1], ": truncated file (record 2, at byte", id="a byte is missing"
-        ),
-        pytest.param(
-            lambda data: data + b"garbage at the end",
-            ": damaged file (record 3, at byte",
-            id="garbage",
-        ),
-        pytest.param(
-            lambda data: data + framed(b"\xff"), ":3: not an Example", id="no Example"
-        ),
-        pytest.param(
+        (lambda data: flip(data, 20), ":0: damaged record (the payload"),
+        (lambda data: flip(data, 0), ": not a TFRecord file"),
+        (lambda data: data[:-1], ": truncated file (record 2, at byte"),
+        (lambda data: data + b"garbage at the end", ": damaged file (record 3, at byte"),
+        (lambda data: data + framed(b"\xff"), ":3: not an Example"),
+        (
             lambda data: data + framed(encode({"label": [0.5], "x": [0.5, 1.5]})),
             ":3: type conflict (key 'label' holds a float list, where t",
-            id="another kind",
         ),
     ],
-)  # fmt: skip
+)
 def test_damage_is_reported_and_nothing_is_written(directory, digests, damage, message):
     path = directory / "train-00001-of-00002"
     path.write_bytes(damage(path.read_bytes()))

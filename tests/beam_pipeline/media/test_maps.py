@@ -55,45 +55,31 @@ DEPTH = a_map(shows="depth")
 BLACK_OR_WHITE = a_map(colors=BINARY)
 
 
+PLAIN = a_map()
+SHADES = np.kron([[0, 9, 250, 255]], np.ones((8, 8))).astype(np.uint8)
+
+
 @pytest.mark.parametrize(
     ("data", "value", "numbers", "conversions"),
     [
-        pytest.param(saved(NUMBERS), a_map(), NUMBERS, (), id="grey"),
-        pytest.param(with_palette(NUMBERS), a_map(), NUMBERS, ("palette",), id="palette"),
-        pytest.param(
-            with_palette(NUMBERS % 2), a_map(), NUMBERS % 2, ("palette",), id="palette of 1 bit"
-        ),
-        pytest.param(with_palette(NUMBERS, "GIF"), a_map(), NUMBERS, ("format gif",), id="gif"),
-        pytest.param(saved(NUMBERS, "TIFF"), a_map(), NUMBERS, ("format tiff",), id="tiff"),
-        pytest.param(saved(NUMBERS == 1), a_map(), NUMBERS == 1, ("1-bit 1",), id="1 bit"),
-        pytest.param(
-            saved(NUMBERS.astype(np.uint16)), a_map(), NUMBERS, ("16-bit I;16",), id="16 bits"
-        ),
-        pytest.param(saved(NUMBERS, mode="RGB"), a_map(), NUMBERS, ("8-bit RGB",), id="grey RGB"),
-        pytest.param(saved(NUMBERS, mode="LA"), a_map(), NUMBERS, ("8-bit LA",), id="with alpha"),
-        pytest.param(saved(RGB), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",), id="colours"),
-        pytest.param(
-            saved(RGB), OF_SEGMENTS, [[255, 1, 1], [1, 1, 255]], ("colors",), id="ids of segments"
-        ),
-        pytest.param(
-            saved(RGB, mode="P"), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",), id="colours of P"
-        ),
-        pytest.param(
-            saved((NUMBERS > 1) * np.uint8(255)), BLACK_OR_WHITE, NUMBERS > 1, ("colors",), id="b/w"
-        ),
-        pytest.param(
-            saved(NUMBERS > 1), BLACK_OR_WHITE, NUMBERS > 1, ("colors",), id="b/w of 1 bit"
-        ),
-        pytest.param(
-            saved(np.kron([[0, 9, 250, 255]], np.ones((8, 8))).astype(np.uint8), "JPEG"),
-            BLACK_OR_WHITE,
-            np.kron([[0, 0, 1, 1]], np.ones((8, 8))),
-            ("format jpeg",),
-            id="b/w jpeg",
-        ),
-        pytest.param(saved(DEPTHS), DEPTH, DEPTHS, (), id="depth"),
-        pytest.param(saved(DEPTHS, "TIFF"), DEPTH, DEPTHS, ("format tiff",), id="depth of TIFF"),
-        pytest.param(saved(NUMBERS), DEPTH, NUMBERS, ("8-bit L",), id="depth of 8 bits"),
+        (saved(NUMBERS), PLAIN, NUMBERS, ()),
+        (with_palette(NUMBERS), PLAIN, NUMBERS, ("palette",)),
+        (with_palette(NUMBERS % 2), PLAIN, NUMBERS % 2, ("palette",)),
+        (with_palette(NUMBERS, "GIF"), PLAIN, NUMBERS, ("format gif",)),
+        (saved(NUMBERS, "TIFF"), PLAIN, NUMBERS, ("format tiff",)),
+        (saved(NUMBERS == 1), PLAIN, NUMBERS == 1, ("1-bit 1",)),
+        (saved(NUMBERS.astype(np.uint16)), PLAIN, NUMBERS, ("16-bit I;16",)),
+        (saved(NUMBERS, mode="RGB"), PLAIN, NUMBERS, ("8-bit RGB",)),
+        (saved(NUMBERS, mode="LA"), PLAIN, NUMBERS, ("8-bit LA",)),
+        (saved(RGB), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",)),
+        (saved(RGB), OF_SEGMENTS, [[255, 1, 1], [1, 1, 255]], ("colors",)),
+        (saved(RGB, mode="P"), OF_COLORS, [[0, 1, 2], [2, 2, 0]], ("colors",)),
+        (saved((NUMBERS > 1) * np.uint8(255)), BLACK_OR_WHITE, NUMBERS > 1, ("colors",)),
+        (saved(NUMBERS > 1), BLACK_OR_WHITE, NUMBERS > 1, ("colors",)),
+        (saved(SHADES, "JPEG"), BLACK_OR_WHITE, SHADES > 99, ("format jpeg",)),
+        (saved(DEPTHS), DEPTH, DEPTHS, ()),
+        (saved(DEPTHS, "TIFF"), DEPTH, DEPTHS, ("format tiff",)),
+        (saved(NUMBERS), DEPTH, NUMBERS, ("8-bit L",)),
     ],
 )
 def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):

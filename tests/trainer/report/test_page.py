@@ -20,33 +20,23 @@ def rows(losses, val_losses=None):
     return made
 
 
+NO_BETTER, OVER_FITS = "of 5; it has not got better since", "of 5; it over-fits since"
+
+
 @pytest.mark.parametrize(
     ("losses", "val_losses", "said"),
     [
         (
-            [3, 2, 1],
-            [3, 2, 1],
+            *([3, 2, 1], [3, 2, 1]),
             "accuracy 0.9 on validation, best by the loss at epoch 3 of 5; it was still",
         ),
-        ([3, 2, 1], [3, 1, 2], "best by the loss at epoch 2 of 5; it has not got better since"),
-        (
-            [3, 2, 2, 1, 0.5],
-            [3, 1, 1.2, 1.5, 1.7],
-            "best by the loss at epoch 2 of 5; it over-fits since",
-        ),
-        (
-            [3, 2, 2, 2, 2],
-            [3, 1, 1.2, 1.5, 1.7],
-            "best by the loss at epoch 2 of 5; it has not got better",
-        ),
-        ([3, 2, 1, 0.9, 0.8], [2, 1, 1.004, 1.006, 1.008], "of 5; it has not got better since"),
-        ([5, 4, 3, 2, 1, 0.9], [1.1, 1, 1.2, 1, 1.3, 1.1], "of 5; it has not got better since"),
-        (
-            [3, 2, 1, 1, 1],
-            [3, 1, 2, math.nan, 2],
-            "best by the loss at epoch 2 of 5; it has not got better",
-        ),
-        ([3, 2, 1], [3, 1, 1], "best by the loss at epoch 2 of 5; it has not got better since"),
+        ([3, 2, 1], [3, 1, 2], f"best by the loss at epoch 2 {NO_BETTER}"),
+        ([3, 2, 2, 1, 0.5], [3, 1, 1.2, 1.5, 1.7], f"best by the loss at epoch 2 {OVER_FITS}"),
+        ([3, 2, 2, 2, 2], [3, 1, 1.2, 1.5, 1.7], f"best by the loss at epoch 2 {NO_BETTER}"),
+        ([3, 2, 1, 0.9, 0.8], [2, 1, 1.004, 1.006, 1.008], NO_BETTER),
+        ([5, 4, 3, 2, 1, 0.9], [1.1, 1, 1.2, 1, 1.3, 1.1], NO_BETTER),
+        ([3, 2, 1, 1, 1], [3, 1, 2, math.nan, 2], f"best by the loss at epoch 2 {NO_BETTER}"),
+        ([3, 2, 1], [3, 1, 1], f"best by the loss at epoch 2 {NO_BETTER}"),
         ([3, 2], None, "loss 2 on what it is trained on, not validated, best at epoch 2 of 5"),
         ([math.nan], None, "loss nan"),
     ],

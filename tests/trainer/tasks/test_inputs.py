@@ -60,41 +60,20 @@ def test_the_kind_of_input_that_a_feature_is(declared, expected):
 @pytest.mark.parametrize(
     ("each", "values", "expected"),
     [
-        pytest.param(
+        (
             Image(name="x", height=1, width=1, channels=3),
-            np.array([[[[0, 51, 255]]]], np.uint8),
-            [[[[0, 0.2, 1]]]],
-            id="an image is scaled to 0..1",
+            *(np.array([[[[0, 51, 255]]]], np.uint8), [[[[0, 0.2, 1]]]]),
         ),
-        pytest.param(Numbers(name="x", size=1), [3, 4], [[3], [4]], id="scalars"),
-        pytest.param(Numbers(name="x", size=2), [[True, False]], [[1, 0]], id="a vector"),
-        pytest.param(
-            Array(name="x", sizes=(2, 1, 1)), [[[3], [4]]], [[[[3]], [[4]]]], id="an array"
-        ),
-        pytest.param(
-            Series(name="x", size=1), [[1.0, 2.0]], [[[1], [2]]], id="a series has columns"
-        ),
-        pytest.param(
-            Series(name="x", size=4), np.zeros([1, 5, 2, 2]), np.zeros([1, 5, 4]), id="flat rows"
-        ),
-        pytest.param(
-            Ids(name="x", num_ids=6),
-            [[0, 5, 6, 99, -1, -1]],
-            [[1, 6, 7, 7, 0, 0]],
-            id="ids start at 1, unknown ones are one, what pads is 0",
-        ),
-        pytest.param(
-            Category(name="x", num_classes=2),
-            np.array([0, 1, 2, -1]),
-            [[1], [2], [3], [0]],
-            id="a class",
-        ),
-        pytest.param(
-            Audio(name="x", sample_rate=8000),
-            [[[0.5], [1.0]]],
-            [[0.5, 1.0]],
-            id="a sound of the one channel that the pipeline made",
-        ),
+        (Numbers(name="x", size=1), [3, 4], [[3], [4]]),
+        (Numbers(name="x", size=2), [[True, False]], [[1, 0]]),
+        (Array(name="x", sizes=(2, 1, 1)), [[[3], [4]]], [[[[3]], [[4]]]]),
+        (Series(name="x", size=1), [[1.0, 2.0]], [[[1], [2]]]),  # which has columns
+        (Series(name="x", size=4), np.zeros([1, 5, 2, 2]), np.zeros([1, 5, 4])),
+        # They start at 1, unknown ones are one, what pads is 0.
+        (Ids(name="x", num_ids=6), [[0, 5, 6, 99, -1, -1]], [[1, 6, 7, 7, 0, 0]]),
+        (Category(name="x", num_classes=2), np.array([0, 1, 2, -1]), [[1], [2], [3], [0]]),
+        # Of the one channel that the pipeline made.
+        (Audio(name="x", sample_rate=8000), [[[0.5], [1.0]]], [[0.5, 1.0]]),
     ],
 )
 def test_what_models_take(each, values, expected):
