@@ -172,19 +172,6 @@ def read_by_id() -> Callable[..., dict[int, dict[str, Any]]]:
     return read
 
 
-@pytest.fixture(scope="session")
-def kinds() -> Callable[[beam_pipeline.Dataset], dict[str, str]]:
-    """Kind, type and shape of each feature by its name, briefly."""
-
-    def of(info: beam_pipeline.Dataset) -> dict[str, str]:
-        return {
-            feature.name: f"{feature.kind} {feature.dtype} {[*feature.shape]}"
-            for feature in info.schema
-        }
-
-    return of
-
-
 @pytest.fixture
 def readers_agree(tmp_path: Path) -> Callable[..., None]:
     """readers_agree(info, split="train"): every reader gives what is stored, and `show` draws it.

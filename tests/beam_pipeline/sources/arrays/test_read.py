@@ -36,6 +36,7 @@ def test_rows(write, read, tmp_path, save):
         "score": Y / 4,
         "flag": Y > 0,
         "half": Y.astype("f2"),
+        "unsigned": Y.astype("u8"),
     }
     columns |= {"name": np.array(list("äbcdef")), "code": np.array([b"xy"] * 6)}
     root = write({})
@@ -55,6 +56,7 @@ def test_rows(write, read, tmp_path, save):
             "score": Y[row] / 4,
             "flag": int(Y[row] > 0),
             "half": float(Y[row]),
+            "unsigned": Y[row],
             "name": "äbcdef"[row],
             "code": "xy",
         }
