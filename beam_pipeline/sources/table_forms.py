@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from PIL import Image
 
 from beam_pipeline.files import storage
-from beam_pipeline.media.matlab import structs_of
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import head
@@ -154,13 +153,6 @@ def _transcripts(files: Files, path: str) -> Iterator[Row]:
             yield {"audio": audio, "transcript": said[0].strip()}
 
 
-def _imagenet(files: Files, path: str) -> Iterator[Row]:
-    synsets = structs_of(below(parent(path), "meta.mat"), "synsets")
-    names = {int(each["ILSVRC2012_ID"]): str(each["WNID"]) for each in synsets}
-    for at, number in enumerate(_text(path).split(), 1):
-        yield {"ImageId": f"ILSVRC2012_val_{at:08d}", "PredictionString": names[int(number)]}
-
-
 class Form(NamedTuple):
     """Files of one form.
 
@@ -206,14 +198,6 @@ FORMS = (
         re.compile(rb'"(boundingBoxAnnotations|classificationAnnotation)"\s*:'),
         re.compile(r".*\.jsonl"),
     ),
-)
-# Of which the folders' layout tells: its table is read with class folders.
-OF_IMAGENET = Form(
-    "has the classes of ILSVRC's validation images",
-    _imagenet,
-    re.compile(rb"\A\d+\s"),
-    re.compile("ILSVRC2012_validation_ground_truth.txt"),
-    "LOC_val_solution.csv",
 )
 # What the names of the files beside tell.
 _BY_NAME = Form(

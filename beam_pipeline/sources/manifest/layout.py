@@ -12,7 +12,6 @@ from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl, place_of_rows
-from beam_pipeline.sources.manifest.workbook import ReadXlsx
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
@@ -184,4 +183,3 @@ JSONL = table_layout(
     ReadJsonl.suffixes,
     ReadJsonl,
 )
-XLSX = table_layout("xlsx", "one .xlsx file", ReadXlsx.suffixes, ReadXlsx)
