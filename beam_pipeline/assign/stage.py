@@ -5,6 +5,7 @@ All of it works on tables (`columns`): nothing here unpacks a record that stays.
 
 import dataclasses
 import functools
+import random
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ RECORDS_PER_BUCKET = 250_000
 _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
+# Workers that merge statistics, each some; then one what these have.
+_FANOUT = 16
 _KEYS_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
 
 Keys = tuple[int, bytes]
@@ -167,11 +170,21 @@ class AssignShards(beam.PTransform):
         equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys(
             _ROWS_AT_ONCE, spill
         )
-        statistics = (
-            (inspected.statistics, unique[_SettleDuplicates.STATISTICS], equal_keys, *near)
-            | "AllStatistics" >> beam.Flatten()  # Statistics
-            | "MergeStatistics" >> beam.CombineGlobally(merged_statistics)  # Statistics, one
-        )
+        parts = (
+            inspected.statistics,
+            unique[_SettleDuplicates.STATISTICS],
+            equal_keys,
+            *near,
+        ) | "AllStatistics" >> beam.Flatten()  # Statistics
+        if not self.job.is_here:
+            parts = (
+                parts
+                | "Share" >> beam.WithKeys(lambda _: random.randrange(_FANOUT))
+                | "MergeSome" >> beam.CombinePerKey(merged_statistics)
+                | "OfSome" >> beam.Values()  # Statistics
+            )
+        merge = beam.CombineGlobally(merged_statistics)
+        statistics = parts | "MergeStatistics" >> merge  # Statistics, one
         plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
         rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(

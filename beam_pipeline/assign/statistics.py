@@ -16,6 +16,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, bins_of
+from beam_pipeline.assign.sample import Sample
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed
 from beam_pipeline.schema.names import check_number
@@ -62,6 +63,7 @@ class Statistics:
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
+        some_rejects: (source, reason, detail) of some, by which all can be sorted in ranges.
         first_sources: Of all rejects by reason, the sources of the first.
         notes: What was changed in records, and how often.
         duplicate_groups, duplicate_records: Contents met more than once; their records.
@@ -83,6 +85,7 @@ class Statistics:
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
     first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
+    some_rejects: Sample = dataclasses.field(default_factory=Sample)
     first_sources: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     duplicate_groups: int = 0
@@ -146,11 +149,13 @@ class Statistics:
 
     def add_rejected(self, rejected: Rejected) -> None:
         """Counts a reject."""
+        facts = (rejected.source, rejected.reason, rejected.detail)
         self.rejected[rejected.reason] += 1
+        self.some_rejects.add([facts])
         self.first_sources.setdefault(rejected.reason, []).append(rejected.source)
         if rejected.bad:
             self.num_bad += 1
-            self.first_rejects.append((rejected.source, rejected.reason, rejected.detail))
+            self.first_rejects.append(facts)
 
     def add_declared(self, declared: DeclaredClasses) -> None:
         """Takes the classes of one file of the layout."""
@@ -193,6 +198,7 @@ class Statistics:
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
         self.rejected.update(other.rejected)
+        self.some_rejects.merge(other.some_rejects)
         self.notes.update(other.notes)
         for count in (
             "num_inspected",

@@ -201,26 +201,59 @@ def delete_all(paths: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
-def leased(path: str, name: str) -> Iterator[None]:
+def leased(path: str, name: str, after: str = "") -> Iterator[bool]:
     """Holds `name` against other processes by an object at `path`, for which it waits.
 
     Meanwhile every request raises BeamTFRecordsError instead where another process holds it by
     now. Only stores of objects have leases: for any other path nothing is held.
+
+    Args:
+        path: The object.
+        name: What is held, for messages.
+        after: The owner of a lease that processes of this job have shared, which is taken over.
+
+    Yields whether that one was there, and so nobody else has held it since it was taken.
     """
     if not is_object(path):
-        yield
+        yield False
         return
     from beam_pipeline.files.lease import Lease
     from tfrecord_dataset.store.waiting import checked
 
-    lease = Lease(path, name)
+    lease = Lease(path, name, after=after)
     try:
         with checked(lease.check):
-            yield
+            yield lease.continues
     except BaseException:
-        lease.abandon()
+        # Of a shared one, a process that was lost may still believe that it holds it.
+        (lease.end if after else lease.abandon)()
         raise
     lease.give_back()
+
+
+@contextlib.contextmanager
+def lease_shared(path: str, name: str, owner: str, *, joins: bool) -> Iterator[bool]:
+    """As `leased`, together with other processes of this job, and left to them at the end.
+
+    Args:
+        path: The object, of a store.
+        name: What is held, for messages.
+        owner: What the lease is known by to those that share it.
+        joins: Whether another process has taken it, and this one only joins.
+
+    Yields whether it is held: who joins does not wait for it.
+    """
+    from beam_pipeline.files.lease import Lease
+    from tfrecord_dataset.store.waiting import checked
+
+    lease = Lease(path, name, owner=owner, joins=joins)
+    try:
+        with checked(lease.check):
+            yield not lease.is_lost
+    except BaseException:
+        (lease.end if joins else lease.abandon)()
+        raise
+    lease.end()
 
 
 def size(path: str) -> int | None:

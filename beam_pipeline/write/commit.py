@@ -3,7 +3,8 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 
@@ -13,18 +14,21 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import croissant, description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
-from beam_pipeline.describe.shard_info import ShardInfo
+from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.remote.problems import handed_over
 from beam_pipeline.running.runner import Job
-from beam_pipeline.running.spill import Spill
+from beam_pipeline.running.spill import NOT_SPILLED, Spill
 from beam_pipeline.write.final_files import is_committed, replace_dataset
+from beam_pipeline.write.moves import Moves, move, shared_moves
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
-    lines_of,
-    sorted_rejects,
+    RejectsRange,
+    SortRejects,
+    num_rejected,
+    sorted_here,
     write_failed_rejects,
     write_rejects,
 )
@@ -73,44 +77,79 @@ class Commit(beam.PTransform):
     job: Job
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
-        rejects = [
-            packed | f"RejectLines{number}" >> beam.Map(_reject_lines, self.job.spill)
-            for number, packed in enumerate(self.assigned.rejected)
-        ]
-        return (
-            shards.pipeline
-            | "Once" >> beam.Create([self.config])
-            | "CommitOnce"
-            >> beam.Map(
-                _commit,
-                *map(beam.pvalue.AsIter, rejects),
-                job=self.job,
-                plan=beam.pvalue.AsSingleton(self.assigned.plan),
-                statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
-                shards=beam.pvalue.AsList(shards),
-                num_read=beam.pvalue.AsSingleton(self.num_read),
+        plan = beam.pvalue.AsSingleton(self.assigned.plan)
+        num_read = beam.pvalue.AsSingleton(self.num_read)
+        statistics, rejected = self.assigned.statistics, self.assigned.rejected
+        infos = beam.pvalue.AsList(shards)
+        once = shards.pipeline | "Once" >> beam.Create([self.config])
+        found: dict[str, Any] = {
+            "job": self.job,
+            "plan": plan,
+            "statistics": beam.pvalue.AsSingleton(statistics),
+            "shards": infos,
+            "num_read": num_read,
+        }
+        if self.job.is_here:
+            batches = map(beam.pvalue.AsIter, rejected)
+            return once | "CommitOnce" >> beam.Map(_commit_here, *batches, **found)
+        rejects = beam.pvalue.AsList(rejected | "SortRejects" >> SortRejects(statistics))
+        if storage.is_remote(self.config.dataset_dir):
+            moved = (
+                once
+                | "ShareMoves"
+                >> beam.FlatMap(_shared_moves, self.job, plan, infos, rejects, num_read)
+                | "SpreadMoves" >> beam.Reshuffle()  # Moves
+                | "Move" >> beam.FlatMap(_move, self.config, self.job)  # Moves
             )
-        )
+            found["moved"] = beam.pvalue.AsList(moved)
+        return once | "CommitOnce" >> beam.Map(_commit, rejects=rejects, **found)
 
 
-def _reject_lines(packed: bytes, spill: Spill) -> bytes:
-    return spill.put(lines_of(spill.get(packed)))
+def _has_problem(job: Job) -> bool:
+    return bool(job.problem_file) and storage.exists(job.problem_file)
 
 
-def _commit(
+def _shared_moves(
     config: BuildConfig,
-    *rejected: Iterable[bytes],
     job: Job,
     plan: Plan,
-    statistics: Statistics,
     shards: Sequence[ShardInfo],
+    rejects: Sequence[RejectsRange],
     num_read: int,
+) -> Iterator[Moves]:
+    """What workers are to move, of a build that will be committed."""
+    with handed_over(job):
+        if not (_has_problem(job) or plan.problem):
+            check_counts(plan, shards, num_rejected(rejects), num_read)
+            yield from shared_moves(config, _files(shards))
+    count_requests()
+
+
+def _move(moves: Moves, config: BuildConfig, job: Job) -> Iterator[Moves]:
+    with handed_over(job):
+        moved = move(config, moves)
+        counter("files moved").inc(len(moved.places))
+        yield moved
+    count_requests()
+
+
+def _files(shards: Sequence[ShardInfo]) -> dict[str, TemporaryFile]:
+    return {final: file for info in shards for final, file in info.temporary.items()}
+
+
+def _commit_here(
+    config: BuildConfig, *rejected: Iterable[bytes], job: Job, statistics: Statistics, **found: Any
 ) -> str:
+    """`_commit` of packed batches of rejects, which are sorted here."""
+    rejects = sorted_here(itertools.chain(*rejected), statistics, job.spill)
+    return _commit(config, job=job, statistics=statistics, rejects=rejects, **found)
+
+
+def _commit(config: BuildConfig, *, job: Job, **found: Any) -> str:
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
     with handed_over(job):
-        if not (job.problem_file and storage.exists(job.problem_file)):
-            rejects = job.spill.all(itertools.chain(*rejected))
-            commit(config, plan, statistics, shards, rejects, num_read)
+        if not _has_problem(job):
+            commit(config, **found, spill=job.spill)
     count_requests()
     return config.dataset_dir
 
@@ -120,13 +159,17 @@ def commit(
     plan: Plan,
     statistics: Statistics,
     shards: Sequence[ShardInfo],
-    rejected: Iterable[bytes],
+    rejects: Sequence[RejectsRange],
     num_read: int,
+    moved: Sequence[Moves] = (),
+    spill: Spill = NOT_SPILLED,
 ) -> str:
     """Makes the written shards a dataset; running it again after it was cut off is safe.
 
     Args:
-        rejected: Packed batches of rejects' lines (`rejects.lines_of`).
+        rejects: All rejects, in any order.
+        moved: What workers have moved before.
+        spill: Where the text of the rejects waits.
 
     Returns:
         The dataset's directory.
@@ -136,19 +179,18 @@ def commit(
         CountMismatchError: What was read is not what was written and rejected.
         DatasetExistsError: Another build has made the dataset meanwhile.
     """
-    rejects = sorted_rejects(config, rejected)
     if isinstance(plan.problem, ConfigError):  # the data is not to blame
         raise plan.problem
     if plan.problem:
-        write_failed_rejects(config, rejects)
+        write_failed_rejects(config, rejects, spill)
         raise plan.problem
-    check_counts(plan, shards, rejects.count, num_read)
+    check_counts(plan, shards, num_rejected(rejects), num_read)
     by_split = {
         split: sorted((info for info in shards if info.split == split), key=lambda info: info.shard)
         for split in plan.splits
     }
-    files = {final: file for info in shards for final, file in info.temporary.items()}
-    files[REJECTS_FILE] = write_rejects(config, rejects)
+    files = _files(shards)
+    files[REJECTS_FILE] = write_rejects(config, rejects, spill)
     texts = description.texts(config, plan.schema, by_split)
     num_records = {split: cut.num_records for split, cut in plan.splits.items()}
     texts[value_statistics.FILE] = value_statistics.statistics_text(
@@ -172,9 +214,10 @@ def commit(
             storage.join(folder, metadata.FILE), metadata_text.encode(), durable=True
         )
 
-    with commit_lease(config):
+    with commit_lease(config, after=moved[0].lease if moved else "") as continues:
         if not is_committed(config, files, metadata_text):
-            replace_dataset(config, files, write_descriptions)
+            places = {place for each in moved for place in each.places} if continues else set()
+            replace_dataset(config, files, write_descriptions, places)
         delete_working_dirs(config)
     for reason, count in statistics.rejected.items():
         counter(f"rejected: {reason}").inc(count)

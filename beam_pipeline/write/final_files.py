@@ -3,7 +3,7 @@
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
@@ -18,11 +18,15 @@ from tfrecord_dataset.replacement import replace_folder, restore_folder
 # Of the dataset's directory, with files that builds write.
 FOLDERS = ("", "index", "idx")
 
+Place = tuple[str, str]
+"""Where a file lies, and where it goes."""
+
 
 def replace_dataset(
     config: BuildConfig,
     files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
+    moved: Collection[Place] = (),
 ) -> None:
     """Makes the files and what describes them the dataset; repeated, it goes on.
 
@@ -34,12 +38,13 @@ def replace_dataset(
         config: The build's.
         files: Finished files, by path in the dataset's directory.
         write_descriptions: Writes all other files into a directory, metadata.json last.
+        moved: Of `share_of_workers`, what is where it goes.
 
     Raises:
         FileNotFoundError: A file is gone.
     """
     if storage.is_remote(config.dataset_dir):
-        _replace_objects(config, files, write_descriptions)
+        _replace_objects(config, files, write_descriptions, moved)
     else:
         _replace_folder(config, files, write_descriptions)
 
@@ -72,37 +77,70 @@ def _files_below(root: str) -> Iterator[str]:
             yield os.path.relpath(os.path.join(folder, name), root)
 
 
+def share_of_workers(config: BuildConfig, files: Mapping[str, TemporaryFile]) -> list[Place]:
+    """What many workers may move before `replace_dataset` does the rest, on a store.
+
+    That are files that go over none of the older dataset, or, where they are more, those that do;
+    then all that comes before is done.
+    """
+    places, there = _places(files, config.dataset_dir), _objects_there(config)
+    stays = not config.overwrite and storage.exists(storage.join(config.dataset_dir, metadata.FILE))
+    if stays or _missing(config, places):  # the commit will see what that means
+        return []
+    over_none = [place for place in places if place[1] not in there]
+    if 2 * len(over_none) >= len(places):
+        return over_none
+    return _make_way(config, places, there)
+
+
 def _replace_objects(
     config: BuildConfig,
     files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
+    moved: Collection[Place],
 ) -> None:
+    places, there = _places(files, config.dataset_dir), _objects_there(config)
+    left = [place for place in places if place not in moved]
+    storage.place_all(_make_way(config, left, there))
+    storage.delete_all(there - {final for _, final in places})
+    write_descriptions(config.dataset_dir)
+
+
+def _make_way(config: BuildConfig, places: Sequence[Place], there: Collection[str]) -> list[Place]:
+    """Moves what goes over nothing, and makes an end of the older dataset.
+
+    Returns what goes over its files.
+    """
+    over = [place for place in places if place[1] in there]
+    storage.place_all(place for place in places if place[1] not in there)
+    if missing := _missing(config, over):  # before any of the others makes way for it
+        raise FileNotFoundError(errno.ENOENT, "Another build deleted a finished shard", missing)
+    storage.delete([storage.join(config.dataset_dir, metadata.FILE)])
+    return over
+
+
+def _objects_there(config: BuildConfig) -> set[str]:
+    """The files of the dataset's directory that builds write, on a store."""
     root = config.dataset_dir
-    there = {
+    return {
         storage.join(root, path)
         for folder in FOLDERS
         for name in storage.list_dir(storage.join(root, folder))
         if is_build_file(config, path := f"{folder}/{name}".lstrip("/"))
     }
-    places = _places(files, root)
-    replaced = [pair for pair in places if pair[1] in there]
-    storage.place_all(pair for pair in places if pair[1] not in there)
-    _check_all_there([path for path, _ in replaced])
-    storage.delete([storage.join(root, metadata.FILE)])
-    storage.place_all(replaced)
-    storage.delete_all(there - {final for _, final in places})
-    write_descriptions(root)
 
 
-def _check_all_there(paths: Sequence[str]) -> None:
-    """Raises FileNotFoundError where a file is gone, before another one makes way for it."""
-    for path, size in zip(paths, storage.sizes(paths), strict=True):
-        if size is None:
-            raise FileNotFoundError(errno.ENOENT, "Another build deleted a finished shard", path)
+def _missing(config: BuildConfig, places: Sequence[Place]) -> str:
+    """A file that is gone; "" where all are there."""
+    if not places:
+        return ""
+    there = {file.path for file in storage.list_files(working_dir(config))}
+    unseen = [path for path, _ in places if path not in there]  # an empty one may be unlisted
+    sizes = zip(unseen, storage.sizes(unseen), strict=True)
+    return next((path for path, size in sizes if size is None), "")
 
 
-def _places(files: Mapping[str, TemporaryFile], folder: str) -> list[tuple[str, str]]:
-    """(where it lies, where it goes) of each file."""
+def _places(files: Mapping[str, TemporaryFile], folder: str) -> list[Place]:
     return [(file.path, storage.join(folder, final)) for final, file in files.items()]
 
 

@@ -1,25 +1,31 @@
 """rejects.jsonl: what was left out, and why.
 
-Workers put each batch of rejects in order and make its lines (`lines_of`); the commit, which is one
-worker's, merges them. However many there are, few are in memory: so many as fit are written as a
-run into the working directory, and the runs are merged.
+They go to ranges of their order, which are cut by a sample of them (`Statistics.some_rejects`). A
+range is put in order by one worker, and the commit writes one after the other.
 """
 
+import bisect
 import dataclasses
-import heapq
-import io
 import itertools
 import json
 import uuid
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
+
+from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Rejected
+from beam_pipeline.running.buckets import MAX_WAITING, MAX_WAITING_BYTES, Waiting, gather
 from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.spill import NOT_SPILLED, Spill
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
 
@@ -28,102 +34,139 @@ REJECTS_FILE = "rejects.jsonl"
 FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 
 # Some 20 MB of them.
-_RUN_REJECTS = 50_000
-_LINES_AT_ONCE = 1_000
-
+_RANGE_REJECTS = 50_000
+# Of the sample; so that ranges are about as large.
+_LEAST_OF_RANGE = 16
 
 # What decides its place, and the reject as the file has it.
-_Line = tuple[tuple[str, ...], str]
+_Order = tuple[str, ...]
+_Line = tuple[_Order, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SortedRejects:
-    """Lines of rejects in the order of their sources.
+class RejectsRange:
+    """Lines of rejects in order.
 
     Attributes:
+        number: The range's.
         count: How many.
-        runs: Parts of them, each in order.
+        text: The lines, compressed, and spilled.
     """
 
+    number: int
     count: int
-    runs: Sequence[Iterable[_Line]]
-
-    def __iter__(self) -> Iterator[str]:
-        return (f"{line}\n" for _, line in heapq.merge(*self.runs))
+    text: bytes
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Run:
-    """Sorted lines in a file, as JSON: others may write there, and a pickle could act."""
+@dataclasses.dataclass
+class SortRejects(beam.PTransform):
+    """Packed batches of rejects (and perhaps others) to `RejectsRange`s, on many workers.
 
-    path: str
+    Attributes:
+        statistics: PCollection[Statistics], of one element.
+    """
 
-    def __iter__(self) -> Iterator[_Line]:
-        with storage.opened(self.path) as raw, io.BufferedReader(raw) as handle:
-            for written in handle:
-                *order, line = json.loads(written)
-                yield tuple(order), line
+    statistics: beam.PCollection[Statistics]
+
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(self, packed: tuple[beam.PCollection[bytes], ...]) -> beam.PCollection[RejectsRange]:
+        starts = self.statistics | "CutRanges" >> beam.Map(range_starts)  # of all ranges, one
+        return (
+            packed
+            | "AllRejects" >> beam.Flatten()  # bytes: a packed batch
+            | "DivideRejects"
+            >> beam.FlatMap(
+                lambda batch, starts: divided([batch], starts), beam.pvalue.AsSingleton(starts)
+            ).with_output_types(tuple[int, bytes])  # (range, packed lines)
+            | "GroupByRange" >> beam.GroupByKey()  # (range, packed lines)
+            | "SortRange" >> beam.MapTuple(sorted_range)  # RejectsRange
+        )
 
 
-def lines_of(packed: bytes) -> bytes:
-    """A packed batch of rejects, and perhaps others, as a packed batch of their sorted lines."""
-    rejects = sorted((each for each in unpack(packed) if isinstance(each, Rejected)), key=_order)
+def sorted_here(
+    batches: Iterable[bytes], statistics: Statistics, spill: Spill
+) -> list[RejectsRange]:
+    """As `SortRejects`, in this process; what waits is spilled."""
+    by_range: dict[int, list[bytes]] = {}
+    for number, packed in divided(spill.all(batches), range_starts(statistics)):
+        by_range.setdefault(number, []).append(spill.put(packed))
+    return [sorted_range(number, spill.all(packed), spill) for number, packed in by_range.items()]
+
+
+def range_starts(statistics: Statistics) -> list[_Order]:
+    """Where each range but the first begins."""
+    some = sorted(map(_order, statistics.some_rejects.values))
+    number = 1 + min(statistics.rejected.total() // _RANGE_REJECTS, len(some) // _LEAST_OF_RANGE)
+    return [some[each * len(some) // number] for each in range(1, number)]
+
+
+def lines_of(packed: bytes) -> Iterator[_Line]:
+    """The lines of the rejects in a packed batch of them, and perhaps others."""
+    rejects = [each for each in unpack(packed) if isinstance(each, Rejected)]
     # JSON has escapes for line ends, so that all of these are ends of lines.
     text = printable(without_secrets("".join(map(_line, rejects))))
-    return pack(zip(map(_order, rejects), text.split("\n")[:-1], strict=True))
+    orders = (_order((each.source, each.reason, each.detail)) for each in rejects)
+    return zip(orders, text.split("\n")[:-1], strict=True)
 
 
-def sorted_rejects(config: BuildConfig, packed: Iterable[bytes]) -> SortedRejects:
-    """The lines in batches of `lines_of`, in the order of their sources."""
-    runs: list[Iterable[_Line]] = []
-    waiting: list[_Line] = []
-    count = 0
-    for batch in packed:
-        lines = unpack(batch)
-        count += len(lines)
-        waiting += lines
-        if len(waiting) >= _RUN_REJECTS:
-            runs.append(_write_run(config, sorted(waiting)))
-            waiting = []
-    return SortedRejects(count, [*runs, sorted(waiting)])
+def divided(batches: Iterable[bytes], starts: Sequence[_Order]) -> Iterator[tuple[int, bytes]]:
+    """(range, packed lines) of packed batches."""
+
+    def divide(lines: Iterable[_Line]) -> Iterator[tuple[int, bytes]]:
+        by_range: dict[int, list[_Line]] = {}
+        for line in lines:
+            by_range.setdefault(bisect.bisect_right(starts, line[0]), []).append(line)
+        for number, some in by_range.items():
+            yield number, pack(some)
+
+    waiting = Waiting(divide, max_number=MAX_WAITING, max_bytes=MAX_WAITING_BYTES)
+    for line in itertools.chain.from_iterable(map(lines_of, batches)):
+        yield from waiting.add(line, len(line[1]))
+    yield from waiting.flush()
 
 
-def _write_run(config: BuildConfig, lines: Sequence[_Line]) -> _Run:
-    run = _Run(_own_path(config))
-    with storage.writing(run.path) as handle:
-        for order, line in lines:
-            handle.write(f"{json.dumps([*order, line])}\n".encode())
-    return run
+def sorted_range(number: int, packed: Iterable[bytes], spill: Spill = NOT_SPILLED) -> RejectsRange:
+    """The lines of one range in order; equal ones are held once, however many they are."""
+    counts: Counter[_Line] = Counter(gather(packed))
+    text = "".join(f"{line}\n" * counts[order, line] for order, line in sorted(counts))
+    return RejectsRange(number, counts.total(), spill.put(zlib.compress(text.encode(), level=1)))
 
 
-def _own_path(config: BuildConfig) -> str:
-    """A new file's: on a store, another build of a changed input may write to the same folder."""
-    return storage.join(working_dir(config), "rejects", uuid.uuid4().hex)
+def num_rejected(ranges: Iterable[RejectsRange]) -> int:
+    """How many rejects are in ranges."""
+    return sum(each.count for each in ranges)
 
 
-def _order(reject: Rejected) -> tuple[str, ...]:
-    source = reject.source
-    return reading_order(source), source, reject.reason, reject.detail
+def _order(facts: tuple[str, ...]) -> _Order:
+    source, *rest = facts
+    return reading_order(source), source, *rest
 
 
-def write_rejects(config: BuildConfig, rejects: SortedRejects) -> TemporaryFile:
-    """Writes rejects.jsonl until the commit: source, reason and detail, one a line."""
-    return _write(_own_path(config), rejects)
+def write_rejects(
+    config: BuildConfig, ranges: Iterable[RejectsRange], spill: Spill = NOT_SPILLED
+) -> TemporaryFile:
+    """Writes rejects.jsonl until the commit: source, reason and detail, one a line.
+
+    To a file of its own: on a store, another build of a changed input may write to the same folder.
+    """
+    path = storage.join(working_dir(config), "rejects", uuid.uuid4().hex)
+    return _write(path, ranges, spill)
 
 
-def write_failed_rejects(config: BuildConfig, rejects: SortedRejects) -> None:
+def write_failed_rejects(
+    config: BuildConfig, ranges: Iterable[RejectsRange], spill: Spill = NOT_SPILLED
+) -> None:
     """Writes the rejects of a build that fails; those of a finished dataset stay."""
     finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
     name = FAILED_REJECTS_FILE if finished else REJECTS_FILE
-    _write(storage.join(config.dataset_dir, name), rejects)
+    _write(storage.join(config.dataset_dir, name), ranges, spill)
 
 
-def _write(path: str, rejects: SortedRejects) -> TemporaryFile:
+def _write(path: str, ranges: Iterable[RejectsRange], spill: Spill) -> TemporaryFile:
     with storage.writing(path, durable=True) as handle:
         file = HashedFile(handle)
-        lines = iter(rejects)
-        while some := "".join(itertools.islice(lines, _LINES_AT_ONCE)):
-            file.write(some.encode())
+        for each in sorted(ranges, key=lambda each: each.number):
+            file.write(zlib.decompress(spill.get(each.text)))
     return TemporaryFile(path, file.num_bytes, file.sha256)
 
 

@@ -44,10 +44,23 @@ def job_dir(config: BuildConfig) -> str:
     return storage.join(config.output, config.name, f".job-{config.version}")
 
 
-def commit_lease(config: BuildConfig) -> AbstractContextManager[None]:
-    """Holds the dataset's place on a store while it changes; local ones have a lock instead."""
-    url = storage.join(config.output, config.name, f".commit-{config.version}")
-    return storage.leased(url, config.dataset_dir)
+def commit_lease(config: BuildConfig, after: str = "") -> AbstractContextManager[bool]:
+    """Holds the dataset's place on a store while it changes; local ones have a lock instead.
+
+    `after` and what is yielded are as `storage.leased` has them.
+    """
+    return storage.leased(_lease(config), config.dataset_dir, after)
+
+
+def shared_commit_lease(
+    config: BuildConfig, owner: str, *, joins: bool
+) -> AbstractContextManager[bool]:
+    """As `commit_lease` on a store, by several workers of one job (`storage.lease_shared`)."""
+    return storage.lease_shared(_lease(config), config.dataset_dir, owner, joins=joins)
+
+
+def _lease(config: BuildConfig) -> str:
+    return storage.join(config.output, config.name, f".commit-{config.version}")
 
 
 def dataset_mark(config: BuildConfig) -> str:

@@ -132,7 +132,7 @@ def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
 
 
 ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard", "MergeStatistics"}
-OF_A_CLUSTER = {"GroupBuckets", "Balance"}
+OF_A_CLUSTER = {"GroupBuckets", "Balance", "MergeSome", "GroupByRange"}
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ OF_A_CLUSTER = {"GroupBuckets", "Balance"}
             pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 13, id="here"),
             pytest.param(Job(processes=2), 8, ALWAYS, 11, id="here, into few shards"),
             pytest.param(
-                Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 14, id="on a cluster"
+                Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 17, id="on a cluster"
             ),
-            pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 12, id="on a cluster, into few shards"),
+            pytest.param(Job(), 8, ALWAYS | OF_A_CLUSTER, 15, id="on a cluster, into few shards"),
         ]
     ),
 )

@@ -194,6 +194,87 @@ def test_a_build_that_fails_in_an_outage_does_not_wait_to_give_back(place):
     assert store.turned_away <= 2  # one to give it back, and maybe one to renew it
 
 
+def test_processes_of_a_job_share_one(place, monkeypatch):
+    """While any of them renews it, others wait; who takes it over knows that nobody else had it."""
+    url, store = place
+    monkeypatch.setattr(lease, "EXPIRES_S", 0.5)
+    entered = threading.Event()
+
+    def wait():
+        with storage.leased(url, "pets"):
+            entered.set()
+
+    with storage.lease_shared(url, "pets", "job 1", joins=False):
+        thread = threading.Thread(target=wait)
+        thread.start()
+    with (
+        storage.lease_shared(url, "pets", "job 1", joins=True) as one,
+        storage.lease_shared(url, "pets", "job 1", joins=True) as other,
+    ):
+        assert one
+        assert other
+        time.sleep(1.5)
+        waiting.check_request()
+    with storage.leased(url, "pets", after="job 1") as continues:
+        assert continues
+        time.sleep(1)
+        assert not entered.is_set()
+        with storage.lease_shared(url, "pets", "job 1", joins=True) as late:
+            assert not late
+    thread.join(timeout=60)
+    assert entered.is_set()
+    assert store.keys(url) == []
+
+
+def test_who_shares_it_and_is_cut_off_renews_it_first(place, monkeypatch):
+    """That another one has renewed it does not say how long ago."""
+    url, store = place
+    monkeypatch.setattr(lease, "RENEWED_S", 3600)
+    with (
+        storage.lease_shared(url, "pets", "job 1", joins=False),
+        storage.lease_shared(url, "pets", "job 1", joins=True),
+    ):
+        waiting.check_request()
+        [text] = [store.objects[url.partition("://")[2]]]
+        waiting.check_request()
+        assert store.objects[url.partition("://")[2]] == text
+        with storage.lease_shared(url, "pets", "job 1", joins=True):
+            waiting.check_request()
+        monkeypatch.setattr(lease, "_STALE_S", 0.2)
+        time.sleep(0.3)
+        store.calls.clear()
+        waiting.check_request()
+        assert store.calls["put"] == 2, "the other's is told from its own, and renewed"
+
+
+def test_a_shared_one_that_expired_is_lost(place, monkeypatch):
+    url, store = place
+    with storage.lease_shared(url, "pets", "job 1", joins=False):
+        pass
+    other(url, store, [])
+    with storage.lease_shared(url, "pets", "job 1", joins=True) as is_held:
+        assert not is_held
+    monkeypatch.setattr(lease, "EXPIRES_S", 0.3)
+    with storage.leased(url, "pets", after="job 1") as continues:
+        assert not continues
+
+
+def test_a_shared_one_stays_where_its_last_holder_fails(place):
+    """Others of the job may believe that they hold it still; it expires."""
+    url, store = place
+    with storage.lease_shared(url, "pets", "job 1", joins=False):
+        pass
+
+    def fail():
+        with storage.leased(url, "pets", after="job 1"):
+            raise ValueError("a fault")
+
+    with pytest.raises(ValueError, match="a fault"):
+        fail()
+    [text] = [store.objects[url.partition("://")[2]]]
+    assert not lease._is_dead(text)
+
+
 def test_local_files_have_none(tmp_path):
     with storage.leased(str(tmp_path / "x"), "pets"):
         waiting.check_request()

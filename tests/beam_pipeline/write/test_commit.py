@@ -6,10 +6,13 @@ import datetime
 import hashlib
 import itertools
 import json
+import math
 import threading
 
+import apache_beam as beam
 import pytest
 
+import beam_pipeline
 from beam_pipeline import BuildConfig
 from beam_pipeline.assign.placement import SplitPlan
 from beam_pipeline.assign.plan import Plan
@@ -18,6 +21,12 @@ from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError, DatasetExistsError
 from beam_pipeline.files import storage
+from beam_pipeline.pipeline import WriteDataset
+from beam_pipeline.records import Record, Rejected
+from beam_pipeline.running.options import JobOptions
+from beam_pipeline.running.runner import choose_runner
+from beam_pipeline.write import commit as commit_module
+from beam_pipeline.write import moves, rejects
 from beam_pipeline.write.commit import commit
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.sink import split_sink
@@ -138,6 +147,107 @@ def test_few_requests_and_many_at_once(store, config, shards, wait_for):
     calls = store.calls
     assert calls["copy"] == NUM_FILES + 1  # rejects.jsonl
     assert calls.total() - NUM_FILES < 30, "the others do not grow with every shard"
+    check_whole(store, config, shards)
+
+
+def files_of(shards):
+    return {final: file for info in shards for final, file in info.temporary.items()}
+
+
+@pytest.fixture
+def shares(monkeypatch):
+    """What workers are to move of shards, 16 files each."""
+    monkeypatch.setattr(moves, "FILES_A_BATCH", 16)
+    return lambda config, shards: list(moves.shared_moves(config, files_of(shards)))
+
+
+@pytest.mark.parametrize("older", [[], ["metadata.json"], ["metadata.json", *range(NUM_SHARDS)]])
+def test_workers_share_the_moves(store, config, shards, shares, older):
+    """Also of files that go over those of an older dataset, which is none from then on."""
+    for each in older:
+        paths = shards[each].temporary if isinstance(each, int) else [each]
+        for path in paths:
+            store.put(f"{config.dataset_dir}/{path}", b"older")
+    moved, copies = [], []
+    for share in shares(config, shards):
+        before = store.calls["copy"]
+        moved.append(moves.move(config, share))
+        copies.append(store.calls["copy"] - before)
+        is_older = storage.exists(f"{config.dataset_dir}/metadata.json")
+        assert is_older == (older == ["metadata.json"])
+    assert copies == [16] * 7 + [8]
+    store.calls.clear()
+    commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
+
+    assert store.calls["copy"] == 1, "rejects.jsonl"
+    assert store.calls.total() < 40
+    check_whole(store, config, shards)
+    assert store.keys(f"{config.output}/pets/.commit-1.0.0") == []
+
+
+def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests):
+    """Moves, rejects and statistics are divided; the bytes are those of a build on this machine."""
+    url, _ = bucket
+    monkeypatch.setattr(moves, "FILES_A_BATCH", 16)
+    monkeypatch.setattr(rejects, "_RANGE_REJECTS", 20)
+    records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(600)]
+    bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(200)]
+    options = {"name": "t", "num_shards": NUM_SHARDS}
+    here = BuildConfig(output=str(tmp_path / "here"), **options)
+    beam_pipeline.build(here, source=beam.Create(records + bad))
+    there = BuildConfig(output=f"{url}/out", **options)
+    made, ranges = [], []
+    move, write_rejects = commit_module.move, commit_module.write_rejects
+    monkeypatch.setattr(commit_module, "move", lambda *of: made.append(of) or move(*of))
+    monkeypatch.setattr(
+        commit_module,
+        "write_rejects",
+        lambda config, found, spill: ranges.extend(found) or write_rejects(config, found, spill),
+    )
+    with beam.Pipeline(choose_runner(JobOptions([]))) as pipeline:
+        _ = pipeline | beam.Create(records + bad) | WriteDataset(there)
+
+    assert len(made) == math.ceil(NUM_FILES / 16)
+    assert len(ranges) == 11
+    assert sum(each.count for each in ranges) == len(bad)
+    assert store.calls["copy"] == NUM_FILES + 1
+    for path, data in store.objects.items():
+        file = tmp_path / "there" / path.partition("/out/")[2]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    found = digests(tmp_path / "there/t/1.0.0")
+    expected = digests(tmp_path / "here/t/1.0.0")
+    assert found == {path: each for path, each in expected.items() if "report" not in path}
+
+
+def test_few_moves_are_not_shared(store, config, shards, shares):
+    assert shares(config, shards[:10]) == []
+    assert store.calls.total() == 0
+
+
+def test_moves_without_a_lease_do_not_count(store, config, shards, shares):
+    """Another build may have had it, and moved its own files to the same names."""
+    first, *rest = shares(config, shards)
+    moved = [moves.move(config, first)]
+    store.objects.pop(f"{config.output}/pets/.commit-1.0.0".partition("://")[2])
+    store.calls.clear()
+    moved += [moves.move(config, share) for share in rest]
+    assert not store.calls["copy"]
+    assert sum(len(each.places) for each in moved) == 16
+
+    commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
+    assert store.calls["copy"] == NUM_FILES + 1
+    check_whole(store, config, shards)
+
+
+def test_a_worker_that_comes_too_late_moves_nothing(store, config, shards, shares):
+    """The runner took it for dead; by now the place may be another build's."""
+    late, *rest = shares(config, shards)
+    moved = [moves.move(config, share) for share in (late, *rest)]
+    commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
+    assert moves.move(config, late).places == []
+    with pytest.raises(FileNotFoundError):  # it has looked before
+        storage.place_all(late.places)
     check_whole(store, config, shards)
 
 

@@ -31,7 +31,9 @@ from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import lease, local, storage
 from beam_pipeline.running import parallel
 from beam_pipeline.running.runner import PLAIN_JOB
+from beam_pipeline.running.spill import NOT_SPILLED
 from beam_pipeline.write import commit as committing
+from beam_pipeline.write import moves
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset import durable, replacement
@@ -50,13 +52,13 @@ class Work:
 
     Attributes:
         config: The build's.
-        arguments: What it committed: plan, statistics, shards, rejects, records read.
+        found: What it committed: plan, statistics, shards, rejects, records read.
         files: The bytes of its shards and their indexes, by path below its working directory.
         dataset: The bytes of all files of its dataset, by path.
     """
 
     config: BuildConfig
-    arguments: tuple
+    found: dict
     files: dict
     dataset: dict
 
@@ -94,21 +96,25 @@ def worked(source, output, **options):
     )
     committed = []
 
-    def kept(config, plan, statistics, shards, rejected, num_read):
+    def kept(config, **found):
         start = len(working_dir(config)) + 1
-        paths = [file.path for info in shards for file in info.temporary.values()]
+        paths = [file.path for info in found["shards"] for file in info.temporary.values()]
         files = {path[start:]: Path(path).read_bytes() for path in paths}
-        arguments = (plan, statistics, [*shards], [*rejected], num_read)
-        committed.append((config, arguments, files))
-        return commit(config, *arguments)
+        found["rejects"] = [
+            dataclasses.replace(each, text=found["spill"].get(each.text))
+            for each in found["rejects"]
+        ]
+        found["spill"] = NOT_SPILLED
+        committed.append((config, found, files))
+        return commit(config, **found)
 
     commit = committing.commit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(committing, "commit", kept)
         info = beam_pipeline.build(config)
     assert beam_pipeline.verify(info) == []
-    [(config, arguments, files)] = committed
-    return Work(config, arguments, files, files_below(info.path))
+    [(config, found, files)] = committed
+    return Work(config, found, files, files_below(info.path))
 
 
 def files_below(folder):
@@ -136,9 +142,10 @@ class Run:
             for each in self._works
             if (each.config.fingerprint, each.config.input) == (config.fingerprint, config.input)
         )
-        plan, statistics, shards, rejected, num_read = work.arguments
-        written = [self._written(work, info) for info in shards]
-        committing.commit(config, plan, statistics, written, rejected, num_read)
+        written = [self._written(work, info) for info in work.found["shards"]]
+        files = {final: file for info in written for final, file in info.temporary.items()}
+        moved = [moves.move(config, each) for each in moves.shared_moves(config, files)]
+        committing.commit(config, **{**work.found, "shards": written, "moved": moved})
 
     def _written(self, work, info):
         """A shard as `WriteShards` leaves it."""
@@ -398,41 +405,53 @@ def build_files(dataset):
 
 @pytest.fixture
 def simulate(request, alone, works):
-    """A function from a place, disk or store, and the other build's work to a Simulation."""
+    """A function from a place, disk or store, and the other build's work to a Simulation.
+
+    With `shares`, files are moved in batches of two, as workers of a cluster do it, one by one.
+    """
     clock = interleaving.Clock()
     alone.setattr(lease, "time", clock)
 
-    def make(place, second, **options):
+    def make(place, second, *, shares=False, **options):
+        alone.setattr(moves, "FILES_A_BATCH", 2 if shares else 1000)
         return Simulation(request.getfixturevalue(f"in_{place}"), works, clock, second, **options)
 
     return make
 
 
-@pytest.mark.parametrize("place", first_quick(["store", "disk"]))
-def test_some_moments(simulate, place):
+@pytest.mark.parametrize(
+    ("place", "shares"), first_quick([("store", True), ("store", False), ("disk", False)])
+)
+def test_some_moments(simulate, place, shares):
     """The other build has the same options and other images."""
-    simulation = simulate(place, "other input")
+    simulation = simulate(place, "other input", shares=shares)
     for number, first_calls in enumerate(range(5, 70, 9)):
         simulation.run(Schedule(first_calls, WAYS[number % 3]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("place", "second", "then"),
+    ("place", "shares", "second", "then"),
     [
-        ("disk", "other input", "kill"),
-        ("disk", "other options", "kill"),
-        ("disk", "other options", "pause"),
-        ("store", "same", "sleep"),
-        ("store", "other input", "pause"),
-        ("store", "other input", "kill"),
-        ("store", "other input", "sleep"),
-        ("store", "other options", "sleep"),
+        ("disk", False, "other input", "kill"),
+        ("disk", False, "other options", "kill"),
+        ("disk", False, "other options", "pause"),
+        *(
+            ("store", shares, *case)
+            for shares in (False, True)
+            for case in (
+                ("same", "sleep"),
+                ("other input", "pause"),
+                ("other input", "kill"),
+                ("other input", "sleep"),
+                ("other options", "sleep"),
+            )
+        ),
     ],
 )
-def test_every_moment(simulate, place, second, then):
+def test_every_moment(simulate, place, shares, second, then):
     """The first build is stopped before each call, or each third; the second goes on to its end."""
-    simulation = simulate(place, second)
+    simulation = simulate(place, second, shares=shares)
     # A build makes thrice as many calls on a disk as to a store.
     start, step = (len(second + then) % 3, 3) if place == "disk" else (0, 1)
     for first_calls in itertools.count(start, step):
@@ -448,7 +467,8 @@ def test_two_moments(simulate, place, num_calls, second):
     """Both builds are stopped once, or killed: drawn among all pairs of moments."""
     draw = random.Random(second)
     for _ in range(20):
-        simulation = simulate(place, second, overwrite=draw.random() < 0.7)
+        options = {"overwrite": draw.random() < 0.7, "shares": draw.random() < 0.5}
+        simulation = simulate(place, second, **options)
         moments = draw.randrange(num_calls), draw.randrange(num_calls)
         then, at_last = draw.choice(WAYS), draw.choice(["pause", "kill"])
         simulation.run(Schedule(moments[0], then, moments[1], at_last))
