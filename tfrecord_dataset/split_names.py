@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
 """A shard as TFDS calls it: `cells-train.tfrecord-00000-of-00008`."""
+_SHARD_OF_HUB = re.compile(r"(?P<split>\w+)-\d{5}-of-\d{5}(-[0-9a-f]+)?\.")
 
 _NAMES = (
     *("train", "training", "trainval", "val", "valid", "validation", "minival"),
@@ -53,7 +54,18 @@ def split_of_name(path: str) -> str | None:
 
 def splits_of_files(paths: Sequence[str]) -> list[str | None]:
     """The split of each file, if all lie in folders of splits, or are all called after one."""
-    return _of_all(paths, (split_of_folders, split_of_name))
+    splits = _of_all(paths, (split_of_folders, split_of_name))
+    return splits if any(splits) else [*splits_of_shards(paths)] or splits
+
+
+def splits_of_shards(paths: Sequence[str]) -> list[str]:
+    """The split of each file, if all are called as the Hugging Face Hub's, one after a usual split.
+
+    "unsupervised" of "unsupervised-00000-of-00001.parquet"; nothing of other files.
+    """
+    found = [_SHARD_OF_HUB.match(path.rpartition("/")[2]) for path in paths]
+    splits = [match["split"] for match in found if match]
+    return splits if len(splits) == len(paths) and any(map(split_in_name, splits)) else []
 
 
 def splits_of_record_files(paths: Sequence[str]) -> list[str | None]:

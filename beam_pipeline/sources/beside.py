@@ -13,7 +13,14 @@ from typing import NamedTuple
 
 from beam_pipeline.media.volumes import refusal
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.paths import is_submission, left_out, media_kind, stem, suffix
+from beam_pipeline.sources.paths import (
+    is_submission,
+    left_out,
+    media_kind,
+    stem,
+    suffix,
+    uncompressed,
+)
 from beam_pipeline.sources.tree import counted
 from tfrecord_dataset.split_names import split_in_name
 
@@ -28,6 +35,11 @@ _NO_DATA = frozenset(
 )
 # Settings, a schema; but train.yaml holds the boxes of Bosch's traffic lights.
 _SETTINGS = frozenset({"yaml", "yml"})
+# Beside files of many records each; JSON and texts there are what their writers say of them.
+_TABLES = frozenset(
+    {"csv", "tsv", "jsonl", "ndjson", "xlsx", "parquet", "arrow", "feather", "npy", "npz", "mat"}
+    | {"h5", "hdf5", "db", "sqlite", "sqlite3"}
+)
 # What such files are called, if they are texts.
 _HARMLESS = re.compile(
     r"read_?me|licen[cs]e|copying|copyright|notice|changelog|changes|citation|attribution|authors"
@@ -121,6 +133,13 @@ def passed_over(relative: str, kind: str) -> Rejected:
         return not_read(relative)
     kind = "a text" if kind == "text" else f"an {kind}"
     return left_out(relative, f"not {kind} file", f"its suffix is not {kind}'s")
+
+
+def beside_containers(relative: str, noun: str, suffixes: str) -> Rejected:
+    """A file beside those of many records each: a table or array may have what these lack."""
+    if suffix(uncompressed(relative)) in _TABLES:
+        return not_read(relative)
+    return left_out(relative, f"not {noun}", f"its suffix is not {suffixes}")
 
 
 def not_read(relative: str) -> Rejected:

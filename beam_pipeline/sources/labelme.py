@@ -32,8 +32,14 @@ _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
 _MOST = 1e9  # pixels
 _MOST_PIXELS = 1 << 27  # of a mask
-_FEWEST = {"polygon": 3, "rectangle": 2, "mask": 2, "point": 1}  # of a mask: the corners of its box
-_KEPT = frozenset({"label", "points", "shape_type", "mask"})
+_FEWEST = {
+    "polygon": 3,
+    "rectangle": 2,
+    "rotation": 4,
+    "mask": 2,
+    "point": 1,
+}  # of a mask: the corners of its box
+_KEPT = frozenset({"label", "points", "shape_type", "mask", "direction"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +100,8 @@ def parse_labelme(data: bytes, points: str = OBJECTS) -> tuple[Objects, Counter[
             shapes.loose_points(label, seen, group)
         elif kind == "polygon":
             shapes.polygon(label, [corners])
+        elif kind == "rotation":  # of X-AnyLabeling
+            shapes.turned_box(label, corners)
         elif kind == "mask":
             mask = _mask(shape.get("mask"), corners, shapes.size, where)
             shapes.mask(label, mask, _box(corners))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from beam_pipeline.sources.paths import stem, uncompressed
-from tfrecord_dataset.split_names import is_split, split_of_name
+from tfrecord_dataset.split_names import is_split, split_of_name, splits_of_shards
 
 # "x_train", "train_x", "trainX", "train": a split's name in an array's.
 _IN_ARRAY_NAME = tuple(
@@ -27,8 +27,10 @@ def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
     """The split by table, of the tables of a folder that are called after one.
 
     After it alone: train.csv, beside others; else all of them in part, each after another:
-    mnist_train.csv, mnist_test.csv.
+    mnist_train.csv, mnist_test.csv. Shards of the Hugging Face Hub are those of one split.
     """
+    if of_shards := splits_of_shards(names):
+        return dict(zip(names, of_shards, strict=True))
     if alone := {name: stem(uncompressed(name)) for name in names if _is_alone(name)}:
         return alone
     splits = {name: split for name in names if (split := split_of_name(name))}

@@ -3,11 +3,19 @@
 Source of the format: https://docs.supervisely.com/data-organization/00_ann_format_navi.
 """
 
+import base64
 import dataclasses
+import io
 import re
+import zlib
 from collections import Counter
 from typing import Any
 
+import numpy as np
+from PIL import Image as Pixels
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Value
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
@@ -16,8 +24,10 @@ from beam_pipeline.sources.shapes import OBJECTS, Shapes, number, stated_size
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.side_files.layout import side_file_layout
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
+_MOST_BYTES = 1 << 26  # of the PNG of a mask
 _SIGN = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
 
 
@@ -63,6 +73,8 @@ class SuperviselyFiles(SideFiles):
                 else:
                     xs, ys = sorted(corners[::2]), sorted(corners[1::2])
                     shapes.box(label, [*xs[:1], *ys[:1], *xs[-1:], *ys[-1:]])
+            elif kind == "bitmap":
+                _add_bitmap(shapes, label, one.get("bitmap"))
             else:
                 left.append(kind)
             left += ["tags"] * bool(one.get("tags"))
@@ -78,6 +90,26 @@ def _corners(points: Any) -> tuple[list[float], int]:
     if not isinstance(holes, list):
         raise malformed(f"points {points!r:.80} have an interior that is no list")
     return [number(each, "points") for corner in exterior for each in corner], len(holes)
+
+
+def _add_bitmap(shapes: Shapes, label: str, bitmap: Any) -> None:
+    """Adds the mask that a PNG draws at its origin, in zlib's form and base64."""
+    try:
+        (left, top), stated = map(int, bitmap["origin"]), base64.b64decode(bitmap["data"])
+        data = zlib.decompressobj().decompress(stated, _MOST_BYTES)
+        with Pixels.open(io.BytesIO(data), formats=["PNG"]) as opened:
+            found, size = ImageSize(opened.height, opened.width), shapes.size
+            right, bottom = left + found.width, top + found.height
+            fits = size and min(left, top) >= 0 and right <= size.width and bottom <= size.height
+            if not fits:
+                raise malformed(f"a mask of {found} at {left}, {top} in an image of {size}")
+            drawn = opened.getchannel("A") if "A" in opened.getbands() else opened.convert("L")
+            mask = mask_of(np.asarray(drawn), top, left, size)
+    except RecordError:
+        raise
+    except Exception as error:  # decoders raise many kinds
+        raise malformed(f"the bitmap {bitmap!r:.80} is no PNG at an origin") from error
+    shapes.mask(label, mask, (left, top, right, bottom))
 
 
 LAYOUT = side_file_layout(

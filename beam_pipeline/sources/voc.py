@@ -23,16 +23,26 @@ from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
+from beam_pipeline.sources.shapes import turned_corners
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.layout import annotations_in, described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.image_size import ImageSize
 
-_IMAGE_FOLDERS = ("jpegimages", "images", "data")  # the last is ILSVRC's
+# The third is ILSVRC's, those behind it are DIOR's.
+_IMAGE_FOLDERS = ("jpegimages", "images", "data", "jpegimages-trainval", "jpegimages-test")
 _ROOT = re.compile(rb"<annotation[\s>]")
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
-_KEPT = frozenset({"name", "bndbox", *_ATTRIBUTES})
+_KEPT = frozenset({"name", "bndbox", "deleted", *_ATTRIBUTES})
+_OUTLINES = frozenset({"type", "robndbox", "polygon"})
+# The corners of a turned box, as DIOR has them.
+_TURNED = [
+    f"{axis}_{side}"
+    for side in ("left_top", "right_top", "right_bottom", "left_bottom")
+    for axis in "xy"
+]
+_WORDS = {"no": 0, "yes": 1}  # of LabelMe's first form
 # What tools write where nobody has said anything.
 _UNSAID = frozenset({"", "unspecified", "unknown"})
 
@@ -63,15 +73,26 @@ def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Objects, Co
         RecordError: "malformed annotation", with the object's number (from 1) and value.
     """
     annotation = parse_xml(data)
+    if annotation.find("object") is None and annotation.find("objects/object") is not None:
+        raise malformed("its objects lie in <objects>, as FAIR1M's: write them as DOTA's labelTxt")
     coordinates, labels, left = [], [], list[str]()
+    outlines: list[tuple[float, ...]] = []
+    turned: list[tuple[float, ...]] = []
     attributes: dict[str, list[int]] = {name: [] for name in _ATTRIBUTES}
     for number, item in enumerate(annotation.findall("object"), start=1):
+        if (item.findtext("deleted") or "").strip() == "1":  # of LabelMe's first form
+            continue
         name = (item.findtext("name") or "").strip()
         where = f"object {number}" + (f" ({name})" if name else "")
         if not name:
             raise malformed(f"{where} has no <name>")
         labels.append(name)
-        coordinates.append(_corners(item.find("bndbox"), where))
+        outlines.append(_outline(item, where))
+        turned.append(outlines[-1] if item.find("robndbox") is not None else ())
+        xs, ys = outlines[-1][::2], outlines[-1][1::2]
+        coordinates.append(
+            (min(xs), min(ys), max(xs), max(ys)) if xs else _corners(item.find("bndbox"), where)
+        )
         for attribute, values in attributes.items():
             values.append(_whole_number(item.findtext(attribute), attribute, where))
         left += _left_behind(item)
@@ -80,16 +101,40 @@ def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Objects, Co
         format=box_format,
         labels=tuple(labels),
         attributes={name: tuple(values) for name, values in attributes.items()},
+        polygons=tuple((each,) if each else () for each in outlines) if any(outlines) else (),
+        rotated=tuple(turned) if any(turned) else (),
+        masks=(None,) * len(labels) if outlines != turned else (),
         image_size=_stated_size(annotation.find("size")),
     )
     return boxes, not_kept(left)
+
+
+def _outline(item: Element, where: str) -> tuple[float, ...]:
+    """x, y of the corners of an object without an upright box; () of one with it."""
+    turned = item.find("robndbox")
+    if item.find("bndbox") is not None:
+        return ()
+    if turned is None:
+        return tuple(
+            _coordinate(point.findtext(axis), axis, where)
+            for point in item.findall("polygon/pt")
+            for axis in "xy"
+        )
+    if turned.find("cx") is None:
+        return tuple(_coordinate(turned.findtext(side), side, where) for side in _TURNED)
+    x, y, width, height, angle = (  # roLabelImg's, in radians
+        _coordinate(turned.findtext(side), side, where) for side in ("cx", "cy", "w", "h", "angle")
+    )
+    upright = x - width / 2, y - height / 2, x + width / 2, y + height / 2
+    return tuple(turned_corners(upright, math.degrees(angle), (x, y)))
 
 
 def _left_behind(item: Element) -> Iterator[str]:
     """The members of an object that say something, beside its name, its box and attributes."""
     for member in item:
         says = "" if member.text is None else member.text.strip().lower()
-        if member.tag not in _KEPT and (len(member) or says not in _UNSAID):
+        is_kept = member.tag in _KEPT or (item.find("bndbox") is None and member.tag in _OUTLINES)
+        if not is_kept and (len(member) or says not in _UNSAID):
             yield str(member.tag)
 
 
@@ -116,6 +161,8 @@ def _coordinate(text: str | None, side: str, where: str) -> float:
 def _whole_number(text: str | None, attribute: str, where: str) -> int:
     if text is None or not text.strip():
         return 0
+    if text.strip() in _WORDS:
+        return _WORDS[text.strip()]
     try:
         return int(text)
     except ValueError:

@@ -17,10 +17,11 @@ from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
+from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, left_out, stem, suffix
+from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, stem, suffix
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.splits import without_split
 
@@ -58,7 +59,7 @@ def find_tables(
             the tables in their columns; or `ignored` names no column.
     """
     files, others = find_files(path, is_array, ignored_files)
-    rejected = [left_out(name, "not an array", "its suffix is not .npy or .npz") for name in others]
+    rejected = [beside_containers(each, "an array", ".npy or .npz") for each in others]
     tables: list[ArrayTable] = []
     groups = _groups(files)
     for group in groups:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
+from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.forms import Form
 from beam_pipeline.sources.columnar.parquet_file import opened_parquet
@@ -27,7 +28,7 @@ from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.first_rows import FirstRows
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
-from beam_pipeline.sources.paths import folder, left_out, media_kind, suffix
+from beam_pipeline.sources.paths import folder, media_kind, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.shown_text import one_line
@@ -64,7 +65,7 @@ class ReadColumnar(ReadManifest):
         # What a table names is read; none says anything of files that it does not name.
         names_files = {name_of(each.relative) for each in files} == {_USUAL}
         rejected = [
-            left_out(each, f"not {self.noun}", f"its suffix is not {_shown(self.suffixes)}")
+            beside_containers(each, self.noun, _shown(self.suffixes))
             for each in others
             if not (names_files and media_kind(each))
         ]

@@ -227,7 +227,8 @@ def box_columns(
 
 def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...] | None, str]:
     for (left, top, right, bottom), box_format in CORNERS:
-        if {left, top, right, bottom} <= names.keys():
+        third = right.replace("2", "3")  # of a landmark or a quadrilateral
+        if {left, top, right, bottom} <= names.keys() and (third == right or third not in names):
             return (names[left], names[top], names[right], names[bottom]), box_format
     return None, ""
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
+from beam_pipeline.sources.manifest.csv_prelude import check_title, prelude_of
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 from beam_pipeline.sources.splits import is_partition
@@ -41,11 +42,13 @@ class Dialect(NamedTuple):
         num_columns: How many fields a row has.
         delimiter: What separates them.
         skips_spaces: Whether blanks behind a delimiter belong to no field.
+        num_before: How many lines lie before the header, or before the first row without one.
     """
 
     num_columns: int
     delimiter: str
     skips_spaces: bool
+    num_before: int = 0
 
     @property
     def may_have_stray_quotes(self) -> bool:
@@ -98,11 +101,16 @@ def dialect_of(
         DataError: It has too many columns.
     """
     lines = itertools.chain.from_iterable(block.lines for block in read_blocks(path))
-    first = next(lines, "")
-    delimiter = _delimiter(path, first, len(column_names))
+    prelude = prelude_of(lines, _DELIMITERS)
+    first, headerless = prelude.first, bool(column_names) or no_header
+    if prelude.first != prelude.row:  # a comment
+        first = prelude.row if headerless else first
+        lines = lines if headerless else itertools.chain([prelude.row], lines)
+    delimiter = prelude.delimiter or _delimiter(path, first, len(column_names))
     header = list(column_names)
     if not header:
         header, rows = _first_row(path, first, lines, delimiter)
+        check_title(path, header, rows)
         _check_blanks(path, header, rows)
         if no_header:
             header = [f"column_{number}" for number in range(1, len(header) + 1)]
@@ -115,7 +123,8 @@ def dialect_of(
         raise ConfigError(
             f"{path} has the column {min(twice)!r} twice: rename one, or, {_HEADERLESS}"
         )
-    return header, Dialect(len(header), delimiter, f"{delimiter} " in first)
+    num_before = prelude.num_lines + (first is prelude.row and first is not prelude.first)
+    return header, Dialect(len(header), delimiter, f"{delimiter} " in prelude.row, num_before)
 
 
 def _first_row(

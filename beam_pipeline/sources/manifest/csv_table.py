@@ -79,6 +79,9 @@ class CsvTable(TextTable):
     def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
         """As `Table.batches`; where quotes do not pair, a row ends with its first line."""
         lines = Lines(read_blocks(self.manifest.path, start, block_bytes), self.dialect)
+        for _ in range(0 if start else self.dialect.num_before):
+            lines.before(end)
+            lines.drop(1)
         if not start and self.has_header and lines.before(end):
             reader = self.dialect.reader(lines.following([0]))
             with contextlib.suppress(csv.Error, RowTooLongError):

@@ -225,6 +225,12 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
         }
         split = table.manifest.split or stem(table.manifest.relative)
         places = whereabouts(tree, texts, split_in_name(split) or "")
+        if row := next((each for each in places if _begins_with_row(table, each)), None):
+            raise ConfigError(
+                f"{table.manifest.path} begins with a row, since {row.column!r} is one of the "
+                "files whose names are below it: name the columns with --column-names, or pass "
+                "--no-header"
+            )
         if places[1:]:
             several[len(rows)] = _two_places(table.manifest, places, texts, tree)
         found.append(places[0] if places else None)
@@ -241,6 +247,15 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
                 f"{shlex.quote(name_of(table.manifest.relative))}"
             )
     return named
+
+
+def _begins_with_row(table: Table, found: Whereabouts) -> bool:
+    """Whether what stands for the name of the column of files is one of them."""
+    ending = f".{found.suffix}" if found.suffix else ""
+    return any(
+        not table.is_typed and is_there(below(folder, f"{found.column}{ending}"))
+        for folder in found.folders
+    )
 
 
 def _two_places(

@@ -14,6 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.tar_members import compressed, read_members
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.columns.options import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -67,7 +68,7 @@ class ReadTar(ValueOptions, beam.PTransform):
         refuse_compressed([file.relative for file in files])
         options = value_options(self)
         read = functools.partial(read_tar, options=options, scratch=self.scratch)
-        unused = [left_out(each, "not a tar file", "its suffix is not .tar") for each in others]
+        unused = [beside_containers(each, "a tar file", ".tar") for each in others]
         batches = pipeline | ReadFiles(files, unused, read, _BYTES_AN_ENTRY_BYTE)
         roles = (
             batches  # (bucket, packed batch of Part)
