@@ -30,6 +30,7 @@ _MISTAKEN = (
     _Format("Datumaro", re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{')),
     _Format("V7 Darwin", re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin')),
     _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:')),
+    _Format("FiftyOne", re.compile(rb'"_cls"\s*:\s*"(Detections?|Classifications?)"')),
     _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:')),
 )
 _FORMATS = (
@@ -42,6 +43,7 @@ _FORMATS = (
     _Format("COCO-Text or TextOCR", re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:')),
     _Format("xView", re.compile(rb'"bounds_imcoords"\s*:')),
     _Format("DeepFashion2", re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:')),
+    _Format("FiftyOne", re.compile(rb'\A\s*\{\s*"classes"\s*:\s*(null|\[)[^\0]*"labels"\s*:')),
     _Format("FUNSD", re.compile(rb'\A\s*\{\s*"form"\s*:')),
 )
 

@@ -16,12 +16,16 @@ _ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt")
 
 def as_table(tree: Tree) -> str:
     """The command that makes a table of what lies beside the files of a tree; "" without one."""
-    paths = [path for path in (*tree.outside, *tree.files()) if suffix(path) in _ENDINGS]
+    paths = [path for path in (*tree.outside, *tree.files()) if _may_be(path)]
     for path in map(tree.path, paths[:_LOOKED_INTO]):
         if form := form_of(path, tree.files()):
             made = making(tree.path(form.table), tree.root, path)
             return f"{name_of(path)} {form.what}: make a table of it by {made}, and give that"
     return ""
+
+
+def _may_be(path: str) -> bool:
+    return suffix(path) in _ENDINGS or name_of(path) == "text"
 
 
 def making(table: str, root: str, *names: str) -> str:

@@ -15,6 +15,7 @@ from tfrecord_dataset.split_names import is_split, split_of_name
 NEXT_TO_IMAGES = "_annotations.coco.json"
 # First folders of an image's name that may not be there.
 _DEEPEST = 3
+_DEEPEST_OF_ALL = 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +85,18 @@ def image_folder(file: AnnotationFile, names: list[str]) -> tuple[str, int]:
     """Where the images `names` are: a folder, and how many first folders of names are not there.
 
     The first of the file's folders that has one, as it is named; else without the first folders of
-    the name, as whoever unpacks Objects365 or LVIS leaves them out. Where none has, the first
+    the name, as whoever unpacks Objects365 or LVIS leaves them out, or that only another machine
+    has, where all names are absolute. Where none has, the first
     folder that exists: its images are then found missing.
     """
     relative = [name for name in names if not (name.startswith("/") or storage.is_remote(name))]
-    deepest = max((name.count("/") for name in relative), default=0)
-    for num_left_out in range(min(deepest, _DEEPEST) + 1):
+    # Of another machine, of which the last parts may be those of a file here.
+    absolute = [] if relative else [name for name in names if not storage.is_remote(name)]
+    deepest = max((name.count("/") for name in relative or absolute), default=0)
+    most = min(deepest, _DEEPEST_OF_ALL if absolute else _DEEPEST)
+    for num_left_out in range(most + 1):
         for folder in file.image_folders:
-            for name in relative:
+            for name in relative or absolute:
                 with contextlib.suppress(RecordError):  # outside the input, where nothing is
                     if storage.exists(located(file, name, folder, num_left_out)[1]):
                         return folder, num_left_out

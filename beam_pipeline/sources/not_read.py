@@ -89,6 +89,30 @@ _FORMS = (
         re.compile(rb"SQLite format 3\0"),
     ),
     _Form(
+        "an archive that nothing here unpacks",
+        "unpack it, such as by bsdtar -xf, and give its folder",
+        _suffixes("rar", "7z"),
+        re.compile(rb"Rar!|7z\xbc\xaf"),
+    ),
+    _Form(
+        "a table of Weka or of time series",
+        "write its rows as CSV, for example with scipy.io.arff or sktime, and DataFrame.to_csv",
+        _suffixes("arff", "ts"),
+        re.compile(rb"(?i)([#%][^\n]*\s+|\s+)*@(relation|problemname)\b"),
+    ),
+    _Form(
+        "a table of a program of statistics",
+        "write it as CSV or Parquet, for example with pandas",
+        _suffixes("sav", "dta", "sas7bdat", "rds"),
+        re.compile(b""),
+    ),
+    _Form(
+        "a recording of EEG or the like",
+        "write its signals as .npy, for example with mne or pyedflib and numpy.save",
+        _suffixes("edf", "bdf", "fif", "gdf"),
+        re.compile(b""),
+    ),
+    _Form(
         "a scan of MetaImage",
         "write each as .npy, for example with SimpleITK and numpy.save",
         _suffixes("mhd", "mha"),

@@ -14,14 +14,22 @@ from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import head
+from tfrecord_dataset.split_names import split_in_name
 
 Row = dict[str, Any]
 
 _WORDS = 4  # of a sentence
 _MAX_BYTES = 1 << 30
 _ML_USE = "aiplatform.googleapis.com/ml_use"
-_SPOKEN = re.compile(r"(\S+)[ \t]+\S")
+_SPOKEN = re.compile(r"(\S+)[ \t]+(?!https?://)\S")
 _LINES_LOOKED_AT = 10
+# ICDAR's words: four corners, and of MLT a script; of 2013 and CVAT two corners and quotes.
+_OF_CORNERS = 8
+_WORD = re.compile(r"((?:-?\d+ *, *){8}|(?:-?\d+[ ,\t]+){4})(.*)")
+_SCRIPTS = frozenset(
+    {"Arabic", "Bangla", "Chinese", "Hindi", "Japanese", "Korean", "Latin", "Mixed", "None"}
+    | {"Symbols"}
+)
 
 
 class Files:
@@ -41,6 +49,10 @@ class Files:
     def find(self, name: str) -> str:
         """The path of an image or audio by its path or URL on another machine."""
         return name if name in self.there else self._media.get(stem(name), name)
+
+    def called_as(self, path: str) -> list[str]:
+        """The files of a file's name, in whatever folders."""
+        return [each for each in self.paths if name_of(each) == name_of(path)]
 
     def text(self, relative: str) -> str:
         """The content of a file."""
@@ -107,9 +119,17 @@ def _icdar(files: Files, path: str) -> Iterator[Row]:
         if re.fullmatch(r"gt_.*\.txt", name_of(each)):
             boxes = []
             for line in files.text(each).removeprefix("\ufeff").splitlines():
-                *corners, word = line.split(",", 8)
-                xs, ys = ([*map(int, corners[at::2])] for at in (0, 1))
-                boxes.append((_of_corners(min(xs), min(ys), max(xs), max(ys)), "text", word))
+                if not (found := _WORD.match(line)):
+                    continue
+                numbers = [*map(int, re.split("[ ,\t]+", found[1].strip(" ,\t")))]
+                xs, ys = numbers[::2], numbers[1::2]
+                script, _, word = found[2].partition(",")
+                is_told = script in _SCRIPTS and len(numbers) == _OF_CORNERS
+                text = word if is_told else found[2]
+                if len(numbers) < _OF_CORNERS:
+                    text = text.strip().removeprefix('"').removesuffix('"')
+                box = _of_corners(min(xs), min(ys), max(xs), max(ys))
+                boxes.append((box, script if is_told else "text", text))
             split = split_of(each)
             image = images[stem(each).removeprefix("gt_"), split]
             yield _with_boxes(image, boxes, split if has_splits else None, texts=True)
@@ -139,16 +159,23 @@ def _vertex_ai(files: Files, path: str) -> Iterator[Row]:
 
 
 def _by_name(files: Files, path: str) -> Iterator[Row]:
-    stated = json.loads(_text(path))
-    first, value = next(iter(stated.items()))
-    is_caption = isinstance(value, str) and len(value.split()) >= _WORDS
-    for name, each in stated.items():
-        yield {media_kind(first): files.find(name), "caption" if is_caption else "label": each}
+    alike = files.called_as(path)
+    for each in alike:
+        stated = json.loads(files.text(each))
+        first, value = next(iter(stated.items()))
+        is_caption = isinstance(value, str) and len(value.split()) >= _WORDS
+        kind = media_kind(files.find(first))
+        split = split_in_name(name_of(parent(each))) if len(alike) > 1 else None
+        for name, said in stated.items():
+            row = {"split": split, kind: files.find(name)} if split else {kind: files.find(name)}
+            told = {"caption" if is_caption else "label": said}
+            yield row | (said if isinstance(said, dict) else told)
 
 
 def _transcripts(files: Files, path: str) -> Iterator[Row]:
-    for line in _text(path).splitlines():
-        name, *said = line.split(None, 1)
+    alike = files.called_as(path)
+    for line in (line for each in alike for line in files.text(each).splitlines()):
+        name, *said = line.split(None, 1) or [""]
         if said and (audio := files.find(name)) != name:
             yield {"audio": audio, "transcript": said[0].strip()}
 
@@ -182,7 +209,7 @@ FORMS = (
         "has the corners and the text of each word, as ICDAR's files do, which become upright "
         "boxes with their texts",
         _icdar,
-        re.compile(rb"\A(?:\xef\xbb\xbf)?(?:-?\d+ ?,){8}"),
+        re.compile(rb"\A(?:\xef\xbb\xbf)?(?:(?:-?\d+ ?,){8}|(?:-?\d+[ ,\t]+){4}\")"),
         re.compile(r"gt_.*\.txt"),
     ),
     Form(
@@ -201,9 +228,9 @@ FORMS = (
 )
 # What the names of the files beside tell.
 _BY_NAME = Form(
-    "has a text or class of each file by its name",
+    "has what is said of each file by its name",
     _by_name,
-    re.compile(rb'\A\s*\{\s*"[^"\\]+(\.\w+)"\s*:\s*(?:"|\d+\s*[,}]|\[\s*")'),
+    re.compile(rb'\A\s*\{\s*"([^"\\]+)"\s*:\s*(?:"|\d+\s*[,}]|\[\s*"|\{)'),
     table="labels.jsonl",
 )
 _TRANSCRIPTS = Form(
@@ -229,13 +256,18 @@ def form_of(path: str, files: Sequence[str]) -> Form | None:
     if (
         suffix(path) == "json"
         and (named := _BY_NAME.begins.match(start))
-        and media_kind(f"a{named[1].decode()}")
+        and _is_name(named[1].decode(errors="replace"), files)
     ):
         return _BY_NAME
-    if suffix(path) == "txt":
+    if suffix(path) == "txt" or name_of(path) == "text":  # Kaldi's
         lines = start.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
         names = {found[1] for line in lines if (found := _SPOKEN.match(line))}
         audio = {stem(each) for each in files if media_kind(each) == "audio"}
         if len(names) == len(lines) and names & audio:
             return _TRANSCRIPTS
     return None
+
+
+def _is_name(text: str, files: Sequence[str]) -> bool:
+    """Whether a text is the name of a file of these, or one without a suffix."""
+    return bool(media_kind(text)) or any(media_kind(each) and stem(each) == text for each in files)

@@ -161,7 +161,11 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     flat, shape = flatten(value)
     types = set(map(type, flat)) - {type(None)}
     if dict in types or (str in types and len(shape) > 1):
-        raise RecordError("unsupported column", f"{str(value)[:100]} is not a list of plain values")
+        raise RecordError(
+            "unsupported column",
+            f"{str(value)[:100]} is no list of plain values; write it as a text, or leave it out "
+            "with --ignore-columns",
+        )
     if not types:
         return ListOf(None)
     return ListOf(str if str in types else float if float in types else int, shape[1:])

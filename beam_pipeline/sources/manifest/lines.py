@@ -2,6 +2,7 @@
 
 import bisect
 import io
+import shlex
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -81,7 +82,11 @@ def read_blocks(
     is_first = True
     for data in blocks or _stored(path, position, block_bytes):
         if position == 0 and not rest and data.startswith(_UTF_16_MARKS):
-            raise ConfigError(f"{path} is UTF-16: save it as UTF-8")
+            new = shlex.quote(f"{path}.utf8")
+            raise ConfigError(
+                f"{path} is UTF-16: save it as UTF-8, such as by iconv -f UTF-16 -t UTF-8 "
+                f"{shlex.quote(path)} > {new} && mv {new} {shlex.quote(path)}"
+            )
         head, line_end, tail = data.rpartition(b"\n")
         if not line_end:
             rest.append(data)

@@ -17,6 +17,7 @@ from beam_pipeline.records import composed
 from beam_pipeline.schema.declaration import parse_yaml
 from beam_pipeline.sources.paths import below, folder, split_at
 from beam_pipeline.sources.references import is_inside, outside
+from beam_pipeline.sources.yolo import keypoints
 from beam_pipeline.sources.yolo.darknet import (
     find_lists,
     find_names,
@@ -49,6 +50,7 @@ class YoloConfig:
         names_differ: Whether `kpt_names` names the points of classes differently.
         source: The file that says so, for messages; or "".
         names_list: The file of the names, if it is another one; or "".
+        absent: The split that it names and that is not there; or "".
     """
 
     root: str
@@ -61,6 +63,7 @@ class YoloConfig:
     names_differ: bool = False
     source: str = ""
     names_list: str = ""
+    absent: str = ""
 
 
 def find_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
@@ -175,15 +178,21 @@ def read_data_yaml(path: str, allowed: Sequence[str] = ()) -> YoloConfig:
             if is_inside(place, [root, *allowed]) and storage.is_directory(place)
         )
         bases = [next(found, places[0]), root]
-    splits = {}
+    splits: dict[str, tuple[str, ...]] = {}
+    absent = ""
     for key in filter(is_split, values):
         entries = values[key]
         entries = entries if isinstance(entries, list) else [entries]
         if entries := [entry for entry in map(_text, entries) if entry]:
-            splits[key] = tuple(_resolve(entry, bases, path, key, allowed) for entry in entries)
-    shape = _keypoint_shape(values.get("kpt_shape"), path)
-    points = _keypoint_names(values.get("kpt_names"), shape)
-    flips = _flips(values.get("flip_idx"), shape, path)
+            try:
+                splits[key] = tuple(_resolve(entry, bases, path, key, allowed) for entry in entries)
+            except ConfigError:
+                if key != "test" or not splits:  # Roboflow names it, whether there is one or not
+                    raise
+                absent = key
+    shape = keypoints.shape_of(values.get("kpt_shape"), path)
+    points = keypoints.names_of(values.get("kpt_names"), shape)
+    flips = keypoints.flips_of(values.get("flip_idx"), shape, path)
     return YoloConfig(
         root=root,
         names=class_names(values.get("names"), _text(values.get("nc")), path),
@@ -194,6 +203,7 @@ def read_data_yaml(path: str, allowed: Sequence[str] = ()) -> YoloConfig:
         keypoint_flips=flips or mirrored(points),
         names_differ=bool(values.get("kpt_names")) and not points,
         source=path,
+        absent=absent,
     )
 
 
@@ -267,42 +277,6 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
     if twice := sorted(name for name, times in Counter(named.values()).items() if times > 1):
         raise ConfigError(f"{source}: names has {twice[0]!r} twice; give every class its own name")
     return named
-
-
-def _keypoint_shape(shape: Any, source: str) -> tuple[int, int] | tuple[()] | None:
-    if not shape:
-        return () if shape == [] else None
-    try:
-        count, size = map(int, shape)
-    except (TypeError, ValueError):
-        count = size = 0
-    if count < 1 or size not in (2, 3):
-        raise ConfigError(f"{source}: kpt_shape is {shape!r:.60}; it is [keypoints, 2 or 3]")
-    return count, size
-
-
-def _keypoint_names(stated: Any, shape: tuple[int, ...] | None) -> tuple[str, ...]:
-    """The names of the points, where all classes have the same, one for each."""
-    lists = [*stated.values()] if isinstance(stated, dict) else [stated]
-    names = lists[0]
-    if not shape or not isinstance(names, list) or any(each != names for each in lists):
-        return ()
-    return tuple(map(str, names)) if len(names) == shape[0] else ()
-
-
-def _flips(stated: Any, shape: tuple[int, ...] | None, source: str) -> tuple[int, ...]:
-    if not stated or not shape:
-        return ()
-    try:
-        flips = tuple(map(int, stated))
-    except (TypeError, ValueError):
-        flips = ()
-    if sorted(flips) != list(range(shape[0])):
-        raise ConfigError(
-            f"{source}: flip_idx is {stated!r:.60}; it has each number from 0 to {shape[0] - 1} "
-            "once: for each keypoint the one that it is in a mirror"
-        )
-    return flips
 
 
 def _text(value: Any) -> str:

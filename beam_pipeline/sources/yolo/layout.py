@@ -95,7 +95,9 @@ def read_config(root: str, allowed: Sequence[str] = ()) -> YoloConfig:
 def find_yolo(tree: Tree) -> list[Place]:
     """A data.yaml; or text files of YOLO's lines in labels/ or beside their images."""
     files = tree.look().files
-    if path := find_data_yaml(tree.root, files):
+    path = find_data_yaml(tree.root, files)
+    homes = {part for name in tree.files() for part in folder(name).lower().split("/")}
+    if path and not ("labeltxt" in homes and "labels" not in homes):  # DOTA's, of Roboflow
         return [Place("", f"{path.rpartition('/')[2]}{_summary(path)}")]
     by_folder: dict[str, list[str]] = {}
     for path in _labels(tree):
@@ -142,7 +144,8 @@ def _summary(path: str) -> str:
     except ConfigError:
         return ""
     classes = f" with {counted(len(config.names), 'class')}" if config.names else ""
-    return classes + (f", splits {', '.join(config.splits)}" if config.splits else "")
+    absent = f"; it names {config.absent}, which is not there" if config.absent else ""
+    return classes + (f", splits {', '.join(config.splits)}" if config.splits else "") + absent
 
 
 LAYOUT = Layout(
