@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.volumes import refusal
 from beam_pipeline.sources.columns.kinds import kind_of_text
+from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.whereabouts import Whereabouts
+from beam_pipeline.sources.references import parent
 
 _MISSING = frozenset({"na", "n/a", "n.a.", "null", "none", "nil", "missing", "unknown", "?", "-"})
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -78,3 +81,15 @@ def _tagged(values: Sequence[str]) -> str:
         if len(tags) < len(values):
             return several[0]
     return ""
+
+
+def places_told(table: Manifest, found: Whereabouts) -> str:
+    """What a user is told of the files that were found."""
+    root = f"{table.root.rstrip('/')}/"
+    if found.folders == (parent(table.root),):
+        return f"paths in column {found.column!r} of {table.relative} begin with the input's name"
+    star = found.between and f"*{found.between}"
+    inner = [f"{each}/".removeprefix(root) + star or "the same folder" for each in found.folders]
+    shown = ", ".join(inner[:3]) + (", …" if inner[3:] else "")
+    behind = f", with .{found.suffix} behind them" if found.suffix else ""
+    return f"column {found.column!r} of {table.relative} names the files in {shown}{behind}"

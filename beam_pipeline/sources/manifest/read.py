@@ -18,7 +18,7 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.manifest.advice import check_no_volumes, check_not_via
+from beam_pipeline.sources.manifest.advice import check_no_volumes, check_not_via, places_told
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.choices import Choice, choose, completed
 from beam_pipeline.sources.manifest.class_names import classes_told, named_beside
@@ -48,7 +48,7 @@ from beam_pipeline.sources.manifest.records import ReadTables
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.unnamed import Folder, check_beside, with_images
-from beam_pipeline.sources.manifest.whereabouts import find_files, placed, told
+from beam_pipeline.sources.manifest.whereabouts import find_files, placed
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.python_words import in_python, note
 from tfrecord_dataset.shown_text import one_line
@@ -191,7 +191,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             return seen, ()
         tables = []
         for table, place in zip(seen.tables, places, strict=True):
-            self._tell(told(table.manifest, place))
+            self._tell(places_told(table.manifest, place))
             tables.append(placed(table, place, seen.names))
         listed = {root} if is_tree else {folder for place in places for folder in place.folders}
         folders = [Folder(root=root, path=path, ignored=self.ignored) for path in sorted(listed)]

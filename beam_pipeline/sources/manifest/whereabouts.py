@@ -320,15 +320,3 @@ def placed(table: Table, found: Whereabouts, names: Collection[str]) -> Table:
     template = (("", found.column), *again, (f".{found.suffix}", ""))
     cells = dataclasses.replace(table.cells, column=column, template=template)
     return dataclasses.replace(table, manifest=manifest, cells=cells)
-
-
-def told(table: Manifest, found: Whereabouts) -> str:
-    """What a user is told of the files that were found."""
-    root = f"{table.root.rstrip('/')}/"
-    if found.folders == (parent(table.root),):
-        return f"paths in column {found.column!r} of {table.relative} begin with the input's name"
-    star = found.between and f"*{found.between}"
-    inner = [f"{each}/".removeprefix(root) + star or "the same folder" for each in found.folders]
-    shown = ", ".join(inner[:3]) + (", …" if inner[3:] else "")
-    behind = f", with .{found.suffix} behind them" if found.suffix else ""
-    return f"column {found.column!r} of {table.relative} names the files in {shown}{behind}"
