@@ -227,9 +227,8 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
         places = whereabouts(tree, texts, split_in_name(split) or "")
         if row := next((each for each in places if _begins_with_row(table, each)), None):
             raise ConfigError(
-                f"{table.manifest.path} begins with a row, since {row.column!r} is one of the "
-                "files whose names are below it: name the columns with --column-names, or pass "
-                "--no-header"
+                f"{table.manifest.path} begins with a row, as {row.column!r} is a file like those "
+                "below it: name the columns with --column-names, or pass --no-header"
             )
         if places[1:]:
             several[len(rows)] = _two_places(table.manifest, places, texts, tree)
@@ -251,11 +250,9 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
 
 def _begins_with_row(table: Table, found: Whereabouts) -> bool:
     """Whether what stands for the name of the column of files is one of them."""
-    ending = f".{found.suffix}" if found.suffix else ""
-    return any(
-        not table.is_typed and is_there(below(folder, f"{found.column}{ending}"))
-        for folder in found.folders
-    )
+    name = f"{found.column}.{found.suffix}" if found.suffix else found.column
+    paths = [below(folder, name) for folder in found.folders]
+    return not table.is_typed and any(map(is_there, paths))
 
 
 def _two_places(
