@@ -49,6 +49,7 @@ _BESIDE_TABLES = frozenset(
         "md",
         "rst",
         "xlsx",
+        "sqlite",
         "html",
         "pdf",
         "names",
