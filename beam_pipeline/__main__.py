@@ -13,12 +13,13 @@ from beam_pipeline.running.native_threads import ONE_THREAD
 from tfrecord_dataset import log_lines, streams
 from tfrecord_dataset import posix_only as posix_only
 
-# Imported by Beam's clients of services, and for few tables and dates of others: 0.2 s, 15 MB. With
-# `apache-beam[gcp]` these clients are used, and import parts of the first three before the whole.
+# Imported by Beam's clients of services and in other languages, and for few tables and dates of
+# others: 0.2 s, 15 MB. With `apache-beam[gcp]` these clients are used, and import parts of the first
+# three before the whole.
 GOOGLES = importlib.util.find_spec("apitools") is not None
 LAZY_MODULES = (
     *(() if GOOGLES else ("requests", "httplib2", "proto")),
-    *("pyarrow.compute", "dateutil.parser", "pytz", "grpc_tools", "ijson"),
+    *("pyarrow.compute", "dateutil.parser", "pytz", "grpc_tools", "ijson", "yaml"),
 )
 # Beam's file systems ask for these at its import, and with them for a database's client: 0.1 s.
 MONGODB = ("apache_beam.io.mongodbio", ("ReadFromMongoDB", "WriteToMongoDB"))
@@ -35,7 +36,7 @@ def main() -> int:
         from beam_pipeline.running import lazy_imports, parallel
 
     try:
-        with memory.collection_paused(), quiet(), beam_import.without_beartype():
+        with memory.collection_paused(), quiet(), beam_import.without_rare_ones():
             if _builds_here(sys.argv[1:]):
                 lazy_imports.import_lazily(LAZY_MODULES)
                 lazy_imports.load_when_called(*MONGODB)

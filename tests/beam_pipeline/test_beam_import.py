@@ -1,4 +1,4 @@
-"""What Beam logs at its import stays out of sight, and it compares hints without beartype."""
+"""What Beam logs at its import stays out of sight, and it does without beartype and absl."""
 
 import collections.abc
 import logging
@@ -58,16 +58,19 @@ def test_what_is_no_hint_cannot_be_compared():
         beam_import.is_subhint(7, int)
 
 
-def test_beam_is_imported_without_beartype():
+def test_beam_is_imported_without_beartype_and_absl():
     code = (
         "import sys\n"
         "from beam_pipeline import beam_import\n"
-        "with beam_import.quiet(), beam_import.without_beartype():\n"
+        "with beam_import.quiet(), beam_import.without_rare_ones():\n"
+        "    from apache_beam.internal import pickler\n"
         "    from apache_beam.typehints import typehints\n"
-        "print([name for name in sys.modules if name.startswith('beartype')])\n"
+        "print([name for name in sys.modules if name.startswith(('beartype', 'absl'))])\n"
         "print(typehints.is_consistent_with(bool, int), typehints.is_consistent_with(int, bool))\n"
         "from beartype.door import is_subhint\n"
-        "print(typehints.is_consistent_with(7, int), is_subhint(list[int], list))"
+        "print(typehints.is_consistent_with(7, int), is_subhint(list[int], list))\n"
+        "from absl import flags\n"
+        "print(pickler.loads(pickler.dumps(lambda: 7))(), flags.FLAGS.is_parsed())"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines() == ["[]", "True False", "False True"]
+    assert done.stdout.splitlines() == ["[]", "True False", "False True", "7 False"]

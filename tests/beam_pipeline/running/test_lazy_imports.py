@@ -65,7 +65,8 @@ def test_beam_asks_nothing_of_them_at_its_import():
         "load_when_called(*__main__.MONGODB)\n"
         "import beam_pipeline.cli.commands\n"
         "rare = ('requests.models', 'httplib2.auth', 'pyarrow._compute', 'pymongo', 'tqdm',"
-        "'proto.message', 'dateutil.parser._parser', 'pytz.tzinfo', 'ijson.common')\n"
+        "'proto.message', 'dateutil.parser._parser', 'pytz.tzinfo', 'ijson.common',"
+        "'yaml.reader')\n"
         # Beam imports pandas where it is installed, and that asks for this.
         "asked = {'pyarrow._compute'} if 'pandas' in sys.modules else set()\n"
         "print([name for name in rare if name in sys.modules and name not in asked])\n"
