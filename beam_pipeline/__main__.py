@@ -13,9 +13,9 @@ from beam_pipeline.running.native_threads import ONE_THREAD
 from tfrecord_dataset import log_lines, streams
 from tfrecord_dataset import posix_only as posix_only
 
-# Imported by Beam's clients of services and in other languages, and for few tables and dates of
-# others: 0.2 s, 15 MB. With `apache-beam[gcp]` these clients are used, and import parts of the first
-# three before the whole.
+# Imported by Beam's clients of services, for transforms in other languages, and for few tables and
+# dates of others: 0.2 s, 15 MB. With `apache-beam[gcp]` these clients are used, and import parts of
+# the first three before the whole.
 GOOGLES = importlib.util.find_spec("apitools") is not None
 LAZY_MODULES = (
     *(() if GOOGLES else ("requests", "httplib2", "proto")),

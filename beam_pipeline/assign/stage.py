@@ -27,6 +27,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buckets, Waiting
+from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 from beam_pipeline.running.spill import Spill
@@ -170,21 +171,21 @@ class AssignShards(beam.PTransform):
         equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys(
             _ROWS_AT_ONCE, spill
         )
-        parts = (
+        parts: Any = (
             inspected.statistics,
             unique[_SettleDuplicates.STATISTICS],
             equal_keys,
             *near,
-        ) | "AllStatistics" >> beam.Flatten()  # Statistics
+        )
         if not self.job.is_here:
             parts = (
                 parts
+                | "AllStatistics" >> beam.Flatten()  # Statistics
                 | "Share" >> beam.WithKeys(lambda _: random.randrange(_FANOUT))
                 | "MergeSome" >> beam.CombinePerKey(merged_statistics)
                 | "OfSome" >> beam.Values()  # Statistics
             )
-        merge = beam.CombineGlobally(merged_statistics)
-        statistics = parts | "MergeStatistics" >> merge  # Statistics, one
+        statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
         plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
         rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(

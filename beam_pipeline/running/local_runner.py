@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from apache_beam.pipeline import Pipeline
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
 from apache_beam.runners.worker.statesampler import StateSampler
@@ -33,8 +34,11 @@ def local_runner() -> FnApiRunner:
     - What a stage yields is copied three times at once, up to 10 MB of it.
     - Beam looks 9,000 times at the arguments of some 40 DoFns' methods before a build begins, and
       360 times for their state and timers, 0.3 s in all: once is enough.
+    - Side inputs are in memory already. To keep them a second time Beam measures them, and for that
+      goes through the names of all modules.
     """
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
+    worker_handlers.STATE_CACHE_SIZE_MB = 0
     StateSampler.__init__.__defaults__ = (_SAMPLING_PERIOD_MS,)
     SizeBasedBufferingClosableOutputStream.__init__.__defaults__ = (
         None,
@@ -45,6 +49,11 @@ def local_runner() -> FnApiRunner:
     core.get_function_args_defaults = _arguments
     userstate.get_dofn_specs = _specs
     return FnApiRunner()
+
+
+def runs_here(pipeline: Pipeline) -> bool:
+    """Whether that runner runs a pipeline: one process goes through all of it, bundle by bundle."""
+    return isinstance(pipeline.runner, FnApiRunner)
 
 
 @functools.wraps(_get_arguments)

@@ -21,6 +21,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.columns.class_values import is_class_number
 from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.malformed import malformed
@@ -54,7 +55,7 @@ class ReadCub(beam.PTransform):
             pipeline
             | "Root" >> beam.Create([root])
             | "ReadLists" >> beam.FlatMap(read_lists)  # Element
-            | "BalanceRecords" >> beam.Reshuffle()  # Element
+            | "BalanceRecords" >> Balance()  # Element
         )
 
 

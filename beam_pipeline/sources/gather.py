@@ -16,6 +16,7 @@ import apache_beam as beam
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.running.spill import Spill, spilling
 from beam_pipeline.sources.input_files import InputFile
@@ -129,7 +130,7 @@ class ReadFiles(beam.PTransform):
         return (
             pipeline
             | "Sources" >> beam.Create([*self.files, *self.others])
-            | "BalanceSources" >> beam.Reshuffle()  # InputFile | Rejected
+            | "BalanceSources" >> Balance()  # InputFile | Rejected
             | ReadInBatches(num_bytes // self.file_bytes, self.read)  # (bucket, batch)
         )
 

@@ -24,6 +24,7 @@ from beam_pipeline.records import (
     Record,
     Rejected,
 )
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.beside import may_hold_data, not_read
 from beam_pipeline.sources.columns.class_values import named_class
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -94,7 +95,7 @@ class ReadIdx(beam.PTransform):
         return (
             pipeline
             | "Pairs" >> beam.Create([*pairs, *others])
-            | "BalancePairs" >> beam.Reshuffle()  # Pair | Rejected
+            | "BalancePairs" >> Balance()  # Pair | Rejected
             | "ReadPairs" >> beam.FlatMap(read_pair, self.scratch, tuple(self.classes))  # Element
         )
 

@@ -13,6 +13,7 @@ import apache_beam as beam
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import below, joined, stem
@@ -46,24 +47,28 @@ class ListNames(beam.PTransform):
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             pipeline
-            | "Folders" >> beam.Create(list(map(os.fsencode, self.folders)))  # bytes
-            | "ListParts" >> beam.FlatMap(parts_of, self.root, self.ignored)  # Part
-            | "BalanceParts" >> beam.Reshuffle()  # Part
+            | "Once" >> beam.Impulse()
+            | "ListParts" >> beam.FlatMap(_parts, self.folders, self.root, self.ignored)  # Part
+            | "BalanceParts" >> Balance()  # Part
             | "ListFiles" >> beam.FlatMap(list_part, self.root, self.ignored)  # bytes
-            | "BalanceFiles" >> beam.Reshuffle()  # bytes
+            | "BalanceFiles" >> Balance()  # bytes
         )
 
 
-def parts_of(top: bytes, root: str, ignored: Ignored = NOTHING) -> Iterator[Part]:
+def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Iterator[Part]:
+    for folder in folders:
+        yield from parts_of(folder, root, ignored)
+
+
+def parts_of(folder: str, root: str, ignored: Ignored = NOTHING) -> Iterator[Part]:
     """The parts of a folder that workers can list at once, and what its own level holds already.
 
     A local folder is one part, for only so links that lead back up are known. As bytes, for
     Beam's strings hold no name that is not UTF-8.
     """
     if not storage.is_remote(root):
-        yield top, b""
+        yield os.fsencode(folder), b""
         return
-    folder = os.fsdecode(top)
     files = []
     for name, is_folder in storage.scan_folder(_path(root, folder)):
         if is_folder:

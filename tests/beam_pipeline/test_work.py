@@ -23,6 +23,7 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect import batch as inspect_batch
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
+from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.runner import Job
 from beam_pipeline.sources import paths
 from beam_pipeline.sources.detection import detect
@@ -131,16 +132,16 @@ def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
     assert calls["suffix"] + calls["media_kind"] <= 8 * len(names)
 
 
-ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard", "MergeStatistics"}
-OF_A_CLUSTER = {"GroupBuckets", "Balance", "MergeSome", "GroupByRange"}
+ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard"}
+OF_A_CLUSTER = {"GroupBuckets", "Balance", "MergeSome", "MergeStatistics", "GroupByRange"}
 
 
 @pytest.mark.parametrize(
     ("local_job", "num_shards", "shuffles", "num_stages"),
     first_quick(
         [
-            pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 13, id="here"),
-            pytest.param(Job(processes=2), 8, ALWAYS, 11, id="here, into few shards"),
+            pytest.param(Job(processes=2), None, ALWAYS | {"GroupByShards"}, 11, id="here"),
+            pytest.param(Job(processes=2), 8, ALWAYS, 9, id="here, into few shards"),
             pytest.param(
                 Job(), None, ALWAYS | {"GroupByShards"} | OF_A_CLUSTER, 17, id="on a cluster"
             ),
@@ -153,7 +154,8 @@ def test_shuffles_and_stages(tmp_path, local_job, num_shards, shuffles, num_stag
 
     Each costs a job on a cluster its share of the time that is fixed.
     """
-    pipeline = beam.Pipeline(options=PipelineOptions([]))
+    runner = local_runner() if local_job.is_here else None
+    pipeline = beam.Pipeline(runner, options=PipelineOptions([]))
     config = BuildConfig(output=str(tmp_path), name="t", num_shards=num_shards)
     pipeline | beam.Create([]) | WriteDataset(config, local_job)
     job = pipeline.to_runner_api()
@@ -161,7 +163,7 @@ def test_shuffles_and_stages(tmp_path, local_job, num_shards, shuffles, num_stag
     urn = common_urns.primitives.GROUP_BY_KEY.urn
     grouped = [each for each in job.components.transforms.values() if each.spec.urn == urn]
     names = [
-        re.sub("(/CombinePerKey|/ReshufflePerKey)?/GroupByKey$", "", each.unique_name)
+        re.sub("(/Merge/CombinePerKey|/ReshufflePerKey)?/GroupByKey$", "", each.unique_name)
         for each in grouped
     ]
     assert sorted(name.rpartition("/")[2] for name in names) == sorted(shuffles)

@@ -19,6 +19,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
+from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.beside import passed_over
 from beam_pipeline.sources.columns.class_values import class_name
@@ -99,7 +100,7 @@ class ReadClassFolders(beam.PTransform):
         profiles = (
             listed
             | "LookAtFiles" >> beam.Map(look_into, pattern)  # ProfileByKind
-            | "MergeLooks" >> beam.CombineGlobally(merge_profiles)  # ProfileByKind
+            | "MergeLooks" >> Merge(merge_profiles)  # ProfileByKind
             | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # ProfileByKind
         )
         listed_classes: Any = {}

@@ -12,6 +12,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
@@ -219,9 +220,9 @@ class ReadTables(beam.PTransform):
         ranges = (
             pipeline
             | "Tables" >> beam.Create([*self.tables, *self.folders, *self.others])
-            | "BalanceTables" >> beam.Reshuffle()  # Table | Folder | Other
+            | "BalanceTables" >> Balance()  # Table | Folder | Other
             | "Cut" >> beam.FlatMap(ranges_of, self.scratch)  # Range | Folder | Other
-            | "BalanceRanges" >> beam.Reshuffle()  # Range | Folder | Other
+            | "BalanceRanges" >> Balance()  # Range | Folder | Other
         )
         all_rows = (
             ranges

@@ -11,6 +11,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import DeclaredClasses, FileRef, Record, Rejected
 from beam_pipeline.running.buckets import gather
+from beam_pipeline.running.gathering import Balance, Merge
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -71,7 +72,7 @@ class ReadSideFiles(beam.PTransform):
         surveyed = (
             listed
             | "LookAtFiles" >> beam.Map(look_into, files)  # Survey
-            | "MergeLooks" >> beam.CombineGlobally(merge_surveys)  # Survey
+            | "MergeLooks" >> Merge(merge_surveys)  # Survey
             | "CompleteSurvey" >> beam.Map(files.surveyed, root)  # Survey
         )
         survey = AsSingleton(surveyed)
@@ -95,13 +96,13 @@ class ReadSideFiles(beam.PTransform):
         settled = (
             paired
             | "FindFolders" >> beam.Map(operator.attrgetter("folders"))  # Folders
-            | "MergeFolders" >> beam.CombineGlobally(merge_folders)  # Folders
+            | "MergeFolders" >> Merge(merge_folders)  # Folders
             | "SettleFolders" >> beam.Map(files.settled, root)
         )
         return (
             paired
             | "JudgeFiles" >> beam.FlatMap(judge, files, survey, AsSingleton(settled))  # bytes
-            | "BalanceFiles" >> beam.Reshuffle()  # bytes
+            | "BalanceFiles" >> Balance()  # bytes
             | "OpenBatches" >> beam.Map(unpack)  # list[Pair | Rejected | DeclaredClasses]
             | "ReadAnnotations" >> beam.FlatMap(read_pairs, files, root)  # Element
         )

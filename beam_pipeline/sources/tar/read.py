@@ -14,6 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.tar_members import compressed, read_members
 from beam_pipeline.records import Rejected
+from beam_pipeline.running.gathering import Merge
 from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.columns.options import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
@@ -73,7 +74,7 @@ class ReadTar(ValueOptions, beam.PTransform):
         roles = (
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
-            | "MergeLooks" >> beam.CombineGlobally(merge_member_kinds)  # MemberKinds
+            | "MergeLooks" >> Merge(merge_member_kinds)  # MemberKinds
             | "FindRoles" >> beam.Map(find_roles, options)  # Role by name
         )
         return batches | Gather(record_of_parts, (AsSingleton(roles), options))

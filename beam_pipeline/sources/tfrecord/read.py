@@ -14,6 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Element, FileRef, Record, Rejected
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import (
     Layout,
@@ -132,7 +133,7 @@ class ReadTFRecords(beam.PTransform):
         return (
             pipeline
             | "Files" >> beam.Create([*files, *rejected])
-            | "BalanceFiles" >> beam.Reshuffle()  # RecordFile | Rejected
+            | "BalanceFiles" >> Balance()  # RecordFile | Rejected
             | "ListRecords" >> beam.FlatMap(list_records, self.scratch, expected)  # Element
         )
 

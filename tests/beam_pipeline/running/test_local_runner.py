@@ -33,6 +33,7 @@ def beams_own(monkeypatch):
     specs = inspect.unwrap(userstate.get_dofn_specs)
     monkeypatch.setattr(userstate, "get_dofn_specs", specs)
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
+    monkeypatch.setattr(worker_handlers, "STATE_CACHE_SIZE_MB", 100)
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
     stream = SizeBasedBufferingClosableOutputStream.__init__
     monkeypatch.setattr(stream, "__defaults__", (None, None, 10 << 20, 512 << 20))
@@ -41,6 +42,7 @@ def beams_own(monkeypatch):
 def test_it_is_made_safe_and_quick(beams_own):
     assert isinstance(local_runner(), FnApiRunner)
     assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
+    assert worker_handlers.STATE_CACHE_SIZE_MB == 0
     period = inspect.signature(StateSampler).parameters["sampling_period_ms"]
     assert period.default == 10
     stream = inspect.signature(SizeBasedBufferingClosableOutputStream).parameters
