@@ -9,7 +9,7 @@ from typing import NoReturn
 
 # The first ends the program on Windows, before what cannot be imported there.
 from beam_pipeline import beam_import
-from beam_pipeline.running.native_threads import ONE_THREAD
+from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
 from tfrecord_dataset import log_lines, streams
 from tfrecord_dataset import posix_only as posix_only
 
@@ -29,7 +29,7 @@ def main() -> int:
     """Runs the command line; returns its exit code."""
     log_lines.set_up()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
-    os.environ.update(ONE_THREAD | os.environ)
+    os.environ.update(ONE_THREAD | ONE_POOL | os.environ)
     from beam_pipeline.running import memory
 
     with memory.collection_paused():

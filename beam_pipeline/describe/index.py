@@ -180,8 +180,10 @@ class IndexWriter:
 
     def _flush(self) -> None:
         if self._waiting:
-            self._writer.write_table(pyarrow.concat_tables(self._waiting).combine_chunks())
-        self._waiting, self._waiting_bytes = [], 0
+            rows = pyarrow.concat_tables(self._waiting)
+            self._waiting, self._waiting_bytes = [], 0
+            rows = rows.combine_chunks()  # only these are held while they are written
+            self._writer.write_table(rows)
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:

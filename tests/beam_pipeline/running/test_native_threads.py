@@ -1,0 +1,49 @@
+"""What native libraries are told holds, and does what it is for."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from beam_pipeline.running.native_threads import ONE_POOL
+
+WRITE_INDEX = """
+import os, random
+import numpy as np
+import pyarrow
+from beam_pipeline.assign import columns
+from beam_pipeline.describe import index
+from beam_pipeline.running.memory import return_memory
+from tfrecord_dataset.declaration import features_from_json
+
+def anonymous():
+    status = open("/proc/self/status").read()
+    return int(status.partition("RssAnon:")[2].split()[0]) / 1024
+
+return_memory()
+schema = list(features_from_json([{"name": "text", "kind": "text"}]).values())
+rows = [field for field in index.arrow_schema(schema) if field.name not in ("offset", "length")]
+draw = random.Random(0)
+before = anonymous()
+with open(os.devnull, "wb") as file, index.IndexWriter(file, schema) as writer:
+    for _ in range(72):  # of 50 texts, so that the last are written, too
+        texts = [draw.randbytes(10_000).hex() for _ in range(50)]
+        values = {field.name: [None] * 50 for field in rows} | {"text": texts}
+        table = pyarrow.Table.from_pydict(values, schema=pyarrow.schema(rows))
+        writer.add(index.from_bytes(index.to_bytes(table)), np.full(50, 20_000))
+        del texts, values, table
+    print(round(anonymous() - before))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_an_index_of_long_texts_gives_back_the_memory_of_its_pages():
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE_INDEX],
+        env=os.environ | ONE_POOL,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert int(done.stdout) < 30  # MiB; 46 with Arrow's own pool
