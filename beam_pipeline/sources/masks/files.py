@@ -19,6 +19,7 @@ from beam_pipeline.sources.masks.names import (
 )
 from beam_pipeline.sources.paths import below, folder, has_image_suffix, split_at
 from beam_pipeline.sources.side_files.files import Line, SideFiles, Survey
+from beam_pipeline.sources.side_files.image_sets import TASKS
 from tfrecord_dataset.split_names import split_of_folders
 
 
@@ -32,12 +33,12 @@ class MaskFiles(SideFiles):
         by_folder: Whether their folders tell them; else their names do: "a_mask.png".
         labels: Of Cityscapes's files those that are read: "labelIds"; "" in other trees.
         tables: The files that name the classes.
+        task: The folder of an ImageSets/ with the lists of their images.
     """
 
     suffix = "png"
     noun = "map"
     has_sets = True
-    tasks = ("segmentation", "main", "")
     max_bytes = 0
 
     root: str
@@ -45,6 +46,11 @@ class MaskFiles(SideFiles):
     by_folder: bool
     labels: str = ""
     tables: frozenset[str] = frozenset()
+    task: str = "segmentation"
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return self.task, *TASKS
 
     def annotates(self, path: str) -> bool:
         if not has_image_suffix(path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +18,15 @@ from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.masks.files import MaskFiles
+from beam_pipeline.sources.masks.known import classes_of
 from beam_pipeline.sources.masks.meaning import (
     MOST_MAP_BYTES,
     Classes,
     Meaning,
-    classes_of,
+    counted_as,
     few,
     is_map,
+    is_of_other_maps,
     is_table,
     meaning_of,
     read_table,
@@ -31,6 +34,7 @@ from beam_pipeline.sources.masks.meaning import (
 from beam_pipeline.sources.masks.names import (
     CLASSES,
     DEPTH,
+    OF_BDD,
     common_name,
     image_key,
     image_keys,
@@ -42,6 +46,7 @@ from beam_pipeline.sources.paths import (
     has_image_suffix,
     input_folder,
     joined,
+    split_at,
     suffix,
 )
 from beam_pipeline.sources.side_files.files import Survey
@@ -137,10 +142,38 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     likely = [each for each in seen if is_map(each, shows)]
     if len(paired) * 2 < len(first) or not likely or len(likely) * 2 < len(seen):
         return None
-    where, table = _table(tree) if shows == CLASSES else ("", None)
+    where, table = _table(tree, maps) if shows == CLASSES else ("", None)
     meaning = meaning_of(likely, shows, table or classes_of(maps), where)
+    if by_folder and (doubt := _twins(maps)):
+        meaning = dataclasses.replace(meaning, doubt=doubt)
     tables = {path for path in tree.files() if _file_name(path) == (where and _file_name(where))}
-    return dataclasses.replace(files, meaning=meaning, tables=frozenset(tables))
+    of_context = any(split_at(path, "segmentationclasscontext") for path in maps[:1])
+    return dataclasses.replace(
+        files,
+        meaning=meaning,
+        tables=frozenset(tables),
+        task=f"segmentation{'context' * of_context}",
+    )
+
+
+def _twins(maps: Sequence[str]) -> str:
+    """That two folders hold maps of the same images, and what leaves one out; "" without such."""
+    tasks = sorted({found[0] for path in maps if (found := OF_BDD.search(path.lower()))})
+    if len(tasks) > 1:
+        ways = " or ".join(f"--ignore {each}" for each in tasks)
+        return f"{' and '.join(tasks)} hold maps of other classes; leave one out by {ways}"
+    first: dict[str, str] = {}
+    for path in maps:
+        other = folder(first.setdefault(image_keys(path)[-1], path))
+        if other != folder(path):
+            parts = itertools.zip_longest(other.split("/"), folder(path).split("/"))
+            pair = next(pair for pair in parts if pair[0] != pair[1])
+            ways = " or ".join(f"--ignore {shlex.quote(each)}" for each in pair if each)
+            return (
+                f"{other}/ and {folder(path)}/ both hold maps of the same images, of which a build "
+                f"reads one; leave one out by {ways}"
+            )
+    return ""
 
 
 class _Images:
@@ -208,18 +241,19 @@ def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
             continue
 
 
-def _table(tree: Tree) -> tuple[str, Classes | None]:
-    """The file that names the classes, and these; one with colours comes first.
+def _table(tree: Tree, maps: Sequence[str]) -> tuple[str, Classes | None]:
+    """The file that names the classes of maps, and these; one with colours comes first.
 
     Raises:
         ConfigError: Files of one name say different things.
     """
     found: dict[str, Classes] = {}
-    for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
+    tables = (each for each in filter(is_table, tree.files()) if not is_of_other_maps(each, maps))
+    for path in sorted(tables, key=lambda each: (each.count("/"), each)):
         with contextlib.suppress(RecordError):  # too large, or no text: it is told as not read
             data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
             if classes := read_table(storage.decoded(data, path), path):
-                found[path] = classes
+                found[path] = counted_as(classes, path, maps)
     if not found:
         return "", None
     where = next((path for path, classes in found.items() if classes.colors), next(iter(found)))

@@ -2,20 +2,22 @@
 
 Such a file has a name a line, or is a table of names and colours, as those of CamVid
 (`class_dict.csv`, `label_colors.txt`, `codes.txt`), Roboflow (`_classes.csv`), CVAT
-(`labelmap.txt`), labelme (`class_names.txt`) and ADE20K (`objectInfo150.txt`).
+(`labelmap.txt`), labelme (`class_names.txt`), ADE20K (`objectInfo150.txt`), COCO-Stuff
+(`labels.txt`) and Mapillary Vistas (`config_v2.0.json`).
 """
 
 import csv
 import dataclasses
+import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.maps import BINARY, IGNORED, Seen
-from beam_pipeline.sources.masks.names import CLASSES, DEPTH, label_kind
-from beam_pipeline.sources.paths import split_at
+from beam_pipeline.sources.masks.names import CLASSES, DEPTH
 from beam_pipeline.sources.tree import counted
 
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
@@ -27,6 +29,8 @@ MOST_CLASSES = 255
 MOST_MAP_BYTES = 64 << 20
 _LEVEL = re.compile("[0-9]{1,3}")
 _COLOR_LINE = re.compile(r"(\d+)[\s,]+(\d+)[\s,]+(\d+)[\s,]+(\S.*)")
+_NUMBERED_LINE = re.compile(r"(\d+): (\S.*)")
+_VERSION = re.compile(r"v\d\.\d")
 _CVAT_LINE = re.compile(r"([^:#]+):\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*:.*")
 _NAMES = frozenset({"name", "class", "class_name", "label", "category"})
 _NUMBERS = frozenset({"pixel value", "pixel_value", "value", "index", "id", "label_id", "idx"})
@@ -48,6 +52,12 @@ class Classes(NamedTuple):
 def is_table(path: str) -> bool:
     """Whether a file is called as one that names classes."""
     return path.rpartition("/")[2].lower() in _FORMS
+
+
+def is_of_other_maps(path: str, maps: Sequence[str]) -> bool:
+    """Whether a file names the classes of another version than that of the maps."""
+    version = _VERSION.search(path.rpartition("/")[2])
+    return version is not None and not any(f"/{version[0]}/" in each for each in maps)
 
 
 def read_table(text: str, path: str) -> Classes | None:
@@ -73,7 +83,17 @@ def read_table(text: str, path: str) -> Classes | None:
 
 def _lines(rows: Sequence[str]) -> Classes:
     """labelme's first line is of the pixels that are ignored, which have no number."""
+    found = [(match[2], match[1]) for match in map(_NUMBERED_LINE.fullmatch, rows) if match]
+    if len(found) == len(rows) and (numbered := _numbered(found)):
+        return numbered
     return Classes(tuple(rows[rows[:1] == ["__ignore__"] :]))
+
+
+def _vistas(rows: Sequence[str]) -> Classes | None:
+    try:
+        return Classes(tuple(str(each["name"]) for each in json.loads("\n".join(rows))["labels"]))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
 
 
 def _csv(rows: Sequence[str]) -> Classes | None:
@@ -148,6 +168,7 @@ _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
     "labels.txt": _lines,
     "codes.txt": _lines,
     "objectinfo150.txt": _ade,
+    **dict.fromkeys(("config.json", "config_v1.2.json", "config_v2.0.json"), _vistas),
 }
 
 
@@ -168,6 +189,24 @@ class Meaning:
     colors: bytes = b""
     words: str = ""
     doubt: str = ""
+
+
+def counted_as(table: Classes, where: str, maps: Sequence[str]) -> Classes:
+    """The classes of a file as maps count them.
+
+    COCO-Stuff's file calls 1 what its maps of things and stuff have as 0, 255 being unlabeled.
+
+    Raises:
+        ConfigError: It is COCO-Stuff's, and nothing tells how the maps count.
+    """
+    if table.names[:2] != ("unlabeled", "person") or "_pixelmaps/" in maps[0]:
+        return table
+    if "stuffthingmaps" not in maps[0]:
+        raise ConfigError(
+            f"{where} is COCO-Stuff's, where 1 is a person, who has 0 in its maps: call the folder "
+            f"of such maps stuffthingmaps, or leave the names out by --ignore {shlex.quote(where)}"
+        )
+    return Classes(table.names[1:])
 
 
 def is_map(seen: Seen, shows: str) -> bool:
@@ -249,45 +288,3 @@ def _doubt_of_colors(colors: frozenset[tuple[int, ...]], table: Classes | None, 
 def few(paths: Sequence[str], number: int) -> list[str]:
     """Some of many paths, from the first to the last."""
     return list(paths[:: max(1, len(paths) // number)][:number])
-
-
-# http://host.robots.ox.ac.uk/pascal/VOC/voc2012/segexamples/
-_VOC = Classes(
-    (
-        *("background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat"),
-        *("chair", "cow", "diningtable", "dog", "horse", "motorbike", "person", "pottedplant"),
-        *("sheep", "sofa", "train", "tvmonitor"),
-    )
-)
-# https://github.com/mcordts/cityscapesScripts, helpers/labels.py: ids, and ids for training.
-_CITYSCAPES = Classes(
-    (
-        *("unlabeled", "ego vehicle", "rectification border", "out of roi", "static", "dynamic"),
-        *("ground", "road", "sidewalk", "parking", "rail track", "building", "wall", "fence"),
-        *("guard rail", "bridge", "tunnel", "pole", "polegroup", "traffic light"),
-        *("traffic sign", "vegetation", "terrain", "sky", "person", "rider", "car", "truck"),
-        *("bus", "caravan", "trailer", "train", "motorcycle", "bicycle"),
-    )
-)
-_CITYSCAPES_TRAINING = Classes(
-    (
-        *("road", "sidewalk", "building", "wall", "fence", "pole", "traffic light"),
-        *("traffic sign", "vegetation", "terrain", "sky", "person", "rider", "car", "truck"),
-        *("bus", "train", "motorcycle", "bicycle"),
-    )
-)
-# https://www.robots.ox.ac.uk/~vgg/data/pets/: 1 is the pet, 2 what is around it, 3 the border.
-_TRIMAPS = Classes(("foreground", "background", "border"), ((1, 1, 1), (2, 2, 2), (3, 3, 3)))
-
-_YEAR_OF_VOC = re.compile(r"voc\d{4}$", re.IGNORECASE)
-
-
-def classes_of(paths: Iterable[str]) -> Classes | None:
-    """The classes of maps at these paths, if they tell whose they are."""
-    path = min(paths)
-    if kind := label_kind(path):
-        return {"labelIds": _CITYSCAPES, "labelTrainIds": _CITYSCAPES_TRAINING}.get(kind)
-    if split_at(path, "trimaps"):
-        return _TRIMAPS
-    home = split_at(path, "segmentationclass")
-    return _VOC if home and _YEAR_OF_VOC.search(home[0]) else None

@@ -10,10 +10,15 @@ from beam_pipeline.sources.paths import folder
 from tfrecord_dataset.split_names import split_of_folders
 
 IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
+_OTHERS = "others"  # of instances, or the colours of maps beside
 
 _HOMES = {
     **dict.fromkeys(
-        ("images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "rgb", "photos"), IMAGES
+        (
+            *("images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "rgb", "photos"),
+            *("img_dir", "image_2"),
+        ),
+        IMAGES,
     ),
     **dict.fromkeys(
         (
@@ -21,8 +26,17 @@ _HOMES = {
             *("gt", "gts", "groundtruth", "ground_truth", "segmentation", "segmentations"),
             *("trimaps", "segmentationclass", "segmentationclassraw", "segmentationclasspng"),
             *("gtfine", "gtcoarse", "stuffthingmaps", "manual", "1st_manual", "2nd_manual"),
+            *("ann_dir", "semantic", "semantic_masks", "segmentationclasscontext"),
+            *("segmentationclassaug", "stuffthingmaps_trainval2017"),
         ),
         CLASSES,
+    ),
+    **dict.fromkeys(
+        (
+            *("instance", "instances", "instance_masks", "panoptic", "semantic_rgb", "colormaps"),
+            *("color_labels", "bitmasks", "segmentationobject"),
+        ),
+        _OTHERS,
     ),
     **dict.fromkeys(
         ("depth", "depths", "depth_map", "depth_maps", "depthmaps", "groundtruth_depth"), DEPTH
@@ -36,19 +50,23 @@ _ENDS = re.compile(
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
 _OF_STUFF = re.compile(r"^stuff_(.+)_pixelmaps$")  # of COCO: maps of images in what is between
 # Cityscapes has the kind of file at the end of each name.
-_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
+_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat|train_id|instance_color_RGB)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
 # KITTI's depths have it amid their names.
 _OF_KITTI = re.compile(r"(?<=_sync)_(?:image|groundtruth_depth)(?=_\d)")
+# BDD100K says of which images maps are, Mapillary Vistas of which version they are.
+OF_BDD = re.compile(r"(?<=labels/)(?:(?P<few>sem_seg)|drivable)(?=/)")
+_OF_VISTAS = re.compile(r"/v\d\.\d(?=/)")
 _OF_DRIVE = re.compile(r"proj_depth/groundtruth(?=/)|(?<=/image_\d\d)/data$")
-_OF_LABELS = re.compile(r"_gt(?:Fine|Coarse)_(?P<what>\w+)$")
+# COCO-Stuff's and others' have the numbers to train with beside those of their authors.
+_OF_LABELS = re.compile(r"_(?:gt(?:Fine|Coarse)_(?P<what>\w+)|(?P<ids>labelTrainIds))$")
 
 
 class Place(NamedTuple):
     """What the folders of a file say.
 
     Attributes:
-        shows: IMAGES, CLASSES or DEPTH; "" where they do not say it.
+        shows: IMAGES, CLASSES, DEPTH or something else; "" where they do not say it.
         shared: The folders, in lower case, that an image and its map have in common.
     """
 
@@ -61,6 +79,8 @@ def place_of(home: str) -> Place:
     """What a folder says of the files in it."""
     shows, shared = "", []
     home = _OF_DRIVE.sub(lambda found: "depth" if found[0][0] == "p" else "", home.lower())
+    home = OF_BDD.sub(lambda found: "10k" if found["few"] else "100k", home)
+    home = _OF_VISTAS.sub("", home)
     for part in home.split("/") if home else ():
         part = _OF_STUFF.sub(r"\1_masks", part)
         end = _ENDS.search(part)
@@ -118,4 +138,4 @@ def is_marked(path: str, shows: str) -> bool:
 def label_kind(path: str) -> str:
     """Of a file of Cityscapes "labelIds", "color", …; "" of others."""
     match = _OF_LABELS.search(name_of(path))
-    return match["what"] if match else ""
+    return match["what"] or match["ids"] if match else ""

@@ -21,7 +21,12 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.side_files.homes import in_home, place_of
-from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
+from beam_pipeline.sources.side_files.image_sets import (
+    TASKS,
+    ImageSets,
+    find_image_sets,
+    listed_names,
+)
 from tfrecord_dataset.split_names import split_of_folders
 
 # Of an annotation. In memory XML takes up to thirty times its text.
@@ -138,7 +143,6 @@ class SideFiles(abc.ABC):
             "" where nothing does.
         max_bytes: Of an annotation; 0 where `parse` needs nothing but its path.
         is_shared: Whether one annotation is of all images that have its name.
-        tasks: The folders of an ImageSets/ in which lists may be, in lower case; "" is itself.
     """
 
     suffix: ClassVar[str]
@@ -152,7 +156,11 @@ class SideFiles(abc.ABC):
     naming: ClassVar[str] = ""
     max_bytes: ClassVar[int] = MAX_BYTES
     is_shared: ClassVar[bool] = False
-    tasks: ClassVar[tuple[str, ...]] = ("main", "")
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The folders of an ImageSets/ in which lists may be, in lower case; "" is itself."""
+        return TASKS
 
     @abc.abstractmethod
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
