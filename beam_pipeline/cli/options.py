@@ -99,7 +99,7 @@ class TableOptions(Options):
     names: Annotated[
         tuple[str, ...],
         Option(
-            "a file, or the names of folders, as the message has them",
+            "a file, or names of folders or of files in each, as the message has them",
             metavar="FILE",
             is_positional=True,
         ),

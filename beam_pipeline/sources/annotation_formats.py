@@ -45,6 +45,7 @@ _FORMATS = (
     _Format("DeepFashion2", re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:')),
     _Format("FiftyOne", re.compile(rb'\A\s*\{\s*"classes"\s*:\s*(null|\[)[^\0]*"labels"\s*:')),
     _Format("FUNSD", re.compile(rb'\A\s*\{\s*"form"\s*:')),
+    _Format("GeoJSON", re.compile(rb'"type"\s*:\s*"FeatureCollection"')),
 )
 
 

@@ -1,11 +1,12 @@
 """Tables of files that no layout reads: the command that makes one, and its rows."""
 
+import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.paths import media_kind, suffix
+from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.table_forms import Files, Row, form_of
 from beam_pipeline.sources.tree import Tree
@@ -39,14 +40,22 @@ def rows_of(root: str, names: Sequence[str]) -> tuple[Iterator[Row], bool]:
 
     Args:
         root: The folder of the images or audio.
-        names: The path of a file of a known form, or the names of folders that show the same.
+        names: The path of a file of a known form, or the names of folders that show the same, or
+            of the files of one thing in a folder, where {} stands for the folder's.
 
     Raises:
         ConfigError: No table is made of these.
     """
     files = Files(root)
     if len(names) > 1:
-        return _of_views(files, names), True
+        return (
+            (_of_things(files, names), False)
+            if media_kind(names[0])
+            else (
+                _of_views(files, names),
+                True,
+            )
+        )
     [path] = names
     if form := form_of(path, files.paths):
         return _checked(form.rows(files, path), path), suffix(form.table) == "csv"
@@ -66,14 +75,37 @@ def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:
         ) from error
 
 
-def in_views(path: str, views: Sequence[str]) -> list[str]:
-    """A path in the first of several folders of views, and those of its like in the others."""
+def in_views(path: str, views: Sequence[str], is_there: Callable[[str], bool]) -> list[str]:
+    """A path in the first of several folders of views, and those of its like in the others.
+
+    Its name may have the view's name, too; none where one is not there.
+    """
     first = re.compile(f"(?<![A-Za-z0-9]){re.escape(views[0])}(?![A-Za-z0-9])")
-    return [first.sub(view.replace("\\", r"\\"), path) for view in views]
+    home, name = folder(path), name_of(path)
+
+    def like(view: str) -> str:
+        view = view.replace("\\", r"\\")
+        return next(
+            filter(is_there, (first.sub(view, path), joined(first.sub(view, home), name))), ""
+        )
+
+    paths = [*map(like, views)]
+    return paths if all(paths) and len({*paths}) == len(views) else []
 
 
 def _of_views(files: Files, views: Sequence[str]) -> Iterator[Row]:
     for path in files.paths:
-        paths = in_views(path, views)
-        if len({*paths}) == len(views) and files.there.issuperset(paths):
+        if paths := in_views(path, views, files.there.__contains__):
             yield dict(zip((media_kind(path), *views[1:]), paths, strict=True))
+
+
+def _of_things(files: Files, names: Sequence[str]) -> Iterator[Row]:
+    """A row for each folder that has all files, with what a JSON file in it says."""
+    columns = [media_kind(names[0]), *(stem(each).strip("{}_-. ") for each in names[1:])]
+    told = {folder(path): path for path in files.paths if suffix(path) == "json"}
+    for home in sorted(set(map(folder, files.paths))):
+        paths = [joined(home, each.replace("{}", name_of(home))) for each in names]
+        if files.there.issuperset(paths):
+            said = json.loads(files.text(told[home])) if home in told else {}
+            simple = {k: v for k, v in said.items() if isinstance(v, str | int | float | list)}
+            yield {**dict(zip(columns, paths, strict=True)), **simple}

@@ -3,12 +3,16 @@
 What has several files beside each other, such as one an image, becomes one table of all of them.
 """
 
+import csv
+import functools
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from PIL import Image
+import numpy as np
+from PIL import Image, ImageDraw
 
 from beam_pipeline.files import storage
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
@@ -30,6 +34,9 @@ _SCRIPTS = frozenset(
     {"Arabic", "Bangla", "Chinese", "Hindi", "Japanese", "Korean", "Latin", "Mixed", "None"}
     | {"Symbols"}
 )
+_POLYGON = re.compile(r"\(((?:\s*\([^()]+\)\s*,?)+)\)")
+_RING = re.compile(r"\(([^()]+)\)")
+_IN_COLORS = re.compile(r"(?:rgb-pansharpen|ps-rgb|3band)/")
 
 
 class Files:
@@ -180,6 +187,34 @@ def _transcripts(files: Files, path: str) -> Iterator[Row]:
             yield {"audio": audio, "transcript": said[0].strip()}
 
 
+def _spacenet(files: Files, path: str) -> Iterator[Row]:
+    """A mask of each building, as run lengths; of several images of a place that in colours."""
+    images: dict[str, str] = {}
+    of_media = [each for each in files.paths if media_kind(each) == "image"]
+    for each in sorted(of_media, key=lambda each: not _IN_COLORS.search(each.lower())):
+        words = stem(each).split("_")
+        for at in range(len(words)):
+            images.setdefault("_".join(words[at:]), each)
+    size = functools.cache(files.size)
+    for row in csv.DictReader(io.StringIO(_text(path))):
+        image = images[row["ImageId"]]
+        runs = _runs_of_polygons(row["PolygonWKT_Pix"], size(image))
+        yield {"image": image, "EncodedPixels": runs}
+
+
+def _runs_of_polygons(text: str, size: tuple[int, int]) -> str:
+    """Starts, from 1 down the columns, and lengths of what polygons in well-known text surround."""
+    canvas = Image.new("L", size)
+    for polygon in _POLYGON.findall(text):
+        for number, ring in enumerate(_RING.findall(polygon)):
+            corners = [tuple(map(float, corner.split()[:2])) for corner in ring.split(",")]
+            ImageDraw.Draw(canvas).polygon(corners, fill=int(number == 0))
+    pixels = np.asarray(canvas, np.int8).T.reshape(-1)
+    edges = (np.flatnonzero(np.diff(np.pad(pixels, 1))) + 1).tolist()
+    pairs = zip(edges[::2], edges[1::2], strict=True)
+    return " ".join(f"{start} {stop - start}" for start, stop in pairs)
+
+
 class Form(NamedTuple):
     """Files of one form.
 
@@ -218,6 +253,13 @@ FORMS = (
         re.compile(rb"\A\d+ \S"),
         re.compile(r"images_variant_\w+\.txt"),
         "variants.csv",
+    ),
+    Form(
+        "has SpaceNet's polygons in pixels, which become masks",
+        _spacenet,
+        re.compile(rb"\A[^\n]*\bPolygonWKT_Pix\b"),
+        re.compile(r".*\.csv"),
+        "masks.csv",
     ),
     Form(
         "is Vertex AI's",

@@ -61,7 +61,7 @@ TABLES_PROPOSED = [
     for name, case in CASES.items()
     if (case / "error").exists() and " with --" in (case / "error").read_text("utf-8")
 ]
-_MADE = re.compile(r"(?:make|write|put) [\w ]+ by (python .* ('[^']+'|\S+)), and give")
+_MADE = re.compile(r"(?:make|write|put) [\w ]+ by (python .*? > ('[^']+'|\S+)), and give")
 TABLES_MADE = [
     name
     for name, case in CASES.items()
@@ -175,20 +175,19 @@ def test_every_table_that_a_refusal_proposes_names_files_that_are_there(tmp_path
 def test_every_table_that_a_refusal_has_a_command_for_is_read(tmp_path, name):
     make(CASES[name] / "input", tmp_path)
     error = (CASES[name] / "error").read_text("utf-8").replace("INPUT", str(tmp_path))
-    command, table = _MADE.search(error).groups()
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    subprocess.run(command, shell=True, check=True, env={**os.environ, "PATH": path})
-    config = config_of(table)
-    elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
-    records = [each for each in elements if isinstance(each, Record)]
-    files = {
-        each.path for record in records for each in map(file_of, record.features.values()) if each
-    }
-    assert files.issuperset(map(str, [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.wav")]))
-    assert all(map(os.path.exists, files))
-    assert records
-    assert all(len(each.features) > 1 for each in records)
-    assert not [each for each in elements if isinstance(each, Rejected) and each.bad]
+    for command, table in _MADE.findall(error):
+        subprocess.run(command, shell=True, check=True, env={**os.environ, "PATH": path})
+        config = config_of(table)
+        elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
+        records = [each for each in elements if isinstance(each, Record)]
+        values = [value for record in records for value in record.features.values()]
+        files = {each.path for each in map(file_of, values) if each}
+        assert files.issuperset(map(str, [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.wav")]))
+        assert all(map(os.path.exists, files))
+        assert records
+        assert all(len(each.features) > 1 for each in records)
+        assert not [each for each in elements if isinstance(each, Rejected) and each.bad]
 
 
 class ReadAll(beam.PTransform):

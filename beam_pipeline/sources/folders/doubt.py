@@ -10,7 +10,7 @@ from beam_pipeline.sources.beside import Named
 from beam_pipeline.sources.folders.by_names import by_names, of_speakers, ways
 from beam_pipeline.sources.folders.masks import masks
 from beam_pipeline.sources.folders.profile import Profile
-from beam_pipeline.sources.folders.views import same_things
+from beam_pipeline.sources.folders.views import same_things, things
 from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below
 from beam_pipeline.sources.tree import head, places
 from tfrecord_dataset.split_names import is_split, split_in_name
@@ -184,6 +184,8 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             f"{places(called)} are called after splits, but stand where classes should; move the "
             f"files to <split>/<class>/{way}"
         )
+    if told := things(profile, root, _pattern(profile, depth)):
+        return told
     named = [(split, names) for split, names in sorted(by_split.items()) if names]
     for at, (split, names) in enumerate(named):
         for other_split, other_names in named[at + 1 :]:
@@ -205,6 +207,9 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
             f"{ways(profile, ('where all are classes', _pattern(profile, depth)))}"
         )
     if deeper := _depth_of_only_folders(profile, depth):
+        views = profile, root, _pattern(profile, deeper), deeper
+        if told := same_things(*views) or things(*views):
+            return told
         below_first = "{_}/" * (deeper - 1)
         alone = f"; give {root}/{min(classes)} alone" if profile.tops == {min(classes)} else ""
         return f"{places(sorted(classes))} hold folders and no files{alone}" + ways(

@@ -7,27 +7,32 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.sources.as_tables import in_views, making
 from beam_pipeline.sources.folders.by_names import ways
 from beam_pipeline.sources.folders.masks import PATHS_PER_NAME
 from beam_pipeline.sources.folders.profile import Profile
 from beam_pipeline.sources.paths import below, stem
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import places
 
 # What the folders of several sensors' images of one place are called.
 _SENSORS = frozenset(
     {"s1", "s2", "lc", "rgb", "depth", "disparity", "ir", "nir", "infrared", "thermal", "visible"}
     | {"mul", "pan", "mul-pansharpen", "rgb-pansharpen", "ms", "ps-ms", "ps-rgb", "color", "dsm"}
+    | {"3band", "8band", "rgbnir", "ps-rgbnir", "sar-intensity"}
 )
 # And those of other views of one thing, which may be classes where the names differ.
 _VIEWS = _SENSORS.union(
     {"left", "right", "cam", "camera", "view", "im", "high", "low", "hr", "lr", "gray", "flow"},
     {"blur", "blurred", "sharp", "rain", "norain", "rainy", "hazy", "haze", "clear", "clean"},
     {"noisy", "input", "target", "output", "before", "after", "gt", "final", "albedo"},
+    {"ground_truth", "groundtruth", "blur_gamma"},
 )
 # Of these what is no image: it comes behind the others.
 _MAPS = frozenset({"lc", "depth", "disparity", "dsm", "flow", "gt", "target", "output", "albedo"})
-_NUMBER = re.compile(r"[_\-.]?\d+$")
+_MAPS |= {"ground_truth", "groundtruth"}
+_NUMBER = re.compile(r"[_\-.]?\d+$|[_-](?:images?|imgs?)$")
 _DIGITS = re.compile(r"\d+")
 # So many names must be in all folders of views: one of a pair may be missing.
 _SHARE, _SHARE_OF_OTHERS = 0.8, 0.95
@@ -44,23 +49,27 @@ class _Name(NamedTuple):
     files: dict[str, str]
 
 
-def same_things(profile: Profile, root: str, pattern: str) -> str:
+def same_things(profile: Profile, root: str, pattern: str, depth: int | None = None) -> str:
     """That class folders hold the same things, as views of one thing do, and what helps.
 
     They are called after sensors; or after other views, and share names; or a few share names that
-    do not just count the files in each; or many hold the same few files.
+    do not just count the files in each.
 
     Args:
         profile: Of the files.
         root: Of the folder, an absolute path or URL.
         pattern: The path pattern of classes.
+        depth: Which folder of a path may be a view, from 0; None for that of the class.
     """
-    classes = sorted(profile.classes)
-    depth = profile.class_depth
+    is_deeper = depth is not None
+    classes, depth = _folders(profile, depth)
     if len(classes) < 2 or depth is None:
         return ""
     names = [_name(paths, depth) for paths in profile.names.groups]
-    views = sorted(dict.fromkeys(map(_view, classes)), key=lambda each: each.lower() in _MAPS)
+    views = sorted(
+        dict.fromkeys(map(_view, classes)),
+        key=lambda each: (each.lower() in _MAPS, "rgb" not in each.lower()),
+    )
     if len(views) > 1 and all(map(_is_sensor, classes)):
         told = f"{places(classes)} are called after views of one place, not after classes"
     elif _are_views(classes, names) or _are_the_same(classes, names, profile.number):
@@ -69,27 +78,70 @@ def same_things(profile: Profile, root: str, pattern: str) -> str:
             f"{places(classes)} hold files of the same names, such as {files[0]} and {files[1]}, "
             "as several views of one thing do, not classes"
         )
-    elif _are_things(classes, names):
-        few = ", ".join(sorted(each.name for each in names)[:3])
-        told = f"{places(classes)} hold the same few files each ({few}, …), as one thing, no class"
-        views = []
     else:
         return ""
     first = next((path for path in profile.names.all_paths if _has_all(path, views, root)), "")
     if first:
         made = making(f"{root}/views.csv", root, *views)
         told += f": make a table with all of one thing in a row by {made}, and give that"
-    elif not profile.in_splits:
+    elif not profile.in_splits and not is_deeper:
         told += f"; give {shlex.quote(f'{root}/{classes[0]}')} to read one of them alone"
     return told + ways(profile, ("where they are classes", pattern))
+
+
+def _folders(profile: Profile, depth: int | None) -> tuple[list[str], int | None]:
+    """The folders at a depth, or the classes and theirs."""
+    if depth is None:
+        return sorted(profile.classes), profile.class_depth
+    return sorted({place[depth] for place in profile.folders if len(place) > depth}), depth
+
+
+def things(profile: Profile, root: str, pattern: str, depth: int | None = None) -> str:
+    """That each class folder holds the same few files, as one thing does, and what helps.
+
+    The files are called by words, such as mixture, drums and bass, or after their folder, such as
+    BigEarthNet's bands. The arguments are those of `same_things`.
+    """
+    classes, depth = _folders(profile, depth)
+    if len(classes) < 2 or depth is None:
+        return ""
+    files = _called_after_folders(profile, depth, len(classes))
+    names = [_name(paths, depth) for paths in profile.names.groups]
+    if not files and _are_things(classes, names):
+        files = {name_of(path) for each in names for path in each.files.values()}
+    if not files:
+        return ""
+    first, *others = sorted(files, key=lambda each: (stem(each) not in ("mixture", "mix"), each))
+    made = making(f"{root}/things.jsonl", root, first, *others)
+    few = first_names(each.removeprefix("{}") for each in sorted(files))
+    return (
+        f"{places(classes)} hold the same few files each ({few}), as one thing, no class: make "
+        f"a table with all of one thing in a row by {made}, and give that"
+        f"{ways(profile, ('where they are classes', pattern))}"
+    )
+
+
+def _called_after_folders(profile: Profile, depth: int, number: int) -> set[str]:
+    """What the files of each class folder are called: "{}_B01.tif", where {} is its name.
+
+    None where some are not called after it, or differ from folder to folder, or just count.
+    """
+    found = set()
+    for path in profile.names.all_paths:
+        *homes, name = path.split("/")
+        if len(homes) != depth + 1 or not name.startswith(homes[-1]):
+            return set()
+        found.add(f"{{}}{name.removeprefix(homes[-1])}")
+    most = len(found) * number
+    is_same = 1 < len(found) <= _MOST_NAMES and _SHARE * most <= profile.number <= most
+    return found if is_same and not _count([*map(stem, found)], len(found)) else set()
 
 
 def _has_all(path: str, views: Sequence[str], root: str) -> bool:
     """Whether a file of the first view has its like in the others, as the table has it."""
     if not 1 < len(views) <= _MOST_FOLDERS:
         return False
-    others = {*in_views(path, views)}
-    return len(others) == len(views) and all(storage.exists(below(root, each)) for each in others)
+    return bool(in_views(path, views, lambda each: storage.exists(below(root, each))))
 
 
 def _is_sensor(name: str) -> bool:

@@ -17,8 +17,14 @@ _SEPARATORS = " |;,"
 _FEWEST_TAGGED = 4
 
 
-def check_not_via(table: str, names: Iterable[str]) -> None:
-    """Raises ConfigError for VIA's own table, whose boxes and polygons would be texts."""
+def check_no_shapes(table: str, names: Iterable[str]) -> None:
+    """Raises ConfigError for VIA's and SpaceNet's own tables, whose shapes would be texts."""
+    if "PolygonWKT_Pix" in names:
+        raise ConfigError(
+            f"{table} is SpaceNet's own table, whose polygons are texts in a column; give the "
+            "folder of it and of the images: the message then has the command that makes masks "
+            "of them"
+        )
     if "region_shape_attributes" in names:
         raise ConfigError(
             f"{table} is VIA's own table, whose shapes are JSON in a column; pass --layout via"

@@ -18,7 +18,7 @@ from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.manifest.advice import check_no_volumes, check_not_via, places_told
+from beam_pipeline.sources.manifest.advice import check_no_shapes, check_no_volumes, places_told
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
 from beam_pipeline.sources.manifest.choices import Choice, choose, completed
 from beam_pipeline.sources.manifest.class_names import classes_told, named_beside
@@ -121,7 +121,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             raise ConfigError(
                 f"{self.path} has no line with a JSON object; write one object per line"
             )
-        check_not_via(opened[0].manifest.path, seen.names)
+        check_no_shapes(opened[0].manifest.path, seen.names)
         if not self.schema:
             texts = texts_of(seen.rows).items()
             used = {name: values for name, values in texts if name not in self.ignore_columns}

@@ -21,12 +21,7 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.side_files.homes import in_home, place_of
-from beam_pipeline.sources.side_files.image_sets import (
-    TASKS,
-    ImageSets,
-    find_image_sets,
-    listed_names,
-)
+from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
 from tfrecord_dataset.split_names import split_of_folders
 
 # Of an annotation. In memory XML takes up to thirty times its text.
@@ -131,16 +126,14 @@ class SideFiles(abc.ABC):
     Attributes:
         suffix: Of an annotation, in lower case.
         noun: What an annotation is, for messages: "XML file".
-        media: What annotations belong to: "image" or "audio". What is said of images here holds
-            of audio, too.
+        media: What annotations belong to: "image" or "audio", of which the same holds.
         home: The folder of annotations, in lower case; lists may name what lies below it with its
             folders there.
         image_home: The folder of images, in lower case, in the place of `home`; "" for none.
         images: Folders, in lower case, in which all images have an annotation.
         lists_images: Whether lists name images; else they name annotations.
         has_sets: Whether lists below an ImageSets/ make splits.
-        naming: What of an annotation names its image, where that may have another name than it;
-            "" where nothing does.
+        naming: What of an annotation names its image, perhaps otherwise; "" where nothing does.
         max_bytes: Of an annotation; 0 where `parse` needs nothing but its path.
         is_shared: Whether one annotation is of all images that have its name.
     """
@@ -160,7 +153,7 @@ class SideFiles(abc.ABC):
     @property
     def tasks(self) -> tuple[str, ...]:
         """The folders of an ImageSets/ in which lists may be, in lower case; "" is itself."""
-        return TASKS
+        return "main", ""
 
     @abc.abstractmethod
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
