@@ -47,15 +47,10 @@ def rows_of(root: str, names: Sequence[str]) -> tuple[Iterator[Row], bool]:
         ConfigError: No table is made of these.
     """
     files = Files(root)
+    if len(names) > 1 and media_kind(names[0]):
+        return _of_things(files, names), False
     if len(names) > 1:
-        return (
-            (_of_things(files, names), False)
-            if media_kind(names[0])
-            else (
-                _of_views(files, names),
-                True,
-            )
-        )
+        return _of_views(files, names), True
     [path] = names
     if form := form_of(path, files.paths):
         return _checked(form.rows(files, path), path), suffix(form.table) == "csv"
