@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.difference.datasets import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open as open
+    from beam_pipeline.dataset.salvaging import salvage as salvage
     from beam_pipeline.dataset.verification.whole_dataset import verify as verify
     from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
     from beam_pipeline.errors import ConfigError as ConfigError
@@ -61,6 +62,7 @@ _MODULES = {
     "plan": "pipeline",
     "adopt": "dataset.adoption",
     "WriteDataset": "pipeline",
+    "salvage": "dataset.salvaging",
     "diff": "dataset.difference.datasets",
     "Difference": "dataset.difference.datasets",
     "write_report": "report.page",

@@ -268,6 +268,11 @@ class BuildOptions(Options):
         BuildOption("the first line of a CSV file is a row; columns are column_1, column_2, …"),
         _INPUT,
     ] = False
+    table: Annotated[
+        str,
+        BuildOption("table of a database, or sheet of a workbook, that is read", metavar="NAME"),
+        _INPUT,
+    ] = ""
     ignore_columns: Annotated[
         tuple[str, ...],
         BuildOption("manifest columns to leave out", metavar="A,B", parse=values.parse_names),

@@ -12,9 +12,9 @@ AUTO = "auto"
 
 OWN = (
     *("folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "dota", "labelstudio"),
-    *("cvat", "via", "createml", "karpathy", "supervisely", "bdd100k", "visdrone"),
-    *("widerface", "mot", "captions", "transcripts", "cub", "csv", "jsonl", "parquet"),
-    *("arrow", "tar", "arrays", "idx", "tfrecord"),
+    *("cvat", "via", "createml", "karpathy", "vott", "supervisely", "bdd100k", "visdrone"),
+    *("widerface", "mot", "captions", "transcripts", "cub", "csv", "jsonl", "xlsx", "parquet"),
+    *("arrow", "sqlite", "tar", "arrays", "idx", "tfrecord"),
 )
 
 

@@ -78,7 +78,7 @@ LAYERS = {
         karpathy
         captions transcripts cub voc coco yolo kitti labelme
         columnar tar arrays idx tfrecord
-        dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot
+        dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot vott
         proposing
         registry
         detection

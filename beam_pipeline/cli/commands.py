@@ -1,4 +1,4 @@
-"""The commands: build, plan, adopt, verify, show, diff, report, table, doctor."""
+"""The commands: build, plan, adopt, verify, salvage, show, diff, report, table, doctor."""
 
 import contextlib
 import csv
@@ -23,6 +23,7 @@ from beam_pipeline.cli.options import (
     DiffOptions,
     DoctorOptions,
     ReportOptions,
+    SalvageOptions,
     ShowOptions,
     TableOptions,
     VerifyOptions,
@@ -35,6 +36,7 @@ from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference.datasets import diff
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
+from beam_pipeline.dataset.salvaging import LOSSES_FILE, salvage
 from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import (
@@ -47,6 +49,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
+from beam_pipeline.running.remote import kept_job_servers
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.as_tables import rows_of
@@ -223,6 +226,21 @@ def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = 
     )
 
 
+def _salvage(config: SalvageOptions, options: PipelineOptions) -> None:
+    saved = salvage(config.inputs, config.output)
+    damaged = {loss.file for loss in saved.losses}
+    print(
+        f"{counted(saved.num_records, 'whole record')} of {counted(saved.num_files, 'file')}",
+        file=sys.stderr,
+    )
+    print(saved.path)
+    if damaged:
+        raise DatasetDamagedError(
+            f"something is gone of {counted(len(damaged), 'file')}: "
+            f"{storage.join(saved.path, LOSSES_FILE)} lists it"
+        )
+
+
 def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
     info = open_dataset(config.dataset)
     if config.split and config.split not in info.splits:
@@ -270,6 +288,9 @@ def _table(config: TableOptions, options: PipelineOptions) -> None:
 
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
+    if config.stop_job_server:
+        for server in kept_job_servers.running():
+            kept_job_servers.stop(server)
     for found in examine(config.urls):
         print(one_line(f"{found.name:16} {found.text}"), flush=True)
         if found.remedy:
@@ -284,6 +305,7 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "plan": _plan,
     "adopt": _adopt,
     "verify": _verify,
+    "salvage": _salvage,
     "show": _show,
     "diff": _diff,
     "report": _report,

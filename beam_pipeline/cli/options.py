@@ -43,6 +43,17 @@ class VerifyOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SalvageOptions(Options):
+    """The options of `salvage`."""
+
+    inputs: Annotated[
+        tuple[str, ...],
+        Option("a dataset, file, folder or pattern of files", metavar="input", is_positional=True),
+    ]
+    output: Annotated[str, Option("the folder of the new files", metavar="DIR")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ShowOptions(Options):
     """The options of `show`."""
 
@@ -99,7 +110,7 @@ class TableOptions(Options):
     names: Annotated[
         tuple[str, ...],
         Option(
-            "a file, or names of folders or of files in each, as the message has them",
+            "a file, a folder of masks, or names of folders or of files in each, as messages have it",
             metavar="FILE",
             is_positional=True,
         ),
@@ -114,6 +125,9 @@ class DoctorOptions(Options):
         tuple[str, ...],
         Option("folders, datasets or buckets to read from, too", metavar="URL", is_positional=True),
     ] = ()
+    stop_job_server: Annotated[
+        bool, Option("end the job servers that `build --keep-job-server` has left, first")
+    ] = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,6 +179,13 @@ COMMANDS = {
         description="Checks the counts, checksums, hashes and every Example of a dataset.",
         has_json=True,
     ),
+    "salvage": Described(
+        options=SalvageOptions,
+        summary="take what is whole of damaged TFRecord files",
+        description="Writes the whole records of TFRecord files, plain or gzip, into new files of "
+        "the same names, and lists in salvage.jsonl what is gone. The last line on stdout is the "
+        "folder.",
+    ),
     "show": Described(
         options=ShowOptions,
         summary="print records",
@@ -190,7 +211,7 @@ COMMANDS = {
         summary="make a table of files that build does not read",
         description="Prints a table, CSV or JSON Lines, of files of which build says that one is "
         "made of them: classes, boxes or texts that other programs' files state of images or "
-        "audio, and folders that show the same things.",
+        "audio, masks of their objects, and folders that show the same things.",
     ),
     "doctor": Described(
         options=DoctorOptions,

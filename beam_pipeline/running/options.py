@@ -29,6 +29,20 @@ class JobOptions(PipelineOptions):
         return views[cls]
 
 
+class KeepingOptions(PipelineOptions):
+    """Whether a job server that a build starts stays for the next one."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: Any) -> None:
+        parser.add_argument(
+            "--keep_job_server",
+            "--keep-job-server",
+            action="store_true",
+            help="leave the job server that a build on Flink starts for the next command; it ends "
+            "by `doctor --stop-job-server`, or once nobody has used it for 15 minutes",
+        )
+
+
 def is_staged_only(options: PipelineOptions) -> bool:
     """Whether --template_location or --dry_run ask Dataflow for no job now.
 

@@ -27,6 +27,7 @@ STAGES = {
     "inspect": "Inspecting",
     "write": "Writing",
     "verify": "Verifying",
+    "salvage": "Salvaging",
     "diff": "Comparing",
 }
 

@@ -37,7 +37,6 @@ _FORMATS = (
     *_MISTAKEN,
     _Format("SuperAnnotate", re.compile(rb'"metadata"\s*:\s*\{[^\0]*"instances"\s*:')),
     _Format("Azure ML", re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:')),
-    _Format("VoTT", re.compile(rb'"visitedAssets"|"assetMetadataVersion"|"vott')),
     _Format("RectLabel", re.compile(rb'"image_w_h"\s*:')),
     _Format("Edge Impulse", re.compile(rb'"boundingBoxes"\s*:')),
     _Format("COCO-Text or TextOCR", re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:')),

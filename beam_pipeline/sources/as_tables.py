@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.table_forms import Files, Row, form_of
+from beam_pipeline.sources.table_forms import OF_IMAGENET, Files, Row, form_of
 from beam_pipeline.sources.tree import Tree
 
 _LOOKED_INTO = 20
@@ -52,7 +52,8 @@ def rows_of(root: str, names: Sequence[str]) -> tuple[Iterator[Row], bool]:
     if len(names) > 1:
         return _of_views(files, names), True
     [path] = names
-    if form := form_of(path, files.paths):
+    is_of_imagenet = OF_IMAGENET.is_called.fullmatch(name_of(path))
+    if form := OF_IMAGENET if is_of_imagenet else form_of(path, files.paths):
         return _checked(form.rows(files, path), path), suffix(form.table) == "csv"
     raise ConfigError(
         f"{path} is of no form of which a table is made (docs/layouts.md); write one yourself, "

@@ -71,23 +71,6 @@ _FORMS = (
         re.compile(b""),
     ),
     _Form(
-        "a file of MATLAB",
-        "save its arrays by scipy.io.loadmat and numpy.savez, and give the .npz",
-        _suffixes("mat"),
-        re.compile(rb"MATLAB|\x89HDF"),
-    ),
-    _Form(
-        "a workbook",
-        "save the sheet as .csv",
-        _suffixes("xlsx", "xls", "ods"),
-        re.compile(b""),
-    ),
-    _Form(
-        "a database of SQLite",
-        "write its table as .csv, by sqlite3 -header -csv a.db 'SELECT * FROM photos' > a.csv",
-        _suffixes("db", "sqlite", "sqlite3"),
-        re.compile(rb"SQLite format 3\0"),
-    ),
     _Form(
         "an archive that nothing here unpacks",
         "unpack it, such as by bsdtar -xf, and give its folder",

@@ -12,7 +12,7 @@ from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
 from beam_pipeline.sources.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.coco.layout import LAYOUT as COCO
-from beam_pipeline.sources.columnar.read import ARROW, PARQUET
+from beam_pipeline.sources.columnar.read import ARROW, PARQUET, SQLITE
 from beam_pipeline.sources.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.cub import LAYOUT as CUB
 from beam_pipeline.sources.cvat import LAYOUT as CVAT
@@ -24,7 +24,7 @@ from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.label_studio import LAYOUT as LABEL_STUDIO
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
-from beam_pipeline.sources.manifest.layout import CSV, JSONL
+from beam_pipeline.sources.manifest.layout import CSV, JSONL, XLSX
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.mot import LAYOUT as MOT
 from beam_pipeline.sources.supervisely import LAYOUT as SUPERVISELY
@@ -34,6 +34,7 @@ from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 from beam_pipeline.sources.via import LAYOUT as VIA
 from beam_pipeline.sources.visdrone import LAYOUT as VISDRONE
 from beam_pipeline.sources.voc import LAYOUT as VOC
+from beam_pipeline.sources.vott import LAYOUT as VOTT
 from beam_pipeline.sources.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.yolo.layout import LAYOUT as YOLO
 
@@ -52,6 +53,7 @@ _OWN = (
     VIA,
     CREATEML,
     KARPATHY,
+    VOTT,
     SUPERVISELY,
     BDD100K,
     VISDRONE,
@@ -62,8 +64,10 @@ _OWN = (
     CUB,
     CSV,
     JSONL,
+    XLSX,
     PARQUET,
     ARROW,
+    SQLITE,
     TAR,
     ARRAYS,
     IDX,

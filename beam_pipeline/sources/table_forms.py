@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from beam_pipeline.files import storage
+from beam_pipeline.media.matlab import structs_of
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import head
@@ -215,6 +216,13 @@ def _runs_of_polygons(text: str, size: tuple[int, int]) -> str:
     return " ".join(f"{start} {stop - start}" for start, stop in pairs)
 
 
+def _imagenet(files: Files, path: str) -> Iterator[Row]:
+    synsets = structs_of(below(parent(path), "meta.mat"), "synsets")
+    names = {int(each["ILSVRC2012_ID"]): str(each["WNID"]) for each in synsets}
+    for at, number in enumerate(_text(path).split(), 1):
+        yield {"ImageId": f"ILSVRC2012_val_{at:08d}", "PredictionString": names[int(number)]}
+
+
 class Form(NamedTuple):
     """Files of one form.
 
@@ -267,6 +275,14 @@ FORMS = (
         re.compile(rb'"(boundingBoxAnnotations|classificationAnnotation)"\s*:'),
         re.compile(r".*\.jsonl"),
     ),
+)
+# Of which the folders' layout tells: its table is read with class folders.
+OF_IMAGENET = Form(
+    "has the classes of ILSVRC's validation images",
+    _imagenet,
+    re.compile(rb"\A\d+\s"),
+    re.compile("ILSVRC2012_validation_ground_truth.txt"),
+    "LOC_val_solution.csv",
 )
 # What the names of the files beside tell.
 _BY_NAME = Form(

@@ -14,7 +14,8 @@ lines are the file's, unless a form says otherwise: `escaped` is one line with P
 bytes; `gzip`, `bz2`, `xz` and `zst` are compressed; `examples` has the features of one Example of a
 TFRecord file a line; `parquet` a row in JSON a line below one that holds Hugging Face's features,
 with bytes of files as texts, in row groups of two; `arrow` the same as a stream of Arrow, `feather`
-as a packed file; `pixels` has an image's mode and its pixels in JSON, `L: [[0, 1]]`, in
+as a packed file; `xlsx` is a workbook: a line holds a sheet's name and rows, in JSON; `sqlite` is
+a database that SQL makes; `pixels` has an image's mode and its pixels in JSON, `L: [[0, 1]]`, in
 the format that the path ends with, where `P` has VOC's palette.
 What lies below a path's folder called `*.tar`, `*.zip` or `*.npz` is a member of that file; an
 array is `dtype: values` in JSON.
@@ -22,16 +23,19 @@ array is `dtype: values` in JSON.
 
 import bz2
 import codecs
+import contextlib
 import gzip
 import io
 import itertools
 import json
 import lzma
 import re
+import sqlite3
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
@@ -52,7 +56,7 @@ from tfrecord_dataset.frames import framed
 
 VOC_PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0, 0, 0, 128] + [224, 224, 192] * 251
 _FILE = re.compile(
-    r"^== (.*?)((?: (?:escaped|gzip|bz2|xz|zst|examples|parquet|arrow|feather|pixels))"
+    r"^== (.*?)((?: (?:escaped|gzip|bz2|xz|zst|examples|parquet|arrow|feather|xlsx|sqlite|pixels))"
     r"*)\n",
     re.MULTILINE,
 )
@@ -124,6 +128,65 @@ def _table(lines: bytes) -> pa.Table:
     return table
 
 
+def database(script: bytes) -> bytes:
+    """A SQLite database that an SQL script makes."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(script.decode())
+        return connection.serialize()
+
+
+def _xlsx(lines: bytes) -> bytes:
+    sheets = [json.loads(line) for line in lines.splitlines()]
+    parts = {name: text.encode() for name, text in workbook_parts(sheets).items()}
+    return zip_bytes(parts, zipfile.ZIP_STORED)
+
+
+def workbook_parts(sheets: list[tuple[str, list[list[Any]]]]) -> dict[str, str]:
+    """The parts of a workbook (ECMA-376) by name, of which a zip is one.
+
+    Args:
+        sheets: The name of each, and its rows.
+    """
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    numbered = [*enumerate(sheets, start=1)]
+    tags = [
+        f'<sheet name="{escape(name)}" sheetId="{n}" r:id="r{n}"/>' for n, (name, _) in numbered
+    ]
+    links = [
+        f'<Relationship Id="r{n}" Type="{office}/worksheet" Target="worksheets/sheet{n}.xml"/>'
+        for n, _ in numbered
+    ]
+    return {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+        f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{"".join(tags)}'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
+        f"{''.join(links)}</Relationships>",
+    } | {
+        f"xl/worksheets/sheet{n}.xml": f'<worksheet xmlns="{main}"><sheetData>'
+        f"{''.join(_xlsx_row(at, row) for at, row in enumerate(rows, start=1))}"
+        "</sheetData></worksheet>"
+        for n, (_, rows) in numbered
+    }
+
+
+def _xlsx_row(number: int, row: list[Any]) -> str:
+    cells = []
+    for letter, value in zip("ABCDEFGHIJ", row, strict=False):
+        place = f"{letter}{number}"
+        if isinstance(value, bool):
+            cells.append(f'<c r="{place}" t="b"><v>{int(value)}</v></c>')
+        elif isinstance(value, str):
+            cells.append(f'<c r="{place}" t="inlineStr"><is><t>{escape(value)}</t></is></c>')
+        elif value is not None:
+            cells.append(f'<c r="{place}"><v>{value}</v></c>')
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
 def _with_bytes(value: Any) -> Any:
     """A value in which the `bytes` of files are bytes."""
     if isinstance(value, list):
@@ -154,6 +217,8 @@ _FORMS = {
     "xz": lzma.compress,
     "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
     "examples": _examples,
+    "xlsx": _xlsx,
+    "sqlite": database,
     "parquet": _parquet,
     "arrow": _arrow,
     "feather": _feather,

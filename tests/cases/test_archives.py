@@ -124,6 +124,10 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
             continue
         if name.startswith(("zoo/zips-of-", "zoo/tars-of-")):
             continue  # archives in an archive are read one at a time
+        if name.startswith("sqlite/"):  # read where it lies, by SQLite itself
+            refusal = read(text, f"{packed(root, how)}:", f"{root}.scratch")
+            assert "has to be a file of this machine, in no archive" in refusal, name
+            continue
         of_files = read(text, str(root), f"{root}.scratch")
         if read(text, f"{packed(root, how)}:", f"{root}.scratch") != of_files:
             differ.append(name)

@@ -1,6 +1,7 @@
 """The files that pages of docs/ name in their commands, made of what is in examples/data."""
 
 import shutil
+import sqlite3
 import struct
 import tarfile
 import zipfile
@@ -76,6 +77,13 @@ def _archives(root: Path) -> None:
     saved = str(root / "downloads/saved/data-00000-of-00001.arrow")
     with pa.OSFile(saved, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
+    with sqlite3.connect(root / "photos.db") as database:
+        database.execute("create table photos (image blob, label text)")
+        database.execute("create table notes (text text)")
+        database.executemany(
+            "insert into photos values (?, ?)", [tuple(row.values()) for row in columns]
+        )
+    database.close()
 
 
 def _texts(root: Path) -> None:

@@ -60,6 +60,7 @@ def path(tmp_path_factory):
         fingerprint="0" * 64,
         history=history([3, 2, 1.5, 1.25]),
         best=3,
+        pace={"images/s": [(n / 10, 50.0 + n) for n in range(40)]},
         sections=Sections(
             batch=[Pictured(pictures={"": pictures.picture(image)}, text=HOSTILE)] * 3,
             split=HOSTILE,

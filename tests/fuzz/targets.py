@@ -155,12 +155,14 @@ def _zip(data: bytes, folder: Path) -> int:
 
 
 def _tfrecord(data: bytes, folder: Path) -> int:
-    """As input of a build, then opened for training."""
+    """As input of a build, then salvaged, then opened for training."""
     import trainer
+    from beam_pipeline.dataset.salvaged_file import DamagedFile, salvage_file
 
     path = folder / "a.tfrecord"
     path.write_bytes(data)
-    refused = 0
+    damaged = DamagedFile(path=str(path), file="b", num_records=None, scratch=str(folder / "s"))
+    refused = len(salvage_file(damaged, str(folder), "").losses)
     try:
         for split in trainer.open(str(path)).splits.values():
             split.index()
@@ -343,7 +345,7 @@ def _json_lines(draw: random.Random, data: bytes) -> bytes:
 _CHANGES = {
     **dict.fromkeys(("json", "geojson"), _json),
     **dict.fromkeys(("jsonl", "ndjson"), _json_lines),
-    **dict.fromkeys(("zip", "npz"), _in_zip),
+    **dict.fromkeys(("zip", "xlsx", "npz"), _in_zip),
 }
 
 
@@ -400,6 +402,7 @@ FORMATS = {
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
     "webdataset": Format(corpus=corpus.tars, read=_file("a.tar")),
     "hdf5": Format(corpus=corpus.hdf5s, read=_file("a.h5"), cases_for_one=3),
+    "mat": Format(corpus=corpus.mats, read=_file("a.mat"), cases_for_one=3),
     "tables": Format(corpus=corpus.parquets, read=_file("a.parquet"), cases_for_one=2),
     "streams": Format(corpus=corpus.arrows, read=_file("a.arrow"), cases_for_one=2),
     **{

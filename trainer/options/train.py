@@ -92,7 +92,7 @@ class TrainConfig(InputConfig):
     class_weights: Annotated[
         str | None,
         RunOption(
-            "weight each class in the training loss: balanced, or CLASS=N,…",
+            "weight each class in the training loss: balanced, CLASS=N,…, or a JSON file",
             metavar="WEIGHTS",
             names_place=True,
         ),

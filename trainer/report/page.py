@@ -18,7 +18,7 @@ from trainer.report.history import Row, curves, epochs_done, value_of, verdict
 # Of metrics by class, as those of maps, the page has a table.
 _BY_CLASS = "/"
 # What a page tells of a training, where there was none.
-_NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "other": None}
+_NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "pace": (), "other": None}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,7 @@ class RunFacts:
         history: The rows so far, at least one.
         best: The place of the best of them.
         metric: Which tells the best.
+        pace: Points (epochs done, value) by title.
         sections: What the last validation showed.
         other: The run to compare with, or None.
     """
@@ -91,6 +92,7 @@ class RunFacts:
     history: Sequence[Row]
     best: int = 0
     metric: str = "loss"
+    pace: Mapping[str, Sequence[tuple[float, float]]] = dataclasses.field(default_factory=dict)
     sections: Sections = dataclasses.field(default_factory=Sections)
     other: Compared | None = None
 
@@ -109,9 +111,17 @@ def html(facts: RunFacts) -> str:
         "command": command(facts.options),
         "verdict": verdict(history, facts.best, facts.options.epochs, facts.metric),
         "curves": list(_curves(facts)),
+        "pace": [_of_pace(title, points) for title, points in facts.pace.items()],
         "other": None if facts.other is None else _compared(facts, facts.other),
     }
     return _rendered(of_training, facts.sections)
+
+
+def _of_pace(title: str, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """A chart from the beginning of the training on; a rate is told for what came before it."""
+    epochs, values = zip(*points, strict=True) if points else ((), ())
+    bounds = (0.0, max(epochs), min(values), max(values)) if points else None
+    return chart(title, {title: points}, bounds=bounds)
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:

@@ -15,6 +15,8 @@ from trainer.errors import ConfigError
 from trainer.options.commands import ReportConfig
 from trainer.options.train import TrainConfig
 from trainer.report import pictures
+from trainer.report.history import steps_per_epoch
+from trainer.report.logs import PaceLogs
 from trainer.report.page import Compared, Pictured, RunFacts, Sections, html
 from trainer.runs.best import best_of
 from trainer.runs.directory import Row, RunDirectory
@@ -66,7 +68,7 @@ class RunPage:
             prepared.run.write_sections(dataclasses.asdict(sections))
             options, fingerprint = prepared.config, prepared.data["fingerprint"]
             task = self._plan.task.name
-            _draw(prepared.run, options, fingerprint, task, history, sections)
+            _draw(prepared.run, options, fingerprint, task, history, self._pace, sections)
         except Exception as error:  # no picture is worth a training
             name = type(error).__name__
             prepared.progress.say(
@@ -82,6 +84,10 @@ class RunPage:
             figures={k: v for each in self._accumulators for k, v in each.figures().items()},
             examples=list(pictured(task, self._prepared.dataset, split, examples[:_MOST_EXAMPLES])),
         )
+
+    @functools.cached_property
+    def _pace(self) -> PaceLogs:
+        return PaceLogs(self._prepared.run.logs / "train")
 
     @functools.cached_property
     def _batch(self) -> list[Pictured]:
@@ -114,8 +120,8 @@ def report(command: ReportConfig) -> str:
             "or at the end of the first epoch; wait for it"
         )
     options = dataclasses.replace(config.options, compare=command.compare or config.options.compare)
-    fingerprint = config.data.get("fingerprint")
-    _draw(run, options, fingerprint, task.name, history, run.read_sections())
+    fingerprint, pace = config.data.get("fingerprint"), PaceLogs(run.logs / "train")
+    _draw(run, options, fingerprint, task.name, history, pace, run.read_sections())
     return os.fspath(run.report)
 
 
@@ -125,6 +131,7 @@ def _draw(
     fingerprint: str | None,
     task: str,
     history: Sequence[Row],
+    pace: PaceLogs,
     sections: Sections,
 ) -> None:
     best = best_of(options.best_by, history)
@@ -136,6 +143,7 @@ def _draw(
         history=history,
         best=best.place(history),
         metric=best.metric,
+        pace=pace.read(steps_per_epoch(history)),
         sections=sections,
         other=None if options.compare is None else compared(options.compare),
     )

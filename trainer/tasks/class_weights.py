@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset.json_file import JsonError, read_object
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.reading import decoding_arguments
@@ -18,26 +20,36 @@ def read_weights(text: str) -> Mapping[str, float] | None:
     """The weights by class of `--class-weights`; None for "balanced".
 
     Args:
-        text: "balanced", or `WBC=2,RBC=0.5`.
+        text: "balanced", `WBC=2,RBC=0.5`, or a JSON file with an object of them.
 
     Raises:
         ConfigError: It is none of these, or a weight is not a number from 0.
     """
     if text == BALANCED:
         return None
-    pairs = [part.rpartition("=") for part in text.split(",")]
-    return {name.strip(): _weight(text, name, value) for name, _, value in pairs}
+    if "=" in text:
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        stated: Any = {name.strip(): number for name, _, number in pairs}
+    else:
+        try:
+            stated = read_object(text)
+        except (OSError, JsonError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ConfigError(
+                f"--class-weights {text!r} cannot be used: {reason}; give balanced, weights such "
+                'as WBC=2,RBC=0.5, or a JSON file such as {"WBC": 2, "RBC": 0.5}'
+            ) from error
+    return {name: _weight(text, name, value) for name, value in stated.items()}
 
 
-def _weight(text: str, name: str, value: str) -> float:
+def _weight(text: str, name: str, value: Any) -> float:
     try:
-        weight = float(value) if name else math.nan
-    except ValueError:
+        weight = float(value)
+    except (TypeError, ValueError):
         weight = math.nan
     if not 0 <= weight < math.inf:
         raise ConfigError(
-            f"--class-weights {text!r}: {value!r} of {name!r} is not a weight; give balanced, or a "
-            "number from 0 for each class, such as WBC=2,RBC=0.5"
+            f"--class-weights {text!r}: {value!r} of {name!r} is not a weight; give a number from 0"
         )
     return weight
 

@@ -38,6 +38,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.metadata import FileEntry, ShardEntry, index_file
 
+_RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.
 _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
@@ -215,4 +216,4 @@ class _ShardReader:
         return record, causes
 
     def _add(self, cause: str) -> None:
-        self.problems.append(problem(self._shard.file, cause, RESTORE))
+        self.problems.append(problem(self._shard.file, cause, _RESTORE))

@@ -8,7 +8,7 @@ import apache_beam as beam
 import numpy as np
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.media import hdf5
+from beam_pipeline.media import hdf5, matlab
 from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.columns.choice import checked, lowered, there_are
@@ -126,7 +126,7 @@ def declared_columns(
 
 
 def find_arrays(tree: Tree) -> list[Place]:
-    """Files called .npy, .npz or .h5, more than images or audio; in no folders but splits."""
+    """Files called .npy, .npz, .h5 or .mat, more than images or audio; in no folders but splits."""
     profiles = profile_of(tree.names())
     has_media = any(profile.number for profile in profiles.values())
     if has_media and main_kind(profiles) != "array":
@@ -140,9 +140,9 @@ def find_arrays(tree: Tree) -> list[Place]:
 
 LAYOUT = Layout(
     name="arrays",
-    sign=".npz, .npy or .h5 files, not in one folder per class",
+    sign=".npz, .npy, .h5 or .mat files, not in one folder per class",
     kind="container",
     **read_by(ReadArrays),
-    suffixes=("npz", "npy", *hdf5.SUFFIXES),
+    suffixes=("npz", "npy", *hdf5.SUFFIXES, matlab.SUFFIX),
     find=find_arrays,
 )

@@ -2,9 +2,10 @@
 
 import abc
 import dataclasses
+import functools
 import logging
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -15,6 +16,7 @@ from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.forms import Form
 from beam_pipeline.sources.columnar.parquet_file import opened_parquet
 from beam_pipeline.sources.columnar.row_groups import Open
+from beam_pipeline.sources.columnar.sqlite_file import MAGIC, opened_sqlite
 from beam_pipeline.sources.columnar.table import ColumnarTable, look_into
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
 from beam_pipeline.sources.input_files import InputFile, find_files
@@ -30,7 +32,7 @@ from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.paths import folder, media_kind, suffix
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -162,6 +164,24 @@ class ReadArrow(ReadColumnar):
         return opened_arrow
 
 
+@dataclasses.dataclass
+class ReadSqlite(ReadColumnar):
+    """The rows of a table of SQLite databases.
+
+    Attributes:
+        table: The table; "" is the only one.
+    """
+
+    suffixes = ("db", "sqlite", "sqlite3")
+    noun = "an SQLite database"
+
+    table: str = ""
+
+    def open_file(self) -> Open:
+        """As `ReadColumnar.open_file`."""
+        return functools.partial(opened_sqlite, table=self.table)
+
+
 def _shown(suffixes: Sequence[str]) -> str:
     return " or ".join(f".{each}" for each in suffixes)
 
@@ -197,10 +217,12 @@ def _layout(
     name: str,
     sign: str,
     source: type[ReadColumnar],
+    begins: Callable[[str], bool] | None = None,
 ) -> Layout:
     def find(tree: Tree) -> Sequence[Place]:
         """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
         files = [name for suffix in source.suffixes for name in tree.files_with(suffix)]
+        files = [name for name in files if begins is None or begins(tree.path(name))]
         found = container_places([name for name in files if ".tfrecord" not in name])
         is_usual = {*map(name_of, files)} == {_USUAL}
         doubt = _doubt(tree, files)
@@ -213,8 +235,15 @@ def _layout(
         **read_by(source, divided=lambda config: len(config.split) > 1),
         suffixes=source.suffixes,
         find=find,
+        begins=begins,
     )
 
 
 PARQUET = _layout("parquet", ".parquet files", ReadParquet)
 ARROW = _layout("arrow", ".arrow or .feather files", ReadArrow)
+SQLITE = _layout(
+    "sqlite",
+    ".db or .sqlite files that begin like SQLite databases",
+    ReadSqlite,
+    begins=lambda path: head(path).startswith(MAGIC),
+)

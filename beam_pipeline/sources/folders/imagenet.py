@@ -5,8 +5,10 @@ from collections.abc import Iterable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset import extras
 
 # Kaggle's, of ImageId and PredictionString: "n01440764 85 1 499 272 n01440764 …".
 _TABLE = "LOC_val_solution.csv"
@@ -24,10 +26,11 @@ def refused_numbers(tree: Tree) -> str:
     """Why the classes beside validation images are not read, and what helps; "" without them."""
     if not (found := _named(_NUMBERS, [*tree.files(), *tree.outside])):
         return ""
+    made = making(tree.path(_TABLE), tree.root, tree.path(found))
     return (
         f"{found} has the classes of the images without class folders as numbers, which meta.mat "
-        f"of the same kit explains: write them as Kaggle's table, {_TABLE} with "
-        f"ImageId,PredictionString a line, or pass --ignore {_NUMBERS} to read the others alone"
+        f"of the same kit explains: write them as Kaggle's table by {made} (it needs "
+        f"{extras.install('matlab')}), or pass --ignore {_NUMBERS} to read the others alone"
     )
 
 

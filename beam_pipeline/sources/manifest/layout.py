@@ -12,6 +12,7 @@ from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl, place_of_rows
+from beam_pipeline.sources.manifest.workbook import ReadXlsx
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
@@ -184,3 +185,4 @@ JSONL = table_layout(
     ReadJsonl.suffixes,
     ReadJsonl,
 )
+XLSX = table_layout("xlsx", "one .xlsx file", ReadXlsx.suffixes, ReadXlsx)

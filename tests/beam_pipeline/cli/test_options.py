@@ -50,7 +50,7 @@ def test_every_option_sets_its_field(parser, tmp_path):
             *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
             *("--ignore", "*_mask.png", "--ignore", "a, b.csv", "--one-class", "--no-masks"),
             *("--points", "landmarks", "--split-list", str(listed), "--no-header"),
-            "--decimal-comma",
+            *("--decimal-comma", "--table", "a"),
         ]
     )
     config = options_of("plan", vars(args))

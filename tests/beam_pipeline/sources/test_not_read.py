@@ -60,9 +60,6 @@ FILES = {
     "x.pickle": (lambda: pickle.dumps([1]), "a pickle"),
     "model.pt": (of_torch, "a file of PyTorch"),
     "x/data.mdb": (lambda: bytes(16) + b"\xde\xc0\xef\xbe" + bytes(80), "an LMDB"),
-    "a.db": (lambda: b"SQLite format 3\0...", "a database of SQLite"),
-    "labels.xlsx": (lambda: b"PK\3\4", "a workbook"),
-    "svhn.mat": (lambda: b"MATLAB 5.0 MAT-file", "a file of MATLAB"),
 }
 
 

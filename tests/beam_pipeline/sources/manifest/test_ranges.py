@@ -4,11 +4,13 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from cases.inputs import workbook_parts
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import Deferred
@@ -19,6 +21,7 @@ from beam_pipeline.sources.manifest.lines import read_blocks
 from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.manifest.survey import Questions, overview, survey
+from beam_pipeline.sources.manifest.workbook import ReadXlsx
 
 # Small files soon have every cut, through quotes, line ends and characters.
 PIECES = [
@@ -229,18 +232,26 @@ def test_a_compressed_manifest_is_unpacked_to_be_cut(tmp_path, read_manifest, wr
         read_manifest(source, 16)
 
 
-@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+@pytest.mark.parametrize("suffix", ["json", "json.gz", "xlsx"])
 @pytest.mark.parametrize("range_bytes", [20, 1 << 20])
 def test_rows_that_are_no_lines_are_unpacked_once_to_be_cut(
     tmp_path, read_manifest, write, suffix, range_bytes
 ):
     rows = [{"x": number, "note": "long " * 300, "label": "ab"[number % 2]} for number in range(30)]
     path = tmp_path / f"a.{suffix}"
-    data = json.dumps(rows).encode()
-    path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
+    if suffix == "xlsx":
+        pytest.importorskip("python_calamine")
+        cells = [[*rows[0]], *([*row.values()] for row in rows)]
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, text in workbook_parts([("One", cells)]).items():
+                archive.writestr(name, text)
+    else:
+        data = json.dumps(rows).encode()
+        path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
+    read = ReadXlsx if suffix == "xlsx" else ReadJsonl
 
-    whole = read_manifest(ReadJsonl(str(path)))
-    cut = read_manifest(ReadJsonl(str(path), scratch=str(tmp_path / "scratch")), range_bytes)
+    whole = read_manifest(read(str(path)))
+    cut = read_manifest(read(str(path), scratch=str(tmp_path / "scratch")), range_bytes)
 
     assert [record.key for record in cut] == [record.key for record in whole]
     assert [record.features["x"] for record in cut] == [*range(30)]

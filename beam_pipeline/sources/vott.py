@@ -1,0 +1,63 @@
+"""The layout `vott`: the JSON that Microsoft's VoTT 2 exports, with all images in one file.
+
+Source of the format: https://github.com/microsoft/VoTT, src/models/applicationState.ts (IAsset,
+IRegion) and src/providers/export/vottJson.ts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from beam_pipeline.sources.image_folders import AnnotationFile
+from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.nesting import members
+from beam_pipeline.sources.shapes import Shapes, number, stated_size
+
+_KINDS = ("RECTANGLE", "SQUARE", "POLYGON")
+_SIDES = ("left", "top", "width", "height")
+
+
+class VottFiles(ItemFiles):
+    """An object of assets, each with its regions."""
+
+    suffix = "json"
+    sign = re.compile(rb'"assets"\s*:\s*\{\s*"[^"]*"\s*:\s*\{\s*"asset"\s*:\s*\{')
+
+    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+        for place, (_, asset) in enumerate(members(file.path, "assets"), start=1):
+            yield item_or_fault(_item, f"asset {place}", asset)
+
+
+def _item(where: str, asset: object) -> Item:
+    stated = _object(asset)
+    image, regions = _object(stated.get("asset")), stated.get("regions")
+    name, size = image.get("name"), _object(image.get("size"))
+    if not isinstance(name, str) or not name or not isinstance(regions, list):
+        raise malformed(f"needs an asset's name and regions, has {asset!r:.80}")
+    shapes, left = Shapes(stated_size(size.get("width"), size.get("height"))), list[str]()
+    for region in map(_object, regions):
+        kind, tags = str(region.get("type")).upper(), region.get("tags")
+        if not isinstance(tags, list) or not tags:
+            left.append("region without tag")
+            continue
+        if kind not in _KINDS:
+            left.append(kind.lower())
+            continue
+        left += ["second tag"] * (len(tags) - 1)
+        if kind == "POLYGON" and isinstance(region.get("points"), list):
+            corners = map(_object, region["points"])
+            shapes.polygon(tags[0], [[each.get(axis) for each in corners for axis in "xy"]])
+        else:
+            box = _object(region.get("boundingBox"))
+            x, y, width, height = (number(box.get(side), side) for side in _SIDES)
+            shapes.box(tags[0], (x, y, x + width, y + height))
+    return Item(name, where, {"boxes": shapes.objects()}, not_kept(left))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+LAYOUT = layout_of("vott", "VoTT's -export.json next to the images", VottFiles())
