@@ -110,7 +110,7 @@ class TableOptions(Options):
     names: Annotated[
         tuple[str, ...],
         Option(
-            "a file, a folder of masks, or names of folders or of files in each, as messages have it",
+            "a file, a folder of masks, or names of folders or files, as messages have it",
             metavar="FILE",
             is_positional=True,
         ),

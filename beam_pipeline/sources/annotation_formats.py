@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from beam_pipeline.files import storage
 from beam_pipeline.sources.beside import shown
@@ -16,41 +15,39 @@ _FILES_LOOKED_INTO = 5
 _ENDINGS = ("json", "jsonl", "geojson", "labels", "xml")
 
 
-class _Format(NamedTuple):
-    name: str
-    sign: re.Pattern[bytes]
-
-
 # What would be taken for COCO's or a table.
-_MISTAKEN = (
-    _Format("Hasty", re.compile(rb'"export_format_version"\s*:')),
-    _Format("Encord", re.compile(rb'"label_hash"\s*:')),
-    _Format("Kili", re.compile(rb'"(jsonMetadata|jsonResponse)"\s*:')),
-    _Format("Scale", re.compile(rb'"task_id"\s*:[^\0]*"attachment"\s*:')),
-    _Format("Datumaro", re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{')),
-    _Format("V7 Darwin", re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin')),
-    _Format("Labelbox", re.compile(rb'"(data_row|Labeled Data)"\s*:')),
-    _Format("FiftyOne", re.compile(rb'"_cls"\s*:\s*"(Detections?|Classifications?)"')),
-    _Format("Cityscapes", re.compile(rb'"imgHeight"\s*:')),
-)
-_FORMATS = (
-    *_MISTAKEN,
-    _Format("SuperAnnotate", re.compile(rb'"metadata"\s*:\s*\{[^\0]*"instances"\s*:')),
-    _Format("Azure ML", re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:')),
-    _Format("RectLabel", re.compile(rb'"image_w_h"\s*:')),
-    _Format("Edge Impulse", re.compile(rb'"boundingBoxes"\s*:')),
-    _Format("COCO-Text or TextOCR", re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:')),
-    _Format("xView", re.compile(rb'"bounds_imcoords"\s*:')),
-    _Format("DeepFashion2", re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:')),
-    _Format("FiftyOne", re.compile(rb'\A\s*\{\s*"classes"\s*:\s*(null|\[)[^\0]*"labels"\s*:')),
-    _Format("FUNSD", re.compile(rb'\A\s*\{\s*"form"\s*:')),
-    _Format("GeoJSON", re.compile(rb'"type"\s*:\s*"FeatureCollection"')),
-)
+_MISTAKEN = {
+    "Hasty": re.compile(rb'"export_format_version"\s*:'),
+    "Encord": re.compile(rb'"label_hash"\s*:'),
+    "Kili": re.compile(rb'"(jsonMetadata|jsonResponse)"\s*:'),
+    "Scale": re.compile(rb'"task_id"\s*:[^\0]*"attachment"\s*:'),
+    "Datumaro": re.compile(rb'"categories"\s*:\s*\{\s*"(label|points|mask)"\s*:\s*\{'),
+    "V7 Darwin": re.compile(rb'"schema_ref"\s*:\s*"[^"]*darwin'),
+    "Labelbox": re.compile(rb'"(data_row|Labeled Data)"\s*:'),
+    "FiftyOne": re.compile(rb'"_cls"\s*:\s*"(Detections?|Classifications?)"'),
+    "Cityscapes": re.compile(rb'"imgHeight"\s*:'),
+}
+# How files begin, by whose they are.
+SIGNS = {
+    **_MISTAKEN,
+    "SuperAnnotate": re.compile(rb'"metadata"\s*:\s*\{[^\0]*"instances"\s*:'),
+    "Azure ML": re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:'),
+    "RectLabel": re.compile(rb'"image_w_h"\s*:'),
+    "Edge Impulse": re.compile(rb'"boundingBoxes"\s*:'),
+    "COCO-Text or TextOCR": re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:'),
+    "xView": re.compile(rb'"bounds_imcoords"\s*:'),
+    "DeepFashion2": re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:'),
+    "FiftyOne": re.compile(
+        _MISTAKEN["FiftyOne"].pattern + rb'|\A\s*\{\s*"classes"\s*:\s*(null|\[)[^\0]*"labels"\s*:'
+    ),
+    "FUNSD": re.compile(rb'\A\s*\{\s*"form"\s*:'),
+    "GeoJSON": re.compile(rb'"type"\s*:\s*"FeatureCollection"'),
+}
 
 
 def is_of_a_format(start: bytes) -> bool:
     """Whether a file that begins so is of a program whose files are no tables."""
-    return any(each.sign.search(start) for each in _MISTAKEN)
+    return any(sign.search(start) for sign in _MISTAKEN.values())
 
 
 def described(root: str, paths: Sequence[str]) -> str:
@@ -61,10 +58,10 @@ def described(root: str, paths: Sequence[str]) -> str:
     looked = [path for path in paths if suffix(path) in _ENDINGS][:_FILES_LOOKED_INTO]
     starts = {path: head(storage.join(root, path)) for path in looked}
     for path, start in starts.items():
-        for each in _FORMATS:
-            if each.sign.search(start):
+        for name, sign in SIGNS.items():
+            if sign.search(start):
                 return (
-                    f"{shown(path)} is of {each.name}: export or convert it as COCO, or write a "
+                    f"{shown(path)} is of {name}: export or convert it as COCO, or write a "
                     "table with a row per file (docs/manifests.md)"
                 )
     for path, start in starts.items():

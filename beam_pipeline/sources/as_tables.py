@@ -1,6 +1,5 @@
 """Tables of files that no layout reads: the command that makes one, and its rows."""
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -8,11 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.table_forms import OF_IMAGENET, Files, Row, form_of
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.table_forms import (
+    OF_CONLL,
+    OF_IMAGENET,
+    OF_MASKS,
+    Form,
+    form_of,
+)
+from beam_pipeline.sources.table_rows import Files, Row, read_json
+from beam_pipeline.sources.tree import Tree, head
 
 _LOOKED_INTO = 20
-_ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt")
+_ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt", "labels")
 
 
 def as_table(tree: Tree) -> str:
@@ -52,13 +58,20 @@ def rows_of(root: str, names: Sequence[str]) -> tuple[Iterator[Row], bool]:
     if len(names) > 1:
         return _of_views(files, names), True
     [path] = names
-    is_of_imagenet = OF_IMAGENET.is_called.fullmatch(name_of(path))
-    if form := OF_IMAGENET if is_of_imagenet else form_of(path, files.paths):
+    if form := _form_of(files, path):
         return _checked(form.rows(files, path), path), suffix(form.table) == "csv"
     raise ConfigError(
         f"{path} is of no form of which a table is made (docs/layouts.md); write one yourself, "
         "with a row per file (docs/manifests.md)"
     )
+
+
+def _form_of(files: Files, path: str) -> Form | None:
+    if OF_IMAGENET.is_called.fullmatch(name_of(path)):
+        return OF_IMAGENET
+    if any(files.path(each).startswith(f"{path}/") for each in files.paths):
+        return OF_MASKS
+    return OF_CONLL if OF_CONLL.begins.search(head(path)) else form_of(path, files.paths)
 
 
 def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:
@@ -102,6 +115,6 @@ def _of_things(files: Files, names: Sequence[str]) -> Iterator[Row]:
     for home in sorted(set(map(folder, files.paths))):
         paths = [joined(home, each.replace("{}", name_of(home))) for each in names]
         if files.there.issuperset(paths):
-            said = json.loads(files.text(told[home])) if home in told else {}
+            said = read_json(files.path(told[home])) if home in told else {}
             simple = {k: v for k, v in said.items() if isinstance(v, str | int | float | list)}
             yield {**dict(zip(columns, paths, strict=True)), **simple}

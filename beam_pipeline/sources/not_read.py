@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.table_forms import OF_CONLL
 from beam_pipeline.sources.tree import head
 
 _LOOKED_INTO = 20
@@ -18,7 +20,6 @@ _AS_TEXT = shlex.quote(
     '|| iconv -f CP1252 -t UTF-8 "$1" > "$1.txt" 2> /dev/null '
     '|| iconv -f LATIN1 -t UTF-8 "$1" > "$1.txt"; } && rm "$1"'
 )
-_CONLL = b"-DOCSTART-"
 _DOCS = "docs/archives-and-arrays.md#what-is-not-read"
 
 
@@ -70,7 +71,6 @@ _FORMS = (
         _suffixes("mp4", "avi", "mov", "mkv", "webm", "mpg", "m4v"),
         re.compile(b""),
     ),
-    _Form(
     _Form(
         "an archive that nothing here unpacks",
         "unpack it, such as by bsdtar -xf, and give its folder",
@@ -145,10 +145,12 @@ def known_form(root: str, files: Sequence[str]) -> str:
 def _refuse_sentences(root: str, files: Sequence[str]) -> None:
     """Raises ConfigError where texts have a word and its tags a line, as CoNLL's."""
     texts = [path for path in files if suffix(path) not in ("md", "py")][:_LOOKED_INTO]
-    if found := next((p for p in texts if head(storage.join(root, p)).startswith(_CONLL)), ""):
+    starts = ((path, head(storage.join(root, path))) for path in texts)
+    if found := next((path for path, start in starts if OF_CONLL.begins.search(start)), ""):
         raise ConfigError(
-            f"{found} has a word and its tags a line, as CoNLL's: write a sentence a row, as JSON "
-            'Lines with {"tokens": […], "tags": […]}'
+            f"{found} {OF_CONLL.what}: make a table of the sentences by "
+            f"{making(storage.join(root, OF_CONLL.table), root, storage.join(root, found))}, and "
+            "give that"
         )
 
 

@@ -3,28 +3,30 @@
 What has several files beside each other, such as one an image, becomes one table of all of them.
 """
 
-import csv
-import functools
-import io
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-import numpy as np
-from PIL import Image, ImageDraw
-
-from beam_pipeline.files import storage
 from beam_pipeline.media.matlab import structs_of
+from beam_pipeline.sources import box_forms, mask_forms
+from beam_pipeline.sources.annotation_formats import SIGNS
 from beam_pipeline.sources.paths import below, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.table_rows import (
+    Files,
+    Row,
+    of_corners,
+    of_fractions,
+    read_json,
+    read_lines,
+    read_text,
+    with_boxes,
+)
 from beam_pipeline.sources.tree import head
 from tfrecord_dataset.split_names import split_in_name
 
-Row = dict[str, Any]
-
 _WORDS = 4  # of a sentence
-_MAX_BYTES = 1 << 30
+_SPLITS_OF_CONLL = {"testa": "validation", "testb": "test"}
 _ML_USE = "aiplatform.googleapis.com/ml_use"
 _SPOKEN = re.compile(r"(\S+)[ \t]+(?!https?://)\S")
 _LINES_LOOKED_AT = 10
@@ -35,71 +37,10 @@ _SCRIPTS = frozenset(
     {"Arabic", "Bangla", "Chinese", "Hindi", "Japanese", "Korean", "Latin", "Mixed", "None"}
     | {"Symbols"}
 )
-_POLYGON = re.compile(r"\(((?:\s*\([^()]+\)\s*,?)+)\)")
-_RING = re.compile(r"\(([^()]+)\)")
-_IN_COLORS = re.compile(r"(?:rgb-pansharpen|ps-rgb|3band)/")
-
-
-class Files:
-    """The files below a folder.
-
-    Attributes:
-        root: The folder.
-        paths, there: Below it, sorted, and to look one up.
-    """
-
-    def __init__(self, root: str):
-        self.root = root
-        self.paths = sorted(each.relative for each in storage.list_files(root))
-        self.there = frozenset(self.paths)
-        self._media = {stem(each): each for each in self.paths if media_kind(each)}
-
-    def find(self, name: str) -> str:
-        """The path of an image or audio by its path or URL on another machine."""
-        return name if name in self.there else self._media.get(stem(name), name)
-
-    def called_as(self, path: str) -> list[str]:
-        """The files of a file's name, in whatever folders."""
-        return [each for each in self.paths if name_of(each) == name_of(path)]
-
-    def text(self, relative: str) -> str:
-        """The content of a file."""
-        return _text(below(self.root, relative))
-
-    def size(self, image: str) -> tuple[int, int]:
-        """(width, height) of an image."""
-        with storage.opened(below(self.root, image)) as handle, Image.open(handle) as opened:
-            return opened.size
-
-
-def _with_boxes(
-    image: str, boxes: Iterable[tuple[Any, ...]], split: str | None = None, texts: bool = False
-) -> Row:
-    """The row of an image; boxes are left, top, width, height; a class; and perhaps a text."""
-    columns = ("bbox", "category", "transcript")[: 3 if texts else 2]
-    values = [list(each) for each in zip(*boxes, strict=True)] or [[] for _ in columns]
-    stated = {"split": split} if split else {}
-    return {"image": image, **stated, "objects": dict(zip(columns, values, strict=True))}
-
-
-def _of_corners(left: float, top: float, right: float, bottom: float) -> list[float]:
-    return [left, top, right - left, bottom - top]
-
-
-def _of_fractions(size: tuple[int, int], *corners: Any) -> list[float]:
-    return _of_corners(*(float(each) * size[at % 2] for at, each in enumerate(corners)))
-
-
-def _text(path: str) -> str:
-    return storage.read_text(path, _MAX_BYTES)
-
-
-def _lines(path: str) -> Iterator[Any]:
-    return map(json.loads, _text(path).splitlines())
 
 
 def _ground_truth_of_sagemaker(files: Files, path: str) -> Iterator[Row]:
-    for each in _lines(path):
+    for each in read_lines(path):
         row: Row = {"image": files.find(each["source-ref"])}
         for name, value in each.items():
             if (said := each.get(f"{name}-metadata")) is None:
@@ -111,7 +52,7 @@ def _ground_truth_of_sagemaker(files: Files, path: str) -> Iterator[Row]:
                     ([box[side] for side in sides], names[str(box["class_id"])])
                     for box in value["annotations"]
                 ]
-                row |= _with_boxes(row["image"], boxes)
+                row |= with_boxes(row["image"], boxes)
             else:
                 row["label"] = said.get("class-name") or sorted(names.values())
         yield row
@@ -126,7 +67,7 @@ def _icdar(files: Files, path: str) -> Iterator[Row]:
     for each in files.paths:
         if re.fullmatch(r"gt_.*\.txt", name_of(each)):
             boxes = []
-            for line in files.text(each).removeprefix("\ufeff").splitlines():
+            for line in read_text(files.path(each)).removeprefix("\ufeff").splitlines():
                 if not (found := _WORD.match(line)):
                     continue
                 numbers = [*map(int, re.split("[ ,\t]+", found[1].strip(" ,\t")))]
@@ -136,22 +77,22 @@ def _icdar(files: Files, path: str) -> Iterator[Row]:
                 text = word if is_told else found[2]
                 if len(numbers) < _OF_CORNERS:
                     text = text.strip().removeprefix('"').removesuffix('"')
-                box = _of_corners(min(xs), min(ys), max(xs), max(ys))
+                box = of_corners(min(xs), min(ys), max(xs), max(ys))
                 boxes.append((box, script if is_told else "text", text))
             split = split_of(each)
             image = images[stem(each).removeprefix("gt_"), split]
-            yield _with_boxes(image, boxes, split if has_splits else None, texts=True)
+            yield with_boxes(image, boxes, split if has_splits else None, texts=True)
 
 
 def _fgvc_aircraft(files: Files, path: str) -> Iterator[Row]:
     for split in ("train", "val", "test"):
-        for line in _text(below(parent(path), f"images_variant_{split}.txt")).splitlines():
+        for line in read_text(below(parent(path), f"images_variant_{split}.txt")).splitlines():
             name, _, variant = line.partition(" ")
             yield {"image": files.find(name), "label": variant, "split": split}
 
 
 def _vertex_ai(files: Files, path: str) -> Iterator[Row]:
-    for each in _lines(path):
+    for each in read_lines(path):
         image = files.find(each["imageGcsUri"])
         split = each.get("dataItemResourceLabels", {}).get(_ML_USE, "")
         if (found := each.get("boundingBoxAnnotations")) is None:
@@ -160,16 +101,16 @@ def _vertex_ai(files: Files, path: str) -> Iterator[Row]:
         else:
             size, sides = files.size(image), ("xMin", "yMin", "xMax", "yMax")
             boxes = [
-                (_of_fractions(size, *(box[side] for side in sides)), box["displayName"])
+                (of_fractions(size, *(box[side] for side in sides)), box["displayName"])
                 for box in found
             ]
-            yield _with_boxes(image, boxes, split)
+            yield with_boxes(image, boxes, split)
 
 
 def _by_name(files: Files, path: str) -> Iterator[Row]:
     alike = files.called_as(path)
     for each in alike:
-        stated = json.loads(files.text(each))
+        stated = read_json(files.path(each))
         first, value = next(iter(stated.items()))
         is_caption = isinstance(value, str) and len(value.split()) >= _WORDS
         kind = media_kind(files.find(first))
@@ -182,45 +123,29 @@ def _by_name(files: Files, path: str) -> Iterator[Row]:
 
 def _transcripts(files: Files, path: str) -> Iterator[Row]:
     alike = files.called_as(path)
-    for line in (line for each in alike for line in files.text(each).splitlines()):
+    for line in (line for each in alike for line in read_text(files.path(each)).splitlines()):
         name, *said = line.split(None, 1) or [""]
         if said and (audio := files.find(name)) != name:
             yield {"audio": audio, "transcript": said[0].strip()}
 
 
-def _spacenet(files: Files, path: str) -> Iterator[Row]:
-    """A mask of each building, as run lengths; of several images of a place that in colours."""
-    images: dict[str, str] = {}
-    of_media = [each for each in files.paths if media_kind(each) == "image"]
-    for each in sorted(of_media, key=lambda each: not _IN_COLORS.search(each.lower())):
-        words = stem(each).split("_")
-        for at in range(len(words)):
-            images.setdefault("_".join(words[at:]), each)
-    size = functools.cache(files.size)
-    for row in csv.DictReader(io.StringIO(_text(path))):
-        image = images[row["ImageId"]]
-        runs = _runs_of_polygons(row["PolygonWKT_Pix"], size(image))
-        yield {"image": image, "EncodedPixels": runs}
-
-
-def _runs_of_polygons(text: str, size: tuple[int, int]) -> str:
-    """Starts, from 1 down the columns, and lengths of what polygons in well-known text surround."""
-    canvas = Image.new("L", size)
-    for polygon in _POLYGON.findall(text):
-        for number, ring in enumerate(_RING.findall(polygon)):
-            corners = [tuple(map(float, corner.split()[:2])) for corner in ring.split(",")]
-            ImageDraw.Draw(canvas).polygon(corners, fill=int(number == 0))
-    pixels = np.asarray(canvas, np.int8).T.reshape(-1)
-    edges = (np.flatnonzero(np.diff(np.pad(pixels, 1))) + 1).tolist()
-    pairs = zip(edges[::2], edges[1::2], strict=True)
-    return " ".join(f"{start} {stop - start}" for start, stop in pairs)
-
-
 def _imagenet(files: Files, path: str) -> Iterator[Row]:
     synsets = structs_of(below(parent(path), "meta.mat"), "synsets")
     names = {int(each["ILSVRC2012_ID"]): str(each["WNID"]) for each in synsets}
-    for at, number in enumerate(_text(path).split(), 1):
+    for at, number in enumerate(read_text(path).split(), 1):
         yield {"ImageId": f"ILSVRC2012_val_{at:08d}", "PredictionString": names[int(number)]}
+
+
+def _sentences(files: Files, path: str) -> Iterator[Row]:
+    for each in files.paths:
+        if not OF_CONLL.begins.search(head(files.path(each))):
+            continue
+        split = _SPLITS_OF_CONLL.get(suffix(each), stem(each))
+        for block in read_text(files.path(each)).split("\n\n"):
+            words = [line.split() for line in block.strip().splitlines()]
+            if words and words[0][0] != "-DOCSTART-":
+                tokens, tags = [word[0] for word in words], [word[-1] for word in words]
+                yield {"split": split, "tokens": tokens, "tags": tags}
 
 
 class Form(NamedTuple):
@@ -264,7 +189,7 @@ FORMS = (
     ),
     Form(
         "has SpaceNet's polygons in pixels, which become masks",
-        _spacenet,
+        mask_forms.spacenet,
         re.compile(rb"\A[^\n]*\bPolygonWKT_Pix\b"),
         re.compile(r".*\.csv"),
         "masks.csv",
@@ -275,6 +200,31 @@ FORMS = (
         re.compile(rb'"(boundingBoxAnnotations|classificationAnnotation)"\s*:'),
         re.compile(r".*\.jsonl"),
     ),
+    Form(
+        "is Google AutoML's",
+        box_forms.automl,
+        re.compile(rb"\A[A-Z]+,gs://[^,\n]+,"),
+        re.compile(r".*\.csv"),
+    ),
+    *(
+        Form(f"is of {name}", rows, SIGNS[name], re.compile(rf".*\.{ending}"), table)
+        for name, rows, ending, table in (
+            ("Hasty", box_forms.hasty, "json", "boxes.jsonl"),
+            ("Encord", box_forms.encord, "json", "boxes.jsonl"),
+            ("Kili", box_forms.kili, "json", "boxes.jsonl"),
+            ("Scale", box_forms.scale, "json", "boxes.jsonl"),
+            ("Datumaro", box_forms.datumaro, "json", "boxes.jsonl"),
+            ("V7 Darwin", box_forms.darwin, "json", "boxes.jsonl"),
+            ("SuperAnnotate", box_forms.superannotate, "json", "boxes.jsonl"),
+            ("Azure ML", box_forms.azure_ml, "jsonl", "boxes.jsonl"),
+            ("RectLabel", box_forms.rectlabel, "json", "boxes.jsonl"),
+            ("Edge Impulse", box_forms.edge_impulse, "labels", "boxes.jsonl"),
+            ("COCO-Text or TextOCR", box_forms.coco_text, "json", "words.jsonl"),
+            ("xView", box_forms.xview, "geojson", "boxes.jsonl"),
+            ("DeepFashion2", box_forms.deepfashion2, "json", "boxes.jsonl"),
+            ("FUNSD", box_forms.funsd, "json", "texts.jsonl"),
+        )
+    ),
 )
 # Of which the folders' layout tells: its table is read with class folders.
 OF_IMAGENET = Form(
@@ -283,6 +233,20 @@ OF_IMAGENET = Form(
     re.compile(rb"\A\d+\s"),
     re.compile("ILSVRC2012_validation_ground_truth.txt"),
     "LOC_val_solution.csv",
+)
+# Of a tree of texts.
+OF_CONLL = Form(
+    "has a word and its tags a line, as CoNLL's",
+    _sentences,
+    re.compile(rb"\A-DOCSTART-"),
+    table="sentences.jsonl",
+)
+# Of a tree of maps.
+OF_MASKS = Form(
+    "has a mask for each object of one image",
+    mask_forms.of_objects,
+    re.compile(b""),
+    table="objects.csv",
 )
 # What the names of the files beside tell.
 _BY_NAME = Form(

@@ -13,6 +13,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import Seen, see
 from beam_pipeline.records import FileRef
+from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.folders.masks import may_be_marked
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
@@ -52,6 +53,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.layout import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.table_forms import OF_MASKS
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import is_of_training, split_in_name
 
@@ -135,7 +137,12 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     images = _Images(tree, [each for each in _paths(tree) if files.role(each, Survey()) == "image"])
     first = few(maps, _MAPS_LOOKED_INTO)
     if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
-        doubt = f"{home}/ has a mask for each object of one image: unite them {_UNITED}"
+        made = making(tree.path(OF_MASKS.table), tree.root, tree.path(home))
+        made_of_it = f"make a table of them by {made}, and give that; or "
+        is_beside = any(
+            folder(path) != home and folder(folder(path)) == folder(home) for path in _paths(tree)
+        )
+        doubt = f"{home}/ {OF_MASKS.what}: {made_of_it if is_beside else ''}unite them {_UNITED}"
         return dataclasses.replace(files, meaning=Meaning(doubt=doubt))
     paired = list(filter(images.has_one_of, first))
     seen = list(_seen(tree, paired))

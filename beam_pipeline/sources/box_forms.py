@@ -1,0 +1,178 @@
+"""Rows of images with boxes, of what programs and public datasets write that no layout reads.
+
+Where there is a file an image, one of them stands for all beside it.
+"""
+
+import csv
+from collections.abc import Iterator
+from typing import Any
+
+from beam_pipeline.sources.paths import stem, suffix
+from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.table_rows import (
+    Files,
+    Row,
+    of_corners,
+    of_fractions,
+    read_json,
+    read_lines,
+    read_text,
+    with_boxes,
+)
+
+
+def _beside(files: Files, path: str) -> Iterator[tuple[str, Any]]:
+    """(path, content) of the JSON files in the folder of one."""
+    folder = parent(path)
+    for each in files.paths:
+        if suffix(each) == "json" and parent(files.path(each)) == folder:
+            yield each, read_json(files.path(each))
+
+
+def datumaro(files: Files, path: str) -> Iterator[Row]:
+    for each, content in _beside(files, path):
+        names = [label["name"] for label in content["categories"]["label"]["labels"]]
+        for item in content["items"]:
+            found = [at for at in item["annotations"] if at["type"] == "bbox"]
+            boxes = [(at["bbox"], names[at["label_id"]]) for at in found]
+            yield with_boxes(files.find(item["id"]), boxes, stem(each))
+
+
+def darwin(files: Files, path: str) -> Iterator[Row]:
+    for _, content in _beside(files, path):
+        found = [each for each in content["annotations"] if each.get("bounding_box")]
+        boxes = [([each["bounding_box"][side] for side in "xywh"], each["name"]) for each in found]
+        yield with_boxes(files.find(content["item"]["name"]), boxes)
+
+
+def hasty(files: Files, path: str) -> Iterator[Row]:
+    for image in read_json(path)["images"]:
+        found = [each for each in image["labels"] if each.get("bbox")]
+        boxes = [(of_corners(*each["bbox"]), each["class_name"]) for each in found]
+        yield with_boxes(files.find(image["image_name"]), boxes)
+
+
+def encord(files: Files, path: str) -> Iterator[Row]:
+    for unit in (unit for each in read_json(path) for unit in each["data_units"].values()):
+        boxes = []
+        for each in unit["labels"].get("objects", []):
+            if box := each.get("boundingBox"):
+                sides = [box["x"], box["y"], box["w"], box["h"]]
+                size = [unit["width"], unit["height"]] * 2
+                boxes.append(
+                    ([side * of for side, of in zip(sides, size, strict=True)], each["name"])
+                )
+        yield with_boxes(files.find(unit["data_title"]), boxes)
+
+
+def kili(files: Files, path: str) -> Iterator[Row]:
+    for asset in read_json(path):
+        image, boxes = files.find(asset["externalId"]), []
+        jobs = asset["labels"][-1]["jsonResponse"].values() if asset["labels"] else ()
+        for each in (each for job in jobs for each in job.get("annotations", [])):
+            if each.get("boundingPoly"):
+                corners = each["boundingPoly"][0]["normalizedVertices"]
+                xs, ys = ([corner[side] for corner in corners] for side in "xy")
+                box = of_fractions(files.size(image), min(xs), min(ys), max(xs), max(ys))
+                boxes.append((box, each["categories"][0]["name"]))
+        yield with_boxes(image, boxes)
+
+
+def scale(files: Files, path: str) -> Iterator[Row]:
+    sides = ("left", "top", "width", "height")
+    for task in read_json(path):
+        found = [each for each in task["response"]["annotations"] if "left" in each]
+        boxes = [([each[side] for side in sides], each["label"]) for each in found]
+        yield with_boxes(files.find(task["params"]["attachment"]), boxes)
+
+
+def superannotate(files: Files, path: str) -> Iterator[Row]:
+    for _, content in _beside(files, path):
+        if "instances" not in content:  # the classes lie among them
+            continue
+        found = [each for each in content["instances"] if each["type"] == "bbox"]
+        corners = ("x1", "y1", "x2", "y2")
+        boxes = [
+            (of_corners(*(each["points"][at] for at in corners)), each["className"])
+            for each in found
+        ]
+        yield with_boxes(files.find(content["metadata"]["name"]), boxes)
+
+
+def rectlabel(files: Files, path: str) -> Iterator[Row]:
+    for _, content in _beside(files, path):
+        boxes = [(each["x_y_w_h"], each["label"]) for each in content["objects"]]
+        yield with_boxes(files.find(content["filename"]), boxes)
+
+
+def edge_impulse(files: Files, path: str) -> Iterator[Row]:
+    for each in read_json(path)["files"]:
+        sides = ("x", "y", "width", "height")
+        found = each.get("boundingBoxes", [])
+        boxes = [([box[side] for side in sides], box["label"]) for box in found]
+        yield with_boxes(files.find(each["path"]), boxes)
+
+
+def azure_ml(files: Files, path: str) -> Iterator[Row]:
+    corners = ("topX", "topY", "bottomX", "bottomY")
+    for each in read_lines(path):
+        image, label = files.find(each["image_url"]), each["label"]
+        if isinstance(label, str):
+            yield {"image": image, "label": label}
+            continue
+        size = files.size(image)
+        boxes = [
+            (of_fractions(size, *(box[corner] for corner in corners)), box["label"])
+            for box in label
+        ]
+        yield with_boxes(image, boxes)
+
+
+def automl(files: Files, path: str) -> Iterator[Row]:
+    rows: dict[str, list[list[str]]] = {}
+    for row in csv.reader(read_text(path).splitlines()):
+        rows.setdefault(row[1], []).append(row)
+    has_boxes = any(len(row) > 3 for found in rows.values() for row in found)
+    for name, found in rows.items():
+        image, split = files.find(name), found[0][0].lower()
+        if has_boxes:
+            size = files.size(image)
+            boxes = [
+                (of_fractions(size, row[3], row[4], row[7], row[8]), row[2])
+                for row in found
+                if row[3]
+            ]
+            yield with_boxes(image, boxes, split)
+        else:
+            yield {"image": image, "split": split, "label": found[0][2]}
+
+
+def coco_text(files: Files, path: str) -> Iterator[Row]:
+    content = read_json(path)
+    for key, image in content["imgs"].items():
+        found = [content["anns"][str(each)] for each in content["imgToAnns"].get(key, ())]
+        boxes = [(each["bbox"], "text", each.get("utf8_string", "")) for each in found]
+        yield with_boxes(files.find(image["file_name"]), boxes, image["set"], texts=True)
+
+
+def xview(files: Files, path: str) -> Iterator[Row]:
+    rows: dict[str, list[tuple[Any, ...]]] = {}
+    for each in (each["properties"] for each in read_json(path)["features"]):
+        box = of_corners(*map(int, each["bounds_imcoords"].split(",")))
+        rows.setdefault(each["image_id"], []).append((box, str(each["type_id"])))
+    return (with_boxes(files.find(name), boxes) for name, boxes in rows.items())
+
+
+def deepfashion2(files: Files, path: str) -> Iterator[Row]:
+    for image, content in files.with_twins("annos", "image"):
+        found = [each for each in content.values() if isinstance(each, dict)]
+        boxes = [(of_corners(*each["bounding_box"]), each["category_name"]) for each in found]
+        yield with_boxes(image, boxes)
+
+
+def funsd(files: Files, path: str) -> Iterator[Row]:
+    for image, content in files.with_twins("annotations", "images"):
+        boxes = [
+            (of_corners(*each["box"]), each["label"], each["text"]) for each in content["form"]
+        ]
+        yield with_boxes(image, boxes, texts=True)
