@@ -50,7 +50,6 @@ _BESIDE_TABLES = frozenset(
         "md",
         "rst",
         "xlsx",
-        "sqlite",
         "html",
         "pdf",
         "names",
