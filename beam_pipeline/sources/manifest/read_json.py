@@ -88,6 +88,11 @@ def lines_of_list(path: str, place: str) -> Iterator[bytes]:
         yield b"".join(json.dumps(row).encode() + b"\n" for row in some)
 
 
+def _maker(place: str) -> functools.partial[Iterator[bytes]]:
+    """What makes lines of a file whose rows are at `place`."""
+    return functools.partial(lines_of_list, place=place)
+
+
 @dataclasses.dataclass
 class ReadJsonl(ReadManifest):
     """The lines of JSON Lines files, or the items of a list in JSON, an object and a record each.
@@ -110,6 +115,4 @@ class ReadJsonl(ReadManifest):
         if place:
             what = f"{manifest.relative}: of its members the list {place!r} is read"
             self._tell(f"{what}, an object a row")
-        return JsonListTable(
-            manifest=manifest, made_by=functools.partial(lines_of_list, place=place)
-        )
+        return JsonListTable(manifest=manifest, made_by=_maker(place), part="rows")

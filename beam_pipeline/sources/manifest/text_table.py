@@ -19,9 +19,11 @@ class TextTable(Table):
 
     Attributes:
         made_by: Makes text of a file that is none; None of one that is.
+        part: What of the file that is, where it may be one of several.
     """
 
     made_by: TextOf | None = None
+    part: str = ""
 
     @property
     def is_packed(self) -> bool:
@@ -58,7 +60,7 @@ class TextTable(Table):
         """Where its text lies so that ranges of it can be read."""
         path = self.manifest.path
         if self.is_packed:
-            return unpacked(path, "", scratch, text_of(path, self.made_by))
+            return unpacked(path, self.part, scratch, text_of(path, self.made_by))
         try:
             return with_ranges(path, scratch)
         except RecordError as error:
