@@ -66,6 +66,8 @@ LAYERS = {
         image_folders
         beside
         annotation_formats
+        table_rows
+        box_forms mask_forms
         table_forms
         as_tables not_read
         listing gather split_lists
