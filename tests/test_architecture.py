@@ -69,7 +69,8 @@ LAYERS = {
         table_rows
         box_forms mask_forms
         table_forms
-        as_tables not_read
+        as_tables
+        not_read
         listing gather split_lists
         layout
         side_files image_items
