@@ -3,7 +3,9 @@
 import dataclasses
 from typing import Annotated
 
-from beam_pipeline.option_values import make_classes, parse_classes
+from beam_pipeline.inspect import tokens
+from beam_pipeline.option_values import make_classes, make_path, parse_classes
+from beam_pipeline.schema.declaration import read_schema
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import Option
 
@@ -42,5 +44,23 @@ Schema = Annotated[
     BuildOption(
         "JSON or YAML file that declares the features (default: infer them from all records)",
         metavar="FILE",
+        parse=read_schema,
+    ),
+]
+
+
+def _tokenizer(path: str) -> str:
+    """The path of one that can be read."""
+    if path := make_path(path):
+        tokens.load(path)
+    return path
+
+
+Tokenizer = Annotated[
+    str,
+    BuildOption(
+        "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
+        metavar="FILE",
+        make=_tokenizer,
     ),
 ]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from beam_pipeline import option_values as values
-from beam_pipeline.build_option import BuildOption, Classes, JobOption, Schema
+from beam_pipeline.build_option import BuildOption, Classes, JobOption, Schema, Tokenizer
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
@@ -77,6 +77,7 @@ class BuildOptions(Options):
             "repeated",
             metavar="[A=]FILE",
             parse=values.parse_one,
+            make=values.make_split_lists,
             may_repeat=True,
         ),
         _SPLITS,
@@ -184,15 +185,7 @@ class BuildOptions(Options):
     classes: Annotated[Classes, _INPUT] = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
-    tokenizer: Annotated[
-        str,
-        BuildOption(
-            "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
-            metavar="FILE",
-            make=values.make_path,
-        ),
-        _AUDIO,
-    ] = ""
+    tokenizer: Annotated[Tokenizer, _AUDIO] = ""
     schema: Annotated[Schema, _INPUT] = ()
     ignore: Annotated[
         tuple[str, ...],

@@ -5,7 +5,6 @@ import functools
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,10 +13,8 @@ from beam_pipeline.build_option import BuildOption
 from beam_pipeline.build_options import BuildOptions
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
-from beam_pipeline.option_values import split_list
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import Option, fields_of, parts_of
@@ -46,9 +43,7 @@ class BuildConfig(BuildOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "split_list", tuple(map(_split_list, self.split_list)))
         if self.tokenizer:
-            tokens.load(self.tokenizer)  # before anything is read or written
             object.__setattr__(self, "schema", with_tokens(self.schema))
         if self.near_duplicates:
             looks.check_installed()
@@ -131,13 +126,6 @@ class BuildConfig(BuildOptions):
         """Hex digest of `fingerprinted_options`: equal for builds that ask for the same thing."""
         # Keys are not sorted: the order of the splits decides which record goes to which.
         return hashlib.sha256(json.dumps(self.fingerprinted_options()).encode()).hexdigest()
-
-
-def _split_list(text: str) -> str:
-    try:
-        return split_list(os.fspath(text))
-    except ValueError as error:
-        raise ConfigError(f"--split-list {text!r} {error}") from error
 
 
 def _is_content(option: Option) -> bool:

@@ -1,6 +1,7 @@
 """Values of a build's options: `parse_…` reads the command line's text, `make_…` checks a value.
 
-Each raises a ValueError for what it cannot take, which continues `--option 'value' …`.
+Each raises a ValueError for what it cannot take, which continues `--option 'value' …`, or a
+ConfigError that names what of several values it cannot.
 """
 
 import numbers
@@ -10,8 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
+from tfrecord_dataset.errors import raise_together
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.split_names import is_split, split_in_name
 from tfrecord_dataset.store.urls import unsigned
@@ -127,12 +130,23 @@ def make_output(path: str) -> str:
     return path
 
 
-def split_list(text: str) -> str:
-    """What `--split-list` says, as SPLIT=PATH: the name of a FILE alone says its split.
+def make_split_lists(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """What `--split-list` says, each as SPLIT=PATH: the name of a FILE alone says its split.
 
     Raises:
-        ValueError: It says none, or there is no such file.
+        ConfigError: One says none, or there is no such file; all such are named.
     """
+    lists, wrong = [], []
+    for text in texts:
+        try:
+            lists.append(_split_list(text))
+        except ValueError as error:
+            wrong.append(ConfigError(f"--split-list {text!r} {error}"))
+    raise_together(wrong)
+    return tuple(lists)
+
+
+def _split_list(text: str) -> str:
     split, is_named, path = text.partition("=")
     if not is_named or not re.fullmatch(r"\w+", split):
         path = text

@@ -20,6 +20,8 @@ class BeamTFRecordsError(Exception):
     """
 
     exit_code = 1
+    # Beam raises it as it is: of others it logs and raises copies, which name the stage.
+    _tagged_with_step = True
     # The message in the words of Python, where a caller in Python gets it (python_words.py).
     told = ""
 
@@ -33,7 +35,7 @@ class BeamTFRecordsError(Exception):
     @property
     def as_command(self) -> str:
         """The message in the words of the command, which options are named in."""
-        return STEP.sub("", one_line(super().__str__()))
+        return one_line(super().__str__())
 
 
 class ConfigError(BeamTFRecordsError):

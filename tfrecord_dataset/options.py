@@ -42,7 +42,8 @@ class Option:
         choices: The values that it may have, or what returns them; empty for any.
         parse: Reads the command line's text, or raises a ValueError that continues the sentence
             `--name 'text' …`; None for that of its type.
-        make: Of a value of its type what is kept, or raises such a ValueError; None keeps it.
+        make: Of a value of its type what is kept, or raises such a ValueError; None keeps it. Both
+            may raise a ConfigError, which says all itself.
         least, most: Bounds of numbers, which may be reached.
         above, below: Bounds that may not.
         is_positional: It has no flag.

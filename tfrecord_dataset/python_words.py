@@ -217,6 +217,8 @@ def _value(text: str, known: Field | type) -> str | None:
         return None
     value: Any = text
     if option is not None:
-        with contextlib.suppress(ConfigError, ValueError):
-            value = option.parse(shlex.split(text)[0])
+        value = shlex.split(text)[0]
+        if option.metavar != "FILE":  # not what it holds
+            with contextlib.suppress(ConfigError, ValueError):
+                value = option.parse(value)
     return repr(list(value) if isinstance(value, tuple) else value)

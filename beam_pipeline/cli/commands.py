@@ -92,12 +92,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     own, beams = split_arguments(arguments)
     is_job = own[:1] in (["build"], ["plan"])
+    options = beam_options(beams)
+    use_options(options)  # for the files that other options name
     args, stray = command_parser().parse_command(own, names_of_beam() if is_job else ())
     unknown = beams + stray
     if unknown and not is_job:
         args.parser.error(f"unknown argument {unknown[0]}")
-    options = beam_options(unknown)
-    use_options(options)
+    beam_options(stray)
     given = vars(args)
     how = {"to_json": True} if given.pop("json", False) else {}
     code = _COMMANDS[args.command](options_of(args.command, given), options, **how)

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from beam_pipeline.build_option import Classes, Schema
 from beam_pipeline.build_options import HEADINGS
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.schema.declaration import read_schema
 from tfrecord_dataset.command_line import (
     Parser,
     add_options,
@@ -251,6 +250,4 @@ def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 def options_of(command: str, given: Mapping[str, Any]) -> Any:
     """The options of a command, an object of its class, that parsed arguments ask for."""
-    if "schema" in given:
-        given = {**given, "schema": read_schema(given["schema"])}
     return from_arguments(COMMANDS[command].options, given)

@@ -27,6 +27,12 @@ from tfrecord_dataset.image_size import ImageSize
             r"num_shard \(did you mean 'num_shards'\?\); and seed=1.5 is not a whole number",
             id="all at once",
         ),
+        pytest.param(
+            {"split_list": ["a.txt", "b.txt"], "tokenizer": "words.txt", "num_shards": 0},
+            r"split_list='a.txt' is no file .*; and split_list='b.txt' is no file .*; and "
+            r"num_shards=0 .*; and tokenizer='.*words.txt': give a .model file",
+            id="files with the rest",
+        ),
     ],
 )
 def test_what_no_command_line_says_is_refused_too(options, message):

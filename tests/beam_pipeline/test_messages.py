@@ -98,6 +98,14 @@ TABLE = [
     ("verify nowhere", 2, "nowhere is not a finished dataset"),
     ("verify INPUT", 2, "is not a finished dataset"),
     ("show DATASET --split val", 2, "there is no split 'val'; there are: test, train"),
+    (
+        "plan INPUT/pets --seed x --schema no.json --split-list no.txt --split-list INPUT/pets/a-b "
+        "--tokenizer no.model",
+        2,
+        "--seed 'x' .*; and --schema no.json .* missing file: no.json; and --split-list 'no.txt' "
+        "is no file .*; and --split-list .* has a name that is no split's; .*; and --tokenizer "
+        r".*no\.model: missing file",
+    ),
     # Options that do not suit the input
     ("plan INPUT/table.csv --schema INPUT/agee.yaml", 2, "feature 'agee'.* did you mean 'age'"),
     (

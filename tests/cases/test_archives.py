@@ -32,7 +32,6 @@ COMPRESSIONS = {
     "tar.xz": lzma.compress,
     "tar.zst": lambda data: pa.compress(data, "zstd", asbytes=True),
 }
-_STEP = re.compile(r" \[while running '[^']*'\]$")
 # A command for a file on this machine, of which no archive has one.
 _OF_FILES = re.compile(r", by iconv \S+ \S+ -t UTF-8 \S+ > \S+ && mv \S+ [^\s:]+")
 
@@ -81,7 +80,7 @@ def read(options, root, scratch):
         found, source = source_at(root, options, scratch)
         elements = yielded(source)
     except BeamTFRecordsError as error:
-        return text(_STEP.sub("", str(error)))
+        return text(str(error))
     return text(found.summary), sorted(text(repr(with_contents(each))) for each in elements)
 
 

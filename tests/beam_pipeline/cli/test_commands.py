@@ -28,7 +28,6 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 FORBIDDEN = PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/data/cells")
 
 
-OF_A_STAGE = DataError("3 are bad [while running 'Write/Commit/CommitOnce']")
 OF_A_DISK = raised(RuntimeError("of Beam's"), FULL)
 OF_THE_USER = raised(RuntimeError("of Beam's"), KeyboardInterrupt())
 
@@ -37,7 +36,7 @@ OF_THE_USER = raised(RuntimeError("of Beam's"), KeyboardInterrupt())
     ("error", "code", "message"),
     [
         (ConfigError("no such thing"), 2, "error: no such thing\n"),
-        (OF_A_STAGE, 3, "error: 3 are bad\n"),
+        (DataError("3 are bad"), 3, "error: 3 are bad\n"),
         (OF_A_DISK, 1, "error: No space left on device; fix that and run the same command again"),
         (FORBIDDEN, 1, "error: Permission denied: /data/cells; fix"),
         (OF_THE_USER, 130, "interrupted;"),

@@ -111,6 +111,8 @@ def test_a_parameter_is_described_and_validated(name, parser, launch, monkeypatc
         given = {"input": "gs://bucket/in", "output": "gs://bucket/out", name: value}
         arguments = launch.build_arguments([f"--{key}={value}" for key, value in given.items()], "")
         assert arguments[0] == "build"
+        if name in ("schema", "split_list", "tokenizer"):
+            continue  # the file would be read
         assert isinstance(parser.parse_args(arguments[1:]), argparse.Namespace)
     for value in refused:
         assert not all(re.search(regex, value) for regex in parameter["regexes"]), value

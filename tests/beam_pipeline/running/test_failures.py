@@ -3,8 +3,10 @@
 import errno
 import os
 
+import apache_beam as beam
 import pytest
 
+import beam_pipeline
 from beam_pipeline import errors
 from beam_pipeline.running.failures import explain
 from beam_pipeline.running.lock import exclusive
@@ -55,6 +57,18 @@ def test_explain(error, kind, message):
     told = explain(error)
     assert type(told) is kind
     assert str(told) == message
+
+
+def test_in_the_users_own_pipeline_it_is_raised_as_it_is_in_the_words_of_python(tmp_path, caplog):
+    config = beam_pipeline.BuildConfig(output=str(tmp_path), name="numbers")
+    records = [beam_pipeline.Record(key="same", features={"n": n}) for n in range(2)]
+    pipeline = beam.Pipeline()
+    _ = pipeline | beam.Create(records) | beam_pipeline.WriteDataset(config)
+
+    with pytest.raises(errors.DataError, match=r"'same' belongs to two .*duplicates='drop'$"):
+        pipeline.run()
+
+    assert caplog.records == []  # Beam logs what it raises a copy of
 
 
 def test_one_build_at_a_time(tmp_path):
