@@ -57,7 +57,11 @@ class BuildOptions(Options):
     ] = ""
     layout: Annotated[
         str,
-        BuildOption("how the input is laid out (default: detect it)", choices=layout_names),
+        BuildOption(
+            "how the input is laid out (default: detect it)",
+            metavar="LAYOUT",
+            choices=layout_names,
+        ),
         _INPUT,
     ] = AUTO
     split: Annotated[

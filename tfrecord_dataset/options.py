@@ -124,6 +124,8 @@ class Field:
     def help(self) -> str:
         """What it is for, with the default."""
         text, default = self.option.help, self.default
+        if self.option.metavar and self.choices:
+            text = f"{text}: {', '.join(self.choices)}"
         is_told = default is False or default == "" or "(default" in text
         if is_told or not isinstance(default, str | int | float):
             return text

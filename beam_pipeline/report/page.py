@@ -181,7 +181,7 @@ def facts_of(
         "sounds": list(_sounds(features, records)),
         "texts_shown": [
             {"where": f"{each.split} {each.number}", "text": as_text(each.example, features)}
-            for each in records[:_TEXTS]
+            for each in _of_each_split(records, _TEXTS)
         ],
     }
 
@@ -198,10 +198,17 @@ def _pattern(split: Split) -> tuple[str, str]:
 def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator[dict[str, Any]]:
     for feature in features:
         if feature.kind == "audio":
-            for record in records[:: max(1, len(records) // _SOUNDS)][:_SOUNDS]:
+            for record in _of_each_split(records, _SOUNDS):
                 facts = pictures.audio(record.values[feature.name])
                 text = as_text(record.example, features)
                 yield {**facts, "split": record.split, "number": record.number, "text": text}
+
+
+def _of_each_split(records: Sequence[Sampled], most: int) -> Iterator[Sampled]:
+    """As many of each split; with those of the last, a few more than `most`."""
+    by_split = [list(group) for _, group in itertools.groupby(records, lambda each: each.split)]
+    for group in by_split:
+        yield from group[: -(-most // len(by_split))]
 
 
 def _described(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from trainer.options.input import (
     CacheDir,
     Compare,
     Data,
-    Devices,
+    DeviceNames,
     InputConfig,
     OwnLoss,
     OwnModel,
@@ -60,7 +60,7 @@ class EvaluateConfig(Options):
     batch_size: Annotated[
         int | None, Option("records per step (default: that of the training)", least=1)
     ] = None
-    devices: Devices = "auto"
+    devices: DeviceNames = "auto"
     quiet: Quiet = False
 
 

@@ -87,7 +87,7 @@ TrustRun = Annotated[
         may_change=True,
     ),
 ]
-Devices = Annotated[
+DeviceNames = Annotated[
     str,
     RunOption(
         "auto (all GPUs, else the CPU), cpu, cpu:N (N replicas), gpu, or gpu:0,1 (by number)",

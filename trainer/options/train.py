@@ -9,7 +9,7 @@ from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.options.input import (
     Compare,
-    Devices,
+    DeviceNames,
     InputConfig,
     OwnCallback,
     OwnLoss,
@@ -239,7 +239,7 @@ class TrainConfig(InputConfig):
             "make runs with the same seed equal bit for bit; slower on GPUs", may_change=True
         ),
     ] = False
-    devices: Devices = "auto"
+    devices: DeviceNames = "auto"
 
     def _conflicts(self) -> Iterator[str]:
         if self.cache == "memory" and self.input_processes not in (1, AUTO):
