@@ -5,6 +5,7 @@ ConfigError that names what of several values it cannot.
 """
 
 import numbers
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -155,7 +156,7 @@ def _split_list(text: str) -> str:
     if not re.fullmatch(r"\w+", split):
         raise ValueError("has a name that is no split's; write it as SPLIT=FILE")
     path = storage.absolute(path)
-    if not storage.exists(path):
+    if not storage.exists(path) or os.path.isdir(path):
         raise ValueError(f"is no file (looked at {path})")
     return f"{split}={path}"
 

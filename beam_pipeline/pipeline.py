@@ -297,6 +297,8 @@ def check_output(config: BuildConfig) -> None:
     if not config.output:
         raise errors.ConfigError("an output directory is needed: pass --output DATA_DIR")
     check_apart(config)
+    if os.path.isfile(config.output):
+        raise errors.ConfigError(f"--output {config.output} is a file; give a folder")
     if not storage.is_remote(config.dataset_dir) and (
         os.path.islink(config.dataset_dir) or os.path.ismount(config.dataset_dir)
     ):

@@ -58,7 +58,9 @@ def group_of(record: Inspected, group_by: str) -> str:
     group = None if value is None else kinds.of(value).group(value)
     if group is None:
         raise RecordError(
-            "no group", f"there is no column {group_by!r}; there are {', '.join(record.features)}"
+            "no group",
+            f"there is no column {group_by!r} for --group-by; there are "
+            f"{', '.join(record.features)}",
         )
     return group
 

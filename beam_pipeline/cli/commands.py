@@ -78,14 +78,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, KeyboardInterrupt) as error:
-        failure = _failure(error)
+        command = "".join(arguments[:1])
+        failure = _failure(error, command)
         if failure is None:
             raise
         if debug:
             traceback.print_exception(error)
         message, exit_code = failure
         print(message, file=sys.stderr)
-        return _OTHER_CODES.get("".join(arguments[:1]), {}).get(exit_code, exit_code)
+        return _OTHER_CODES.get(command, {}).get(exit_code, exit_code)
     return 0
 
 
@@ -107,11 +108,13 @@ def _run(arguments: Sequence[str]) -> int:
     return code or 0
 
 
-def _failure(error: BaseException) -> tuple[str, int] | None:
+def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
         return f"error: {error.as_command}", error.exit_code
-    again = "run the same command again (build continues with the shards that are missing)"
+    again = "run the same command again"
+    if command == "build":
+        again += " (it continues with the shards that are missing)"
     match _outer_cause(error):
         case KeyboardInterrupt():
             return f"interrupted; {again}", 130

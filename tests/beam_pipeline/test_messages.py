@@ -93,6 +93,8 @@ TABLE = [
     ("build INPUT/pets --output 'data[1]'", 2, r"--output .*data\[1\]"),
     ("build INPUT/pets --output 'data*'", 2, r"--output .*data\*"),
     ("build INPUT --output INPUT/out", 2, "--output"),
+    ("build INPUT/pets --output INPUT/table.csv", 2, "--output .*table.csv is a file; give a fold"),
+    ("plan INPUT/pets --split-list val=INPUT/pets", 2, "--split-list 'val=.*' is no file"),
     ("plan INPUT --output INPUT/out", 2, "--output"),
     ("plan INPUT/pets --tokenizer missing.json", 2, r"missing\.json: missing file"),
     ("verify nowhere", 2, "nowhere is not a finished dataset"),

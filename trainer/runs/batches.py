@@ -168,6 +168,12 @@ def _check_augmentation(function: Augment, task: Task) -> None:
         found.dtype != tf.uint8 or not found.shape.is_compatible_with(image.shape)
     ):
         raise ConfigError(
-            f"--augment-fn {path} returns {found}; return an image of the same kind, uint8 "
+            f"--augment-fn {path} returns {_kind(found)}; return an image of the same kind, uint8 "
             f"{image.shape}"
         )
+
+
+def _kind(value: Any) -> str:
+    """What a function has returned, as `uint8 (16, 16, 3)`."""
+    is_tensor = isinstance(value, tf.Tensor | tf.TensorSpec)
+    return f"{value.dtype.name} {value.shape}" if is_tensor else repr(value)

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.errors import ConfigError
 from trainer.tasks.task import Task
 from trainer.training.fine_tuning import frozen
 from trainer.training.follower import Done, Follower
@@ -187,6 +188,11 @@ def train_function(
         parts = _parts((inputs, target, weight), plan.accumulate_steps)
         for number, part in enumerate(parts):
             of_part, sums_of_part = compute(tf.constant(number) if parts[1:] else None, *part)
+            if all(each is None for each in of_part):
+                raise ConfigError(
+                    "the loss does not depend on the model's weights, so that nothing can be "
+                    "learned; compute it from the outputs, and give the model trainable weights"
+                )
             gradients = of_part if gradients is None else _added(gradients, of_part)
             sums += sums_of_part
         if scales_loss:

@@ -82,7 +82,7 @@ def _gpu_strategy(names: list[str], devices: Devices) -> tf.distribute.MirroredS
     if not names or max(numbers) >= len(names):
         available = ", ".join(map(str, range(len(names)))) or "none"
         raise ConfigError(
-            f"devices ask for GPU {', '.join(map(str, numbers)) or '(any)'}, but TensorFlow has "
+            f"--devices asks for GPU {', '.join(map(str, numbers)) or '(any)'}, but TensorFlow has "
             f"{available}; name others, use cpu:N, or install tensorflow[and-cuda]"
         )
     for gpu in tf.config.list_physical_devices("GPU"):

@@ -37,7 +37,7 @@ OF_THE_USER = raised(RuntimeError("of Beam's"), KeyboardInterrupt())
     [
         (ConfigError("no such thing"), 2, "error: no such thing\n"),
         (DataError("3 are bad"), 3, "error: 3 are bad\n"),
-        (OF_A_DISK, 1, "error: No space left on device; fix that and run the same command again"),
+        (OF_A_DISK, 1, "error: No space left on device; fix that and run the same command again\n"),
         (FORBIDDEN, 1, "error: Permission denied: /data/cells; fix"),
         (OF_THE_USER, 130, "interrupted;"),
     ],

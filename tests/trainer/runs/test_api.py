@@ -128,14 +128,30 @@ def test_objects_of_python(colors, tmp_path, capsys):
     assert "loss is that of the task, not the run's own" in capsys.readouterr().err
 
 
-@pytest.mark.slow
-def test_a_loss_of_the_whole_batch_is_refused(colors, tmp_path):
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    with pytest.raises(
-        ConfigError,
-        match=r"^the loss function returns one loss for the whole batch.*reduction=None$",
-    ):
-        trainer.train(colors, tmp_path / "run", loss=loss, **OPTIONS, **MORE)
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        pytest.param(
+            {"loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
+            r"^the loss function returns one loss for the whole batch.*reduction=None$",
+            id="a loss of the whole batch",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"loss": lambda target, outputs: tf.cast(target, tf.float32)},
+            "^the loss does not depend on the model's weights, .* compute it from the outputs",
+            id="a loss of the target alone",
+        ),
+        pytest.param(
+            {"augment": lambda image, seed: image[:, :3] / 2},
+            r"returns float32 \(\d+, 3, 3\); return an image of the same kind, uint8",
+            id="another kind of image",
+        ),
+    ],
+)
+def test_functions_that_cannot_be(colors, tmp_path, parts, message):
+    with pytest.raises(ConfigError, match=message):
+        trainer.train(colors, tmp_path / "run", **parts, **OPTIONS, **MORE)
 
 
 @pytest.mark.parametrize(

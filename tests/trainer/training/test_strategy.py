@@ -63,7 +63,7 @@ def test_a_device_has_its_part_of_the_next_batch_ahead_as_uint8(two_replicas, ma
 
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="a GPU is there")
 def test_a_missing_gpu():
-    with pytest.raises(ConfigError, match=r"GPU 0, 1, but TensorFlow has none"):
+    with pytest.raises(ConfigError, match=r"--devices asks for GPU 0, 1, but TensorFlow has none"):
         create_strategy(parse_devices("gpu:0,1"))
 
 
