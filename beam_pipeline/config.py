@@ -145,10 +145,15 @@ def default_name(path: str) -> str:
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
 
 
-def check_type(config: BuildConfig) -> None:
-    """Raises ConfigError for what is given in place of a BuildConfig, such as the input alone."""
-    if not isinstance(config, BuildConfig):
-        raise ConfigError(
-            f"a build takes a BuildConfig, not {config!r:.80}; "
-            "give BuildConfig(input='photos', output='data')"
-        )
+def check_types(config: Any, options: Any, source: Any) -> None:
+    """Raises ConfigError for what is given in place of a build's arguments."""
+    import apache_beam as beam  # here: a BuildConfig needs none of it
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    for name, value, kind, example in (
+        ("config", config, BuildConfig, "BuildConfig(input='photos', output='data')"),
+        ("options", options, PipelineOptions, "PipelineOptions(['--runner=FlinkRunner'])"),
+        ("source", source, beam.PTransform, "an object of a class of yours, as docs/own-source.md"),
+    ):
+        if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
+            raise ConfigError(f"{name}={value!r:.80} is no {kind.__name__}; give {example}")

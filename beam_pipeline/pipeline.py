@@ -14,7 +14,7 @@ from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.config import BuildConfig, check_type
+from beam_pipeline.config import BuildConfig, check_types
 from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
@@ -138,7 +138,7 @@ def build(
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
-    check_type(config)
+    check_types(config, options, source)
     options = options or JobOptions([])
     use_options(options)
     check_before_unpacking(config, options)
@@ -261,7 +261,7 @@ def plan(
     Raises:
         ConfigError: An option cannot be used, or the job is to run elsewhere.
     """
-    check_type(config)
+    check_types(config, options, source)
     options = options or JobOptions([])
     use_options(options)
     if not is_local(options):

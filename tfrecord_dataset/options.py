@@ -234,7 +234,8 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
     wrong: list[ConfigError] = []
     for name, value in given.items():
         if name not in fields:
-            wrong.append(ConfigError(f"there is no option {name}{did_you_mean(name, fields)}"))
+            instead = _in_a_part(owner, name) or did_you_mean(name, fields)
+            wrong.append(ConfigError(f"there is no option {name}{instead}"))
             continue
         try:
             values[name] = fields[name].check(value)
@@ -242,6 +243,16 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
             wrong.append(error)
     raise_together(wrong)
     return values
+
+
+def _in_a_part(owner: type, name: str) -> str:
+    """Where the option of the command stands that `name` is, if it is one of a part."""
+    flag = "--" + name.replace("_", "-")
+    for part, kind in parts_of(owner).items():
+        for field in fields_of(kind).values():
+            if field.flag == flag:
+                return f": give {part}={kind.__name__}({field.name}=…)"
+    return ""
 
 
 def takes_options(owner: type) -> Callable[[_Function], _Function]:

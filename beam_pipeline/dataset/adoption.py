@@ -49,7 +49,7 @@ _PROBLEMS_NAMED = 10
 
 @speaks_python
 def adopt(
-    path: str,
+    path: str | os.PathLike[str],
     *,
     schema: tuple[Feature, ...] = (),
     classes: tuple[str, ...] = (),

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -106,7 +107,7 @@ def is_dataset(directory: str) -> bool:
     return storage.exists(storage.join(directory, FILE))
 
 
-def find_dataset(path: str) -> str:
+def find_dataset(path: str | os.PathLike[str]) -> str:
     """The dataset's directory at `path`: itself, or the newest version below it.
 
     Raises:
@@ -119,7 +120,7 @@ def _folders(path: str) -> tuple[str, ...]:
     return storage.list_folder(path).folders
 
 
-def open(path: str) -> Dataset:
+def open(path: str | os.PathLike[str]) -> Dataset:
     """The dataset at `path`: its directory, or one above it (then the newest version).
 
         >>> info = beam_pipeline.open("data/cells")

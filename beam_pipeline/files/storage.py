@@ -33,9 +33,9 @@ from tfrecord_dataset.store.urls import is_remote as is_remote
 _REMOTE_CALLS = 64
 
 
-def absolute(path: str) -> str:
+def absolute(path: str | os.PathLike[str]) -> str:
     """A path that a user gives, `~` and all, as workers with another working directory open it."""
-    path = local_path(path)
+    path = local_path(os.fspath(path))
     return path if is_remote(path) else os.path.abspath(os.path.expanduser(path))  # keeps links
 
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import logging
+import os
 import random
 import re
 import shlex
@@ -45,7 +46,11 @@ _TEXTS = 12
 
 @speaks_python
 def write_report(
-    path: str, output: str | None = None, *, seed: int = 0, rejects_from: str = ""
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    seed: int = 0,
+    rejects_from: str | os.PathLike[str] = "",
 ) -> str:
     """Writes `report.html` and `report.json` of a dataset, and returns the path of the page.
 
@@ -64,15 +69,16 @@ def write_report(
         ConfigError: There is no dataset, or no folder for the report or of the rejects.
         DatasetDamagedError: A record that is shown is damaged.
     """
+    path = os.fspath(path)
     dataset = _opened(path)
     is_folder = storage.is_directory(path)
-    folder = output or (dataset.path if is_dataset(dataset.path) else path)
+    folder = os.fspath(output or "") or (dataset.path if is_dataset(dataset.path) else path)
     if output is None and not is_folder:
         raise ConfigError(f"{path} is no directory of a dataset: say where by --output DIR")
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     rare = of_classes(dataset, dataset.path, rare_classes(dataset, records), each=2)
-    return _write(folder, facts_of(dataset, records, rare, rejects_from))
+    return _write(folder, facts_of(dataset, records, rare, os.fspath(rejects_from)))
 
 
 def _opened(path: str) -> Contents:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ MAX_BYTES = 1 << 20
 
 
 @speaks_python
-def read_schema(path: str) -> tuple[Feature, ...]:
+def read_schema(path: str | os.PathLike[str]) -> tuple[Feature, ...]:
     """The schema in a JSON or YAML file.
 
     It holds the `features` of a metadata.json, a whole metadata.json, or a mapping from name to
@@ -34,6 +35,7 @@ def read_schema(path: str) -> tuple[Feature, ...]:
     Raises:
         ConfigError: The file cannot be read, or a declaration is invalid.
     """
+    path = os.fspath(path)
     try:
         if path.endswith(".json"):
             data = json.loads(storage.read_text(storage.absolute(path), _MAX_JSON_BYTES))

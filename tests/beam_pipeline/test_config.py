@@ -4,6 +4,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 import tokenizers
 
@@ -19,6 +20,11 @@ from tfrecord_dataset.image_size import ImageSize
     ("options", "message"),
     [
         pytest.param({"input": "/in\udcff"}, r"the input '/in\\udcff' .*not UTF-8", id="input"),
+        pytest.param(
+            {"image_size": 64},
+            r"there is no option image_size: give image=ImageOptions\(size=…\)$",
+            id="an option of a part",
+        ),
         pytest.param({"split": {}}, "^split=.*name splits", id="no split"),
         pytest.param(
             {"layout": "cooc", "compression": "gzp", "num_shard": 2, "seed": 1.5},
@@ -147,6 +153,22 @@ def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
 
 
 @pytest.mark.parametrize("function", [beam_pipeline.build, beam_pipeline.plan])
-def test_the_input_alone_is_no_config(function):
-    with pytest.raises(ConfigError, match=r"not 'photos'; give BuildConfig\(input='photos'"):
-        function("photos")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(
+            ["photos"], r"^config='photos' is no BuildConfig; give BuildConfig\(input", id="input"
+        ),
+        pytest.param(
+            [BuildConfig(), {"runner": "x"}], "^options={.*} is no PipelineOptions", id="options"
+        ),
+        pytest.param(
+            [BuildConfig(), None, beam.Create],
+            "^source=.* is no PTransform; give an obj",
+            id="class",
+        ),
+    ],
+)
+def test_what_a_build_cannot_take(function, arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        function(*arguments)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -140,7 +141,7 @@ class Difference:
 
 
 @speaks_python
-def diff(old: str, new: str, *, key: str = "") -> Difference:
+def diff(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: str = "") -> Difference:
     """Compares two datasets record by record; any that can be opened, local or on a store.
 
     Records are found by their keys: those of the index, or `key`. Existing Examples have none of

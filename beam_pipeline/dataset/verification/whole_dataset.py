@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -44,7 +45,7 @@ _FAILED_REJECTS = "failed-rejects.jsonl"
 
 
 @speaks_python
-def verify(dataset: Dataset | str) -> list[str]:
+def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     """What is wrong with the dataset, a line each; an empty list when all is well.
 
     A line names the file, the record if there is one, the cause, and what to do.

@@ -1,10 +1,12 @@
 """A dataset is found by its directory, or by one above it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from testdata.make_golden import GOLDEN
 
+import beam_pipeline
 import tfrecord_dataset
 from beam_pipeline.dataset.opening import find_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
@@ -42,3 +44,16 @@ def test_what_a_notebook_shows():
     table = open_dataset(str(GOLDEN))._repr_html_()
     assert "<td>train</td>" in table
     assert table == tfrecord_dataset.open(GOLDEN)._repr_html_()
+
+
+def test_paths_may_be_pathlibs(tmp_path):
+    dataset = shutil.copytree(GOLDEN, tmp_path / "golden")
+
+    assert beam_pipeline.open(dataset) == beam_pipeline.open(str(dataset))
+    assert beam_pipeline.verify(dataset) == []
+    assert beam_pipeline.read_schema(dataset / "metadata.json")
+    assert not beam_pipeline.diff(dataset, GOLDEN)
+    page = beam_pipeline.write_report(dataset, tmp_path / "page", rejects_from=tmp_path)
+    assert page == str(tmp_path / "page/report.html")
+    (dataset / "metadata.json").unlink()
+    assert beam_pipeline.adopt(dataset).path == str(dataset)
