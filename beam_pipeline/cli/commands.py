@@ -79,8 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (Exception, KeyboardInterrupt) as error:
         command = "".join(arguments[:1])
-        failure = _failure(error, command)
-        if failure is None:
+        if (failure := _failure(error, command)) is None:
             raise
         if debug:
             traceback.print_exception(error)

@@ -212,9 +212,10 @@ def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator
 
 def _of_each_split(records: Sequence[Sampled], most: int) -> Iterator[Sampled]:
     """As many of each split; with those of the last, a few more than `most`."""
-    by_split = [list(group) for _, group in itertools.groupby(records, lambda each: each.split)]
-    for group in by_split:
-        yield from group[: -(-most // len(by_split))]
+    splits = sorted({each.split for each in records})
+    for split in splits:
+        of_split = (each for each in records if each.split == split)
+        yield from itertools.islice(of_split, -(-most // len(splits)))
 
 
 def _described(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
