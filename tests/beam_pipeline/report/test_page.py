@@ -66,7 +66,7 @@ def test_a_dataset(golden, capsys):
     }  # fmt: skip
     assert len(text) < LARGEST_BYTES
     shown = re.findall(r"<summary>(\w+) \d+</summary>", text)
-    assert {split: shown.count(split) for split in shown} == {"test": 3, "train": 4, "val": 2}
+    assert {split: shown.count(split) for split in shown} == {"test": 3, "train": 6}
     assert text.count("data:image/jpeg") == 10
     assert "://" not in re.sub(r"data:[^\"]*", "", text)
     assert str(golden) not in text
