@@ -1,7 +1,6 @@
 """Who may write where a build works gets no program run by it: no pickle that lies there acts."""
 
 import hashlib
-import json
 import os
 import pickle
 import struct
@@ -14,9 +13,7 @@ from PIL import Image
 
 import beam_pipeline
 from beam_pipeline import pipeline
-from beam_pipeline.records import Rejected
-from beam_pipeline.running.pickling import pack
-from beam_pipeline.write import commit, rejects
+from beam_pipeline.write import commit
 from beam_pipeline.write.working_directory import working_dir
 
 # A pickle as such; as batches cross Beam; that with its length; and as what was found is kept.
@@ -68,7 +65,6 @@ def config(tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, monkeypatch):
     """Every file of a build that was killed before its commit is one."""
-    monkeypatch.setattr(rejects, "_RUN_REJECTS", 1)
 
     def killed(*_):
         raise RuntimeError("killed")
@@ -79,7 +75,7 @@ def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, mon
         with pytest.raises(RuntimeError, match="killed"):
             beam_pipeline.build(config)
     files = [path for path in Path(working_dir(config)).rglob("*") if path.is_file()]
-    assert {"rejects", "receipts", "inspected"} <= {path.parent.name for path in files}
+    assert {"receipts", "inspected"} <= {path.parent.name for path in files}
     for path in files:
         path.write_bytes(evil(form))
 
@@ -88,20 +84,6 @@ def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, mon
     assert not (tmp_path / "acted").exists()
     assert info.num_records("train") == 12
     assert not Path(working_dir(config)).exists()
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_run_of_rejects_that_somebody_replaces(config, evil, form, tmp_path, monkeypatch):
-    """Between the writing and the reading of one build."""
-    monkeypatch.setattr(rejects, "_RUN_REJECTS", 1)
-    batch = rejects.lines_of(pack([Rejected(source="a", reason="r", detail="d")]))
-    [run, _] = rejects.sorted_rejects(config, [batch]).runs
-    assert [order[1] for order, _ in run] == ["a"]
-    Path(run.path).write_bytes(evil(form))
-
-    with pytest.raises((json.JSONDecodeError, UnicodeDecodeError)):
-        list(run)
-    assert not (tmp_path / "acted").exists()
 
 
 def test_the_pickles_would_act(evil, tmp_path):

@@ -105,6 +105,12 @@ def test_what_cannot_be(data, message):
         parse_schema(data)
 
 
+def test_a_mapping_of_other_things(tmp_path):
+    (tmp_path / "data.yaml").write_text("nc: 2\nnames: [cat, dog]\n")
+    with pytest.raises(ConfigError, match=r"data\.yaml: every feature must be an object"):
+        read_schema(str(tmp_path / "data.yaml"))
+
+
 def test_a_file_that_is_none(tmp_path):
     path = tmp_path / "schema.json"
     with pytest.raises(ConfigError, match=r"schema\.json cannot be read: missing file"):

@@ -1,10 +1,10 @@
 """What is said of records that do not fit, be they read one by one or in batches."""
 
-import json
 import re
 
 import pytest
 import tensorflow as tf
+from sealing import edit
 from tiers import first_quick
 
 import trainer
@@ -152,12 +152,13 @@ def test_another_number_of_records_than_metadata_states(
         {"train": [{"number": 1}] * 3},
         compression=compression,
     )
-    metadata = directory / "metadata.json"
-    changed = json.loads(metadata.read_text())
-    train = changed["splits"]["train"]
-    train["shards"][0]["num_records"] += stated - train["num_records"]
-    train["num_records"] = stated
-    metadata.write_text(json.dumps(changed))
+
+    def change(metadata):
+        train = metadata["splits"]["train"]
+        train["shards"][0]["num_records"] += stated - train["num_records"]
+        train["num_records"] = stated
+
+    edit(directory / "metadata.json", change)
 
     with pytest.raises(trainer.DatasetDamagedError, match=expected):
         list(trainer.open(directory).numpy())
