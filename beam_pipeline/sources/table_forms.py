@@ -115,10 +115,10 @@ def _by_name(files: Files, path: str) -> Iterator[Row]:
         is_caption = isinstance(value, str) and len(value.split()) >= _WORDS
         kind = media_kind(files.find(first))
         split = split_in_name(name_of(parent(each))) if len(alike) > 1 else None
+        row: Row = {"split": split} if split else {}
         for name, said in stated.items():
-            row = {"split": split, kind: files.find(name)} if split else {kind: files.find(name)}
-            told = {"caption" if is_caption else "label": said}
-            yield row | (said if isinstance(said, dict) else told)
+            told = said if isinstance(said, dict) else {"caption" if is_caption else "label": said}
+            yield row | {kind: files.find(name)} | told
 
 
 def _transcripts(files: Files, path: str) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from beam_pipeline.files import storage
-from beam_pipeline.sources.paths import below, folder, media_kind, stem, suffix
+from beam_pipeline.sources.paths import below, folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 
 Row = dict[str, Any]
@@ -50,7 +50,7 @@ class Files:
         }
         for each in self.paths:
             above, _, name = folder(each).rpartition("/")
-            image = found.get(f"{above}/{images}/{stem(each)}".removeprefix("/"))
+            image = found.get(joined(joined(above, images), stem(each)))
             if image and name == annotations and suffix(each) == "json":
                 yield image, read_json(self.path(each))
 
