@@ -123,11 +123,12 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
             continue
         if name.startswith(("zoo/zips-of-", "zoo/tars-of-")):
             continue  # archives in an archive are read one at a time
-        if name.startswith("sqlite/"):  # read where it lies, by SQLite itself
+        of_files = read(text, str(root), f"{root}.scratch")
+        if name.startswith("sqlite/") or of_files[0].startswith("sqlite:"):
             refusal = read(text, f"{packed(root, how)}:", f"{root}.scratch")
+            # SQLite itself reads a database, where it lies.
             assert "has to be a file of this machine, in no archive" in refusal, name
             continue
-        of_files = read(text, str(root), f"{root}.scratch")
         if read(text, f"{packed(root, how)}:", f"{root}.scratch") != of_files:
             differ.append(name)
     assert differ == []

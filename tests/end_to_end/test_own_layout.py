@@ -65,7 +65,7 @@ def test_its_name_is_listed_and_taken(tmp_path, command):
     help_text = command("build", "--help").stdout
     refused = command("plan", str(tmp_path), "--layout", "pgn")
 
-    assert "tfrecord,pgn}" in help_text.replace("\n", "").replace(" ", "")
+    assert "arrays, idx, tfrecord, pgn " in " ".join(help_text.split())
     assert refused.returncode == 2
     assert "--layout pgn does not fit" in refused.stderr
     assert "looked for .pgn files (pgn)" in refused.stderr
