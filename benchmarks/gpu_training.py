@@ -27,7 +27,8 @@ import tensorflow as tf
 
 import trainer
 from trainer.options.devices import parse_devices
-from trainer.tasks import Settings, choose_task
+from trainer.options.train import TrainConfig
+from trainer.tasks import choose_task
 from trainer.tasks.reading import training_batches
 from trainer.training.loop import Plan, train_function
 from trainer.training.optimizers import create_optimizer
@@ -83,8 +84,8 @@ def make_plan(args: argparse.Namespace) -> Plan:
     strategy = create_strategy(parse_devices(args.devices))
     dataset = trainer.open(args.dataset)
     split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
-    settings = Settings(image_size=size, image_model=args.model)
-    task, _ = choose_task(dataset.features, settings=settings)
+    options = TrainConfig(data=args.dataset, output="", image_size=size, model=args.model)
+    task, _ = choose_task(dataset.features, options)
     with strategy.scope():
         model = task.model(args.model.lower())
         optimizer = create_optimizer("sgd", 0.1)

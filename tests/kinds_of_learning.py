@@ -10,10 +10,16 @@ import tensorflow as tf
 
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
+from trainer.options.train import TrainConfig
 from trainer.tasks import Task, choose_task
 
 Declared = dict[str, Any]
 Record = dict[str, Any]
+
+
+def training(**options: Any) -> TrainConfig:
+    """The options of a training whose data and run are nowhere."""
+    return TrainConfig(data="", output="", **options)
 
 
 def _image(rng: np.random.Generator, label: int) -> bytes:
@@ -233,6 +239,4 @@ def declare() -> Callable[[str], Mapping[str, Feature]]:
 @pytest.fixture
 def choose(declare: Callable[[str], Mapping[str, Feature]]) -> Callable[..., tuple[Task, str]]:
     """choose("image y=float", target=, …) -> what `choose_task` returns."""
-    return lambda declared, target=None, **options: choose_task(
-        declare(declared), target, **options
-    )
+    return lambda declared, **options: choose_task(declare(declared), training(**options))

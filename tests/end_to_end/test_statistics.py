@@ -6,13 +6,14 @@ import shutil
 
 import numpy as np
 import pytest
+from kinds_of_learning import training
 from tiers import first_quick
 
 import beam_pipeline
 import trainer
 from tfrecord_dataset.sealed_json import sealed
 from trainer.errors import DatasetDamagedError
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.reading import with_statistics
 
 
@@ -43,7 +44,7 @@ def dataset(tmp_path_factory):
 
 def learned(dataset, target, inputs=None):
     """The task with its statistics, and what was said of a pass over the data."""
-    task, _ = choose_task(dataset.features, target, inputs=inputs, settings=Settings())
+    task, _ = choose_task(dataset.features, training(target=target, inputs=inputs))
     said = []
     return with_statistics(task, dataset, "train", said.append), said
 

@@ -246,13 +246,16 @@ def _configs() -> list[bytes]:
 
 def _tasks() -> list[bytes]:
     import trainer
+    from trainer.options.train import TrainConfig
     from trainer.runs.record import sealed
     from trainer.tasks.choice import choose_task
     from trainer.tasks.record import task_to_json
 
     features = trainer.open(str(corpus.GOLDEN)).features
     goals = [name for name, each in features.items() if each.kind in ("class_label", "boxes")]
-    tasks = [choose_task(features, goal)[0] for goal in goals]
+    tasks = [
+        choose_task(features, TrainConfig(data="d", output="o", target=goal))[0] for goal in goals
+    ]
     return [sealed(task_to_json(task, features)) for task in tasks]
 
 

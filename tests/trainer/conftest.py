@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from kinds_of_learning import choose, declare, directory_of
+from kinds_of_learning import choose, declare, directory_of, training
 from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
 
@@ -196,7 +196,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
     from trainer.training.optimizers import create_optimizer
 
     dataset = trainer.open(colors)
-    task, _ = choose_task(dataset.features)
+    task, _ = choose_task(dataset.features, training())
 
     def batches(first_record: int) -> tf.data.Dataset:
         return dataset.batches(

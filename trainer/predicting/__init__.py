@@ -21,13 +21,14 @@ from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import PredictConfig
+from trainer.options.train import TrainConfig
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.page import pictured
 from trainer.runs.trained import TrainedRun, open_run, validated
-from trainer.tasks import Settings, Task
+from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.record import check_same_inputs
 from trainer.tasks.targets import Row, Target
@@ -67,7 +68,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     features = run.features_to_predict()
     if config.report:
         features |= run.features_of([task.target])
-    opened = _opened(config, task, features, choices.settings(run.options))
+    opened = _opened(config, task, features, run.options)
     report = _create_report(config, task, opened)
     images, maps = _folders(config, task)
     _check_format(config.format, task)
@@ -153,7 +154,7 @@ def _folders(config: PredictConfig, task: Task) -> tuple[Path | None, Path | Non
 
 
 def _opened(
-    config: PredictConfig, task: Task, features: Mapping[str, Feature], settings: Settings
+    config: PredictConfig, task: Task, features: Mapping[str, Feature], options: TrainConfig
 ) -> tuple[Dataset, str] | None:
     """The dataset to predict for, and its split; None for files."""
     if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
@@ -162,7 +163,7 @@ def _opened(
         return None
     cache = cache_of(config.cache_dir, config.cache_bytes)
     dataset = open_data(config.inputs[0], None, features, cache)
-    check_same_inputs(task, dataset.features, settings)
+    check_same_inputs(task, dataset.features, options)
     return dataset, choices.evaluation_split(dataset, config.split)
 
 
@@ -171,7 +172,7 @@ def _create_report(
 ) -> ClassReport | None:
     if config.report is None:
         return None
-    task.check_one_class("--report")
+    task.goal.check(task.goal.has_one_class, "--report needs one class per record")
     if opened is None:
         raise ConfigError("--report needs the true classes, which a dataset has; name a dataset")
     return ClassReport(task.goal.classes)

@@ -54,7 +54,7 @@ def batch_changes(
         ConfigError: The task does not suit an option.
     """
     if config.sampling == _BALANCED:
-        task.check_one_class("--sampling balanced")
+        task.goal.check(task.goal.has_one_class, "--sampling balanced needs one class per record")
     weights: Sequence[float] = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
         weights = class_weights(config.class_weights, task, dataset, split)

@@ -8,8 +8,8 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
-from trainer.tasks import Settings, Task, choose_task
-from trainer.tasks.inputs.image import check_images, declared_size
+from trainer.tasks import Task, choose_task
+from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 
 _VALIDATION_NAMES = ("validation", "val", "valid")
 
@@ -47,14 +47,7 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
     """The task, and the options completed with the size of its images."""
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
-        return choose_task(
-            dataset.features,
-            config.target,
-            task=config.task,
-            inputs=config.inputs,
-            sample_weight=config.sample_weight,
-            settings=settings(dataclasses.replace(config, image_size=size)),
-        )
+        return choose_task(dataset.features, dataclasses.replace(config, image_size=size))
 
     size = config.image_size or declared_size(dataset.features.values())
     task, reason = chosen(size)
@@ -66,7 +59,7 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
     if config.image_size is not None:
         check_images("--image-size", task.inputs.values())
     if task.images and size is None:
-        size = Settings().image_size
+        size = USUAL_SIZE
         progress.say(f"images differ in size; resizing to {size} (--image-size)")
     return task, dataclasses.replace(config, image_size=size if task.images else None)
 
@@ -82,20 +75,6 @@ def remarks(task: Task, *, own_model: bool) -> Iterator[str]:
         yield from each.remarks(own_model=own_model)
     if task.goal.excludes_classes and len(task.classes) == 1:
         yield f"{task.target} has only one class: there is nothing to predict"
-
-
-def settings(config: TrainConfig) -> Settings:
-    """The settings of inputs in the options."""
-    return Settings(
-        image_size=config.image_size or Settings().image_size,
-        image_model=config.model,
-        weights=config.weights,
-        lengths=config.pad,
-        augment=config.augment,
-        multi_scale=config.multi_scale,
-        dice=config.dice,
-        resize=config.resize,
-    )
 
 
 def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:

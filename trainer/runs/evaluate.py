@@ -9,7 +9,7 @@ from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.progress import Progress
-from trainer.runs.choices import evaluation_split, settings
+from trainer.runs.choices import evaluation_split
 from trainer.runs.continuing import untrusted
 from trainer.runs.directory import Row
 from trainer.runs.trained import open_run
@@ -39,7 +39,7 @@ def evaluate(config: EvaluateConfig) -> Row:
     task = dataclasses.replace(run.task, loss_fn=loss)
     cache = cache_of(config.cache_dir, config.cache_bytes)
     dataset = open_data(config.data, config.schema, run.features_of(task.features), cache)
-    check_same_records(task, dataset.features, settings(run.options))
+    check_same_records(task, dataset.features, run.options)
     split_name = evaluation_split(dataset, config.split)
     batches = functools.partial(
         evaluation_batches, task, dataset, split_name, batch_size=global_batch

@@ -98,7 +98,7 @@ def prepare(
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
         order, task = previous.order, recorded
-        check_same_records(task, dataset.features, choices.settings(config))
+        check_same_records(task, dataset.features, config)
     else:
         order = order_of(dataset, train_split)
         task, config = choices.choose(config, dataset, progress)

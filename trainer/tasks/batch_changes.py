@@ -48,17 +48,10 @@ class BatchChanges:
             "--cutmix": self.cutmix,
         }
         chosen = [name for name, value in named.items() if value]
-        if chosen and not task.goal.takes_shares:
-            raise ConfigError(
-                f"{chosen[0]} needs classes, but the target {task.target!r} is "
-                f"{task.goal.in_words}; leave it out"
-            )
+        for name in chosen:
+            task.goal.check(task.goal.takes_shares, f"{name} needs classes")
         if self.mosaic:
-            if not task.goal.takes_mosaics:
-                raise ConfigError(
-                    f"--mosaic is for boxes, but the target {task.target!r} is "
-                    f"{task.goal.in_words}; leave it out"
-                )
+            task.goal.check(task.goal.takes_mosaics, "--mosaic is for boxes")
             _check_size("--mosaic puts fours of records together", TILES, batch_size, num_workers)
         if not self.mixes:
             return

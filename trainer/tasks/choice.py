@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from tfrecord_dataset.feature import Feature
 from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
 from trainer.tasks.input_choice import inputs_by_schema, named_inputs
-from trainer.tasks.inputs import Input, Settings, input_type
+from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.target_choice import choose_target, describe, shorten
 from trainer.tasks.targets import Target
@@ -19,82 +20,52 @@ from trainer.tasks.task import Task
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def choose_task(
-    features: Mapping[str, Feature],
-    target: str | None = None,
-    *,
-    task: str | None = None,
-    inputs: Sequence[str] | None = None,
-    sample_weight: str | None = None,
-    settings: Settings | None = None,
-) -> tuple[Task, str]:
+def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[Task, str]:
     """The task on `features`, and what it uses and leaves out, in one line.
 
     Args:
         features: The dataset's.
-        target: The feature to predict; None for the class label, or the feature named label,
-            target or y, or the boxes, or the map of classes.
-        task: What is learned: "classification", "regression", "detection", "segmentation"; None
-            goes by the target's kind.
-        inputs: The features to learn from; None for the image, audio, sequence, text or
-            array, with the vectors of numbers; else all numbers.
-        sample_weight: The number that weights each record's loss in training.
-        settings: Of inputs.
+        options: Those that name the task, the target, the inputs and the weight of records, or
+            leave them to the features; and what they say of inputs and target.
 
     Raises:
         UnknownNameError: No such feature.
         ConfigError: The features suit no task.
     """
-    settings = settings or Settings()
-    goal = choose_target(features, target, task)
-    settings = _with_resize(settings, goal)
-    if sample_weight is not None:
-        _check_weight(sample_weight, goal, features)
-    not_inputs = (goal.name, sample_weight)
-    if inputs is not None:
-        chosen = named_inputs(features, inputs, settings, not_inputs)
+    goal = choose_target(features, options.target, options.task)
+    if options.resize == AUTO:
+        options = dataclasses.replace(options, resize=goal.resizes[0])
+    goal.check(options.resize in goal.resizes, f"--resize {options.resize} is for boxes")
+    if options.sample_weight is not None:
+        _check_weight(options.sample_weight, goal, features)
+    not_inputs = (goal.name, options.sample_weight)
+    if options.inputs is not None:
+        chosen = named_inputs(features, options, not_inputs)
     else:
-        chosen = inputs_by_schema(features, goal.leader, settings, not_inputs)
+        chosen = inputs_by_schema(features, goal.leader, options, not_inputs)
         chosen = chosen if goal.leader is None else chosen[:1]
-    _check_settings(settings, chosen, goal)
-    chosen_task = Task(
+    _check_options(options, chosen, goal)
+    task = Task(
         name=goal.task_name([each.group for each in chosen]),
         inputs=_by_model_name(chosen),
-        goal=goal.with_inputs(chosen, settings),
-        sample_weight=sample_weight,
-        augment=settings.augment,
-        multi_scale=settings.multi_scale,
+        goal=goal.with_inputs(chosen, options),
+        sample_weight=options.sample_weight,
+        augment=options.augment,
+        multi_scale=options.multi_scale,
     )
-    return chosen_task, _reason(chosen_task, features)
+    return task, _reason(task, features)
 
 
-def _with_resize(settings: Settings, goal: Target) -> Settings:
-    if settings.resize == AUTO:
-        return dataclasses.replace(settings, resize=goal.resizes[0])
-    if settings.resize not in goal.resizes:
-        raise ConfigError(
-            f"--resize {settings.resize} is for boxes, but the target {goal.name!r} is "
-            f"{goal.in_words}; leave it out"
-        )
-    return settings
-
-
-def _check_settings(settings: Settings, inputs: Sequence[Input], goal: Target) -> None:
-    is_default = settings.image_model == image_models.SMALL and settings.weights is None
-    if not is_default:
-        check_images(f"--model {settings.image_model} (or --weights)", inputs)
-    if settings.dice and not goal.makes_maps:
-        raise ConfigError(
-            f"--dice is for maps of classes, but the target {goal.name!r} is {goal.in_words}; "
-            "leave it out"
-        )
-    if settings.augment not in (AUTO, "none"):
-        check_images(f"--augment {settings.augment}", inputs)
-    if settings.multi_scale is not None:
-        check_images(f"--multi-scale {settings.multi_scale:g}", inputs)
-    varying = [each.name for each in inputs if each.varies]
-    varying += [goal.name] if goal.varies else []
-    for name in settings.lengths:
+def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) -> None:
+    if options.model != image_models.SMALL or options.weights is not None:
+        check_images(f"--model {options.model} (or --weights)", inputs)
+    goal.check(not options.dice or goal.makes_maps, "--dice is for maps of classes")
+    if options.augment not in (AUTO, "none"):
+        check_images(f"--augment {options.augment}", inputs)
+    if options.multi_scale is not None:
+        check_images(f"--multi-scale {options.multi_scale:g}", inputs)
+    varying = [each.name for each in inputs if each.varies] + [goal.name] * goal.varies
+    for name in options.pad:
         if name not in varying:
             raise UnknownNameError("input of varying length, for --pad,", name, varying)
 

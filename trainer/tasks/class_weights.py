@@ -65,11 +65,8 @@ def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[f
         ConfigError: The target is not one class per record or per pixel, or a weight is wrong.
         UnknownNameError: No such class.
     """
-    if not task.goal.weighs_classes:
-        raise ConfigError(
-            f"--class-weights needs one class per record or per pixel, but the target "
-            f"{task.target!r} is {task.goal.in_words}; leave it out"
-        )
+    suits = task.goal.weighs_classes
+    task.goal.check(suits, "--class-weights needs one class per record or per pixel")
     stated = read_weights(text)
     if stated is None:
         return balanced(count_by_class(task, dataset, split))

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.tasks.inputs import Input, Settings, input_type
+from trainer.options.train import TrainConfig
+from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.target_choice import describe, shorten
 
 # The first of these kinds that a dataset has leads. Numbers without one are a table.
@@ -13,23 +14,20 @@ TABLE = "numbers"
 
 
 def named_inputs(
-    features: Mapping[str, Feature],
-    names: Sequence[str],
-    settings: Settings,
-    not_inputs: Iterable[str | None],
+    features: Mapping[str, Feature], options: TrainConfig, not_inputs: Iterable[str | None]
 ) -> list[Input]:
     """The inputs that the user names.
 
     Args:
         features: The dataset's.
-        names: Of features.
-        settings: Of inputs.
+        options: Of the training, with names of features.
         not_inputs: The target, and the weight or None.
 
     Raises:
         UnknownNameError: No such feature.
         ConfigError: A feature is named twice, is the target or the weight, or no model takes it.
     """
+    names = options.inputs or ()
     for name in names:
         if name not in features:
             raise UnknownNameError("feature to be an input", name, features)
@@ -43,13 +41,13 @@ def named_inputs(
             raise ConfigError(
                 f"models cannot take {describe(features[name])}; leave it out of --inputs"
             )
-    return _inputs([features[name] for name in names], settings)
+    return _inputs([features[name] for name in names], options)
 
 
 def inputs_by_schema(
     features: Mapping[str, Feature],
     leader: str | None,
-    settings: Settings,
+    options: TrainConfig,
     not_inputs: Iterable[str | None],
 ) -> list[Input]:
     """The leading input, and vectors of numbers in addition; else all numbers.
@@ -58,14 +56,14 @@ def inputs_by_schema(
         features: The dataset's.
         leader: The leading kind: "image", "audio", "sequence", "text", "array" or "numbers";
             None for the first of them that the dataset has.
-        settings: Of inputs.
+        options: Of the training.
         not_inputs: The target, and the weight or None.
 
     Raises:
         ConfigError: There is none, or there are several and none is named like its kind.
     """
     rest = {name: each for name, each in features.items() if name not in not_inputs}
-    candidates = _inputs(rest.values(), settings)
+    candidates = _inputs(rest.values(), options)
     groups = [each.group for each in candidates]
     leader = leader or next((group for group in _LEADERS if group in groups), TABLE)
     members = [each for each in candidates if each.group == leader]
@@ -103,9 +101,9 @@ def _joins(feature: Feature) -> bool:
     )
 
 
-def _inputs(features: Iterable[Feature], settings: Settings) -> list[Input]:
+def _inputs(features: Iterable[Feature], options: TrainConfig) -> list[Input]:
     return [
-        kind.from_feature(feature, settings)
+        kind.from_feature(feature, options)
         for feature in features
         if (kind := input_type(feature)) is not None
     ]

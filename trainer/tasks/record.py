@@ -9,7 +9,8 @@ from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.tasks.inputs import INPUTS, Settings, input_type
+from trainer.options.train import TrainConfig
+from trainer.tasks.inputs import INPUTS, input_type
 from trainer.tasks.target_choice import choose_target, describe
 from trainer.tasks.targets import TARGETS
 from trainer.tasks.task import Task
@@ -110,15 +111,15 @@ def _check_value(part: Any, name: str, place: str) -> None:
         raise JsonError(f"{place} is empty")
 
 
-def check_same_records(task: Task, features: Mapping[str, Feature], settings: Settings) -> None:
+def check_same_records(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
     """Raises ConfigError unless `features` are those that the task was trained on.
 
     Args:
         task: The trained task.
         features: Of another dataset, or the same.
-        settings: Those of the training.
+        options: Those of the training.
     """
-    check_same_inputs(task, features, settings)
+    check_same_inputs(task, features, options)
     goal = choose_target(features, task.target, task.goal.learns)
     if goal != task.goal:
         raise ConfigError(
@@ -135,13 +136,13 @@ def check_same_records(task: Task, features: Mapping[str, Feature], settings: Se
         )
 
 
-def check_same_inputs(task: Task, features: Mapping[str, Feature], settings: Settings) -> None:
+def check_same_inputs(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
     """Raises ConfigError unless `features` have the inputs that the task was trained on."""
     for each in task.inputs.values():
         if each.name not in features:
             raise UnknownNameError("feature, which the model needs,", each.name, features)
         feature = features[each.name]
-        if input_type(feature) is not type(each) or not each.takes(feature, settings):
+        if input_type(feature) is not type(each) or not each.takes(feature, options):
             rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
             raise ConfigError(
                 f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "

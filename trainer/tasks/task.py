@@ -114,14 +114,6 @@ class Task:
         """What the model sees of each image, float32 [b, 4], of what is read; None for all."""
         return None if self.decoding.views is None else columns[self.images[0].window]
 
-    def check_one_class(self, option: str) -> None:
-        """Raises ConfigError unless records have one class, which an option needs."""
-        if not self.goal.has_one_class:
-            raise ConfigError(
-                f"{option} needs one class per record, but the target {self.target!r} is "
-                f"{self.goal.in_words}; leave it out"
-            )
-
     def model(self, name: str = "model") -> keras.Model:
         """The built-in model, under a name."""
         return self.goal.model(self.inputs, name)

@@ -3,10 +3,11 @@
 import itertools
 
 import pytest
+from kinds_of_learning import training
 
 import trainer
 from trainer.input_pipeline import record_source, with_mask
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import evaluation_batches, training_batches
 from trainer.views import Views
@@ -20,10 +21,10 @@ def stages(dataset):
 
 
 def task_of(dataset):
-    return choose_task(dataset.features, settings=Settings(image_size=(8, 8)))[0]
+    return choose_task(dataset.features, training(image_size=(8, 8)))[0]
 
 
-def training(dataset, changes=None):
+def batches_of(dataset, changes=None):
     task = task_of(dataset)
     return training_batches(task, dataset, "train", batch_size=4, seed=1, changes=changes)
 
@@ -45,8 +46,8 @@ def evaluation(dataset):
         ),
         pytest.param(lambda data: data.batches("train", features="label"), id="whole batches"),
         pytest.param(lambda data: data.batches("train", batch_size=None), id="single records"),
-        pytest.param(training, id="training"),
-        pytest.param(lambda data: training(data, BatchChanges(mixup=0.2)), id="mixed batches"),
+        pytest.param(batches_of, id="training"),
+        pytest.param(lambda data: batches_of(data, BatchChanges(mixup=0.2)), id="mixed batches"),
         pytest.param(evaluation, id="evaluation"),
     ],
 )

@@ -4,14 +4,13 @@ A row is `features | options -> what is chosen` or `-> what the refusal says`, w
 `declare` reads them; rows that are too long go on in the next line, indented.
 """
 
-import dataclasses
 import re
 
 import pytest
+from kinds_of_learning import training
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.tasks import Settings
 from trainer.tasks.record import check_same_records
 
 # Task: inputs -> kind of the target.
@@ -107,8 +106,8 @@ a=float other=label label | sample_weight=other
 a=float label=integer | sample_weight=label -> it is the target
 a=vector grid=image label | inputs=a sample_weight=grid -> it is not a number
 a=float label | sample_weight=w -> no number per record, for --sample-weight, 'w'; there is: a
-a=float label | lengths=a -> there is no .*--pad, 'a'
-a=float label | image_model=MobileNetV2 -> --model MobileNetV2 .* needs an image
+a=float label | pad=a -> there is no .*--pad, 'a'
+a=float label | model=MobileNetV2 -> --model MobileNetV2 .* needs an image
 """
 
 
@@ -121,12 +120,10 @@ def parsed(row):
     asked, expected = row.split(" -> ", 1)
     declared, _, options = asked.partition(" | ")
     given = dict(each.split("=") for each in options.split())
-    own = {each.name for each in dataclasses.fields(Settings)} & given.keys()
-    settings = {name: given.pop(name) for name in own}
-    settings |= {name: float(settings[name]) for name in {"dice"} & own}
-    settings |= {name: {settings[name]: 3} for name in {"lengths"} & own}
+    given |= {name: float(given[name]) for name in {"dice"} & given.keys()}
+    given |= {name: {given[name]: 3} for name in {"pad"} & given.keys()}
     given |= {name: given[name].split(",") for name in {"inputs"} & given.keys()}
-    return declared, {**given, "settings": Settings(**settings)}, expected
+    return declared, given, expected
 
 
 @pytest.mark.parametrize("row", rows(CHOSEN))
@@ -170,8 +167,7 @@ def test_names_that_keras_does_not_take_are_changed_for_the_model(choose):
 
 
 def test_boxes_take_the_size_of_the_image_and_the_most_of_pad(choose):
-    settings = Settings(image_size=ImageSize(64, 96), lengths={"boxes": 7})
-    task, _ = choose("image boxes", settings=settings)
+    task, _ = choose("image boxes", image_size=ImageSize(64, 96), pad={"boxes": 7})
 
     assert (task.goal.height, task.goal.width, task.goal.pad_to) == (64, 96, 7)
     assert task.output_shape == (96 + 24 + 6, 1 + 5)
@@ -189,14 +185,14 @@ def test_boxes_take_the_size_of_the_image_and_the_most_of_pad(choose):
     ],
 )
 def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared, options):
-    settings = Settings(image_size=ImageSize(64, 96))
-    task, _ = choose(declared, settings=settings, **options)
+    options = {**options, "image_size": ImageSize(64, 96)}
+    task, _ = choose(declared, **options)
 
-    check_same_records(task, declare(declared), settings)
+    check_same_records(task, declare(declared), training(**options))
 
 
 @pytest.mark.parametrize(
-    ("declared", "settings", "expected"),
+    ("declared", "options", "expected"),
     [
         pytest.param("boxes", {}, ((0.25, 4), True, True), id="in place of the crop"),
         pytest.param("boxes", {"augment": "none"}, ((0.25, 4), False, True), id="alone"),
@@ -205,8 +201,8 @@ def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared
         pytest.param("label", {"augment": "rand"}, ((0.25, 4), True, False), id="RandAugment"),
     ],
 )
-def test_several_scales(choose, declared, settings, expected):
-    task, _ = choose(f"image {declared}", settings=Settings(multi_scale=2.0, **settings))
+def test_several_scales(choose, declared, options, expected):
+    task, _ = choose(f"image {declared}", multi_scale=2.0, **options)
 
     views = task.augmentation.views
     assert (views.area, views.mirror, views.letterbox) == expected
@@ -215,4 +211,4 @@ def test_several_scales(choose, declared, settings, expected):
 
 def test_several_scales_need_an_image(choose):
     with pytest.raises(ConfigError, match="--multi-scale 2 needs an image"):
-        choose("s=ids label", settings=Settings(multi_scale=2.0))
+        choose("s=ids label", multi_scale=2.0)

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import training
 
 import trainer
-from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.reading import evaluation_batches, with_statistics
 from trainer.tasks.record import task_from_json, task_to_json
 
@@ -24,8 +24,7 @@ def learned(request, directory_of):
     """(task, dataset, target of the 13 test records, outputs as a model might give them)."""
     dataset = trainer.open(directory_of(request.param))
     target = "price" if request.param == "regression" else None
-    settings = Settings(image_size=ImageSize(32, 32))
-    task, _ = choose_task(dataset.features, target, settings=settings)
+    task, _ = choose_task(dataset.features, training(target=target, image_size=32))
     task = with_statistics(task, dataset, "train", lambda line: None)
     ((_, values),) = evaluation_batches(task, dataset, "test", batch_size=13)
     outputs = tf.random.stateless_normal([13, *task.output_shape], [1, 2])

@@ -10,18 +10,17 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import training
 from run_files import UNTRAINED
 
 import trainer
 from tfrecord_dataset import lock
-from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.exporting import export
 from trainer.options.commands import PredictConfig
-from trainer.options.train import TrainConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.reading import decoding_arguments, with_statistics
 from trainer.tasks.record import task_to_json
 
@@ -52,16 +51,18 @@ assert not any(module.split(".")[0] == "trainer" for module in sys.modules)
 """
 
 
-def make_run(path, dataset, settings, **pad):
+def make_run(path, dataset, **options):
     """A run of a model that is not trained: its weights are as random as at the start."""
     target = "price" if "price" in dataset.features else None
-    task, _ = choose_task(dataset.features, target, settings=settings)
+    config = training(target=target, **options)
+    task, _ = choose_task(dataset.features, config)
     task = with_statistics(task, dataset, "train", lambda line: None)
     keras.utils.set_random_seed(1)
-    options = TrainConfig(data="", output="", image_size=settings.image_size, pad=pad).to_json()
     run = RunDirectory(str(path))
     run.path.mkdir()
-    run.write_config({"options": options, **UNTRAINED}, task_to_json(task, dataset.features))
+    run.write_config(
+        {"options": config.to_json(), **UNTRAINED}, task_to_json(task, dataset.features)
+    )
     run.save_model(task.model("small"), run.model)
     return task
 
@@ -100,8 +101,7 @@ def exported(directory_of, tmp_path_factory):
         pad = {"sequence": 5} if kind in ("sequence", "series", "tags") else {}
         side = 64 if kind in ("segmentation", "boxes") else 12
         dataset = trainer.open(directory_of(kind))
-        settings = Settings(image_size=ImageSize(side, side), lengths=pad)
-        task = make_run(folder / "run", dataset, settings, **pad)
+        task = make_run(folder / "run", dataset, image_size=side, pad=pad)
         export(str(folder / "run"), str(folder / "1"))
         write_questions(folder, directory_of(kind), dataset, task)
         output = folder / "rows.jsonl"
@@ -156,7 +156,7 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
 
 @pytest.mark.slow
 def test_audio_of_another_rate_is_refused(directory_of, tmp_path):
-    make_run(tmp_path / "run", trainer.open(directory_of("audio")), Settings())
+    make_run(tmp_path / "run", trainer.open(directory_of("audio")))
     export(str(tmp_path / "run"), str(tmp_path / "1"))
     serve = tf.saved_model.load(tmp_path / "1").signatures["serving_default"]
     wav = tf.audio.encode_wav(tf.zeros([4000, 1]), 16000)
@@ -170,7 +170,7 @@ def stub_run(tmp_path):
     """A run with an archive of no model in the place of its model, and no best one."""
     run = RunDirectory(str(tmp_path / "run"))
     run.path.mkdir()
-    run.write_config({"options": TrainConfig(data="", output="").to_json(), **UNTRAINED}, {})
+    run.write_config({"options": training().to_json(), **UNTRAINED}, {})
     with zipfile.ZipFile(run.model, "w") as archive:
         archive.writestr("config.json", "a model")
     return str(run.path)
@@ -224,7 +224,7 @@ def test_one_kind_of_output_takes_the_place_of_the_other(stub_run, tmp_path, mad
 
 def test_a_run_that_a_training_replaces_meanwhile(directory_of, tmp_path, monkeypatch):
     """The module of its model's function, which is imported meanwhile, stands for that training."""
-    make_run(tmp_path / "run", trainer.open(directory_of("regression")), Settings())
+    make_run(tmp_path / "run", trainer.open(directory_of("regression")))
     (tmp_path / "meanwhile.py").write_text(
         "import pathlib\n"
         "task = pathlib.Path('run/task.json')\n"

@@ -6,10 +6,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import training
 
 from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError
-from trainer.tasks import Settings, sequence_models
+from trainer.tasks import sequence_models
 from trainer.tasks.inputs import input_type
 from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio, log_mel
@@ -54,7 +55,7 @@ def test_the_kind_of_input_that_a_feature_is(declared, expected):
 
     assert kind is expected
     if kind is not None:
-        assert kind.from_feature(feature, Settings()).takes(feature, Settings())
+        assert kind.from_feature(feature, training()).takes(feature, training())
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Every kind of learning: loops and replicas agree, and what was trained is saved whole."""
 
+import dataclasses
 import functools
 import json
 import zipfile
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from following import Follower
+from kinds_of_learning import training
 from tiers import first_quick
 
 import trainer
 from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.record import (
     check_same_records,
@@ -30,7 +31,7 @@ from trainer.training.optimizers import create_optimizer
 
 LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 BATCH = 8
-SETTINGS = Settings(image_size=ImageSize(32, 32))
+OPTIONS = training(image_size=32)
 KINDS = (
     *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
     *("regression", "two numbers", "several labels", "multi hot", "names", "segmentation"),
@@ -50,12 +51,9 @@ def task_of(dataset_of):
     def get(kind):
         if kind not in tasks:
             dataset = dataset_of(kind)
-            task, _ = choose_task(
-                dataset.features,
-                "price" if kind == "regression" else None,
-                sample_weight="weight",
-                settings=SETTINGS,
-            )
+            target = "price" if kind == "regression" else None
+            options = dataclasses.replace(OPTIONS, target=target, sample_weight="weight")
+            task, _ = choose_task(dataset.features, options)
             tasks[kind] = with_statistics(task, dataset, "train", lambda line: None)
         return tasks[kind]
 
@@ -153,7 +151,7 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
 
     assert task == plan.task
     assert evaluated(plan, dataset, model, task) == pytest.approx(evaluation, rel=1e-5, abs=1e-6)
-    check_same_records(task, dataset.features, SETTINGS)
+    check_same_records(task, dataset.features, OPTIONS)
     assert features == {name: dataset.features[name] for name in plan.task.training_features}
 
 
@@ -244,10 +242,10 @@ def test_other_records_are_refused(kind, name, change, message, task_of, directo
     changed = features_from_json([each for each in features.values() if each])
 
     with pytest.raises(ConfigError, match=message):
-        check_same_records(task_of(kind), changed, SETTINGS)
+        check_same_records(task_of(kind), changed, OPTIONS)
 
 
 def test_what_nobody_said_of_other_records_may_be_so(task_of):
     declared = {"audio": {"kind": "audio"}, "label": {"kind": "class_label"}}
 
-    check_same_records(task_of("audio"), features_from_json(declared), SETTINGS)
+    check_same_records(task_of("audio"), features_from_json(declared), OPTIONS)

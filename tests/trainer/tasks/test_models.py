@@ -7,10 +7,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import training
 
 from tfrecord_dataset.declaration import features_from_json
 from trainer.errors import ConfigError
-from trainer.tasks import Settings, Task, choose_task, models
+from trainer.tasks import Task, choose_task, models
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.targets import NumberTarget, OneClass
 
@@ -102,7 +103,7 @@ def hidden_layers(model):
 
 def test_one_image_goes_straight_to_the_classes():
     features = features_from_json({"image": IMAGE, "label": LABEL})
-    task, _ = choose_task(features, settings=Settings(image_size=(32, 48)))
+    task, _ = choose_task(features, training(image_size=(32, 48)))
 
     model = task.model("small")
 
@@ -130,8 +131,7 @@ def test_numbers_have_hidden_layers(numbers):
 def test_a_model_of_keras_applications_is_a_branch():
     task, _ = choose_task(
         features_from_json({"image": IMAGE, "sex": LABEL, "label": LABEL}),
-        inputs=["image", "sex"],
-        settings=Settings(image_size=(32, 32), image_model="MobileNet"),
+        training(inputs=["image", "sex"], image_size=32, model="MobileNet"),
     )
 
     model = task.model("mobilenet")

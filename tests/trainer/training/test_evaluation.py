@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import training
 from tiers import first_quick
 
 import trainer
@@ -23,7 +24,7 @@ def dataset(colors):
 
 @pytest.fixture(scope="module")
 def task(dataset):
-    return choose_task(dataset.features)[0]
+    return choose_task(dataset.features, training())[0]
 
 
 @pytest.fixture(scope="module")

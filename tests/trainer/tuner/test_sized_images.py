@@ -5,13 +5,14 @@ import io
 import numpy as np
 import pytest
 from file_bytes import image_bytes
+from kinds_of_learning import training
 from PIL import Image
 from tiers import first_quick
 
 import trainer
 from tfrecord_dataset.image_size import ImageSize
 from trainer.options.train import TrainConfig
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tuner.measuring import Measurement
 from trainer.tuner.sized_images import longest_side, try_sizes
@@ -74,7 +75,7 @@ def test_ways_that_are_tried(tmp_path, write_records, encoded, expected):
     with Image.open(io.BytesIO(encoded)) as image:
         stated = {**IMAGE, "shape": [image.height, image.width, 3]}
     dataset = trainer.open(path, [stated, LABEL])
-    task, _ = choose_task(dataset.features, "label", settings=Settings(image_size=(32, 32)))
+    task, _ = choose_task(dataset.features, training(target="label", image_size=32))
     options = TrainConfig(data=str(path), output="run", seed=0, batch_size=8)
     measured = Measurement(
         dataset=dataset,

@@ -8,7 +8,7 @@ from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.category import Category
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.input import Input, Settings
+from trainer.tasks.inputs.input import Input
 from trainer.tasks.inputs.merging import encode, keras_inputs, single_or_dict
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.inputs.sequences import Ids, Series
@@ -18,7 +18,6 @@ __all__ = [
     "INPUTS",
     "Image",
     "Input",
-    "Settings",
     "encode",
     "input_type",
     "keras_inputs",

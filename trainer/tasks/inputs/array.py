@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
-from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
+from trainer.tasks.inputs.input import STRINGS, Input, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Moments, Statistic
 from trainer.tensors import finite
@@ -38,7 +39,7 @@ class Array(Input):
         return is_array and feature.dtype not in STRINGS
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         sizes = tuple(size or 1 for size in feature.shape)
         return cls(name=feature.name, sizes=sizes if len(sizes) == 3 else (*sizes, 1))
 

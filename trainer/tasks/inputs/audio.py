@@ -11,8 +11,9 @@ from keras import ops
 
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import Settings, VaryingInput
+from trainer.tasks.inputs.input import VaryingInput
 
 DEFAULT_SAMPLE_RATE = 16_000
 
@@ -47,11 +48,11 @@ class Audio(VaryingInput):
         return feature.kind == "audio"
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(
             name=feature.name,
             sample_rate=feature.sample_rate or DEFAULT_SAMPLE_RATE,
-            length=settings.lengths.get(feature.name),
+            length=options.pad.get(feature.name),
         )
 
     @property
@@ -62,7 +63,7 @@ class Audio(VaryingInput):
         stated = f"{self.name} has no stated sample rate: {self.sample_rate} Hz is assumed"
         return None if feature.sample_rate else stated
 
-    def takes(self, feature: Feature, settings: Settings) -> bool:
+    def takes(self, feature: Feature, options: TrainConfig) -> bool:
         return feature.sample_rate in (0, self.sample_rate)  # 0: unknown
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:

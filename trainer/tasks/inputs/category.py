@@ -8,7 +8,8 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from trainer.tasks.inputs.input import Input, Settings, statistic_field
+from trainer.options.train import TrainConfig
+from trainer.tasks.inputs.input import Input, statistic_field
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic
 
 _EMBEDDING = 16
@@ -38,7 +39,7 @@ class Category(Input):
         return feature.kind == "class_label" and not feature.shape
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name, num_classes=len(feature.classes))
 
     @classmethod

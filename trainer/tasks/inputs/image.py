@@ -14,11 +14,14 @@ from tfrecord_dataset.shown_text import counted
 from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.input import LETTERBOX, STRETCH
+from trainer.options.train import TrainConfig
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
-from trainer.tasks.inputs.input import Input, Settings
+from trainer.tasks.inputs.input import Input
 from trainer.views import Views, exif
 
+# At which images are shown that differ in size.
+USUAL_SIZE = ImageSize(128, 128)
 # Formats of Pillow that TensorFlow reads, too.
 _DECODABLE = ("JPEG", "PNG", "GIF", "BMP")
 _ORIENTATION = 0x0112  # Exif
@@ -91,16 +94,16 @@ class Image(Input):
         return feature.kind == "image"
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
-        height, width = settings.image_size
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        height, width = options.image_size or USUAL_SIZE
         return cls(
             name=feature.name,
             height=height,
             width=width,
             channels=feature.shape[2] or 3,
-            model=settings.image_model,
-            weights=settings.weights,
-            resize=STRETCH if settings.resize == AUTO else settings.resize,
+            model=options.model,
+            weights=options.weights,
+            resize=STRETCH if options.resize == AUTO else options.resize,
         )
 
     @property

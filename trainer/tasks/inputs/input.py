@@ -3,47 +3,16 @@
 import abc
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.image_size import ImageSize
-from trainer.augmentation import AUTO
 from trainer.errors import DatasetDamagedError
+from trainer.options.train import TrainConfig
 from trainer.tasks.statistics import Statistic
-
-_USUAL_SIZE = ImageSize(128, 128)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The user's settings of inputs.
-
-    Attributes:
-        image_size: (height, width) in pixels at which images are shown.
-        image_model: "small", or a name of `keras.applications`.
-        weights: A file of weights for such a model, or None.
-        lengths: By feature name: the ids, numbers, words or audio samples to which records are
-            padded or cut; others are padded to the longest record in the batch.
-        augment: One of the target's `policies`, for images in training.
-        multi_scale: How many times smaller and larger images are shown in training; None for what
-            `augment` says.
-        dice: The weight of the Dice loss of maps of classes.
-        resize: One of the target's `resizes`, or "auto" for the first of them.
-    """
-
-    image_size: ImageSize = _USUAL_SIZE
-    image_model: str = "small"
-    weights: str | None = None
-    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    augment: str = AUTO
-    multi_scale: float | None = None
-    dice: float = 0.0
-    resize: str = AUTO
-
 
 # Types of features that hold no numbers.
 STRINGS = ("string", "bytes")
@@ -80,7 +49,7 @@ class Input(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         """The input for `feature`, without statistics."""
 
     @classmethod
@@ -133,9 +102,9 @@ class Input(abc.ABC):
         """The function that prepares batches in the input pipeline, on the CPU."""
         return lambda values: values
 
-    def takes(self, feature: Feature, settings: Settings) -> bool:
+    def takes(self, feature: Feature, options: TrainConfig) -> bool:
         """Whether a model trained on this input takes records with `feature`."""
-        return self.from_feature(feature, settings) == self
+        return self.from_feature(feature, options) == self
 
     def to_predict(self, feature: Feature) -> Feature:
         """The training's feature, as it is to be read of other records."""

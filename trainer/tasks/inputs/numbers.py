@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import counted
-from trainer.tasks.inputs.input import STRINGS, Input, Settings, statistic_field
+from trainer.options.train import TrainConfig
+from trainer.tasks.inputs.input import STRINGS, Input, statistic_field
 from trainer.tasks.statistics import EPSILON, Moments, Statistic
 from trainer.tensors import finite
 
@@ -50,7 +51,7 @@ class Numbers(Input):
         return (is_vector or feature.kind == "scalar") and feature.dtype not in STRINGS
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
 
     @classmethod

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Self
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import STRINGS, Settings, VaryingInput, statistic_field
+from trainer.tasks.inputs.input import STRINGS, VaryingInput, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Largest, Moments, Statistic
 from trainer.tensors import finite
@@ -46,8 +47,8 @@ class Ids(VaryingInput):
         return is_list and feature.dtype == "int64"
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
-        return cls(name=feature.name, length=settings.lengths.get(feature.name))
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        return cls(name=feature.name, length=options.pad.get(feature.name))
 
     @property
     def num_tokens(self) -> int:
@@ -95,11 +96,11 @@ class Series(VaryingInput):
         return are_numbers and not Ids.suits(feature)
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(
             name=feature.name,
             size=math.prod(size or 1 for size in feature.shape[1:]),
-            length=settings.lengths.get(feature.name),
+            length=options.pad.get(feature.name),
         )
 
     @property

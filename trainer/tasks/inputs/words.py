@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import STRINGS, Settings, VaryingInput, statistic_field
+from trainer.tasks.inputs.input import STRINGS, VaryingInput, statistic_field
 from trainer.tasks.statistics import Statistic, not_utf8
 
 _MAX_WORDS = 20_000
@@ -48,11 +49,11 @@ class Words(VaryingInput):
         return feature.kind == "text" or is_string or (is_list and feature.dtype in STRINGS)
 
     @classmethod
-    def from_feature(cls, feature: Feature, settings: Settings) -> Self:
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(
             name=feature.name,
             is_text=feature.kind != "sequence",
-            length=settings.lengths.get(feature.name),
+            length=options.pad.get(feature.name),
         )
 
     @classmethod

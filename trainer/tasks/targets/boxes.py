@@ -13,6 +13,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation.mosaic import Mosaics, put_together
 from trainer.options.input import LETTERBOX, STRETCH
+from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.detection.drawing import draw_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
@@ -22,7 +23,7 @@ from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections, in_image
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.image_sizes import size_of
-from trainer.tasks.inputs import Input, Settings
+from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.targets.target import Document, PlacesTarget, Row
 from trainer.tensors import Tensor, checked, finite
@@ -104,9 +105,9 @@ class BoxesTarget(PlacesTarget):
     def pad_to(self) -> int | None:
         return self.most
 
-    def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
+    def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
         image = only_image(inputs, self.learns)
-        most = settings.lengths.get(self.name)
+        most = options.pad.get(self.name)
         window = image.window if image.views is not None else ""
         return dataclasses.replace(
             self, height=image.height, width=image.width, window=window, most=most

@@ -12,10 +12,11 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
+from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.image_sizes import size_of
-from trainer.tasks.inputs import Input, Settings
+from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation import (
     STRIDES,
@@ -79,9 +80,9 @@ class MapTarget(PlacesTarget):
     def output_shape(self) -> tuple[int, ...]:
         return (self.height, self.width, len(self.classes))
 
-    def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
+    def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
         image = only_image(inputs, self.learns)
-        return dataclasses.replace(self, height=image.height, width=image.width, dice=settings.dice)
+        return dataclasses.replace(self, height=image.height, width=image.width, dice=options.dice)
 
     def host_step(self) -> Callable[[Tensors], Any]:
         """To class numbers, uint8 [b, height, width]; 255 is ignored."""

@@ -12,11 +12,13 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.augmentation.mosaic import Mosaics
+from trainer.errors import ConfigError
 from trainer.options.input import STRETCH
+from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.image_sizes import default_size
-from trainer.tasks.inputs import Input, Settings, encode, keras_inputs, single_or_dict
+from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
 from trainer.tasks.statistics import Statistic
 
 # (target, outputs of the model) -> one value per example, float32 [b].
@@ -100,6 +102,18 @@ class Target(abc.ABC):
     def in_words(self) -> str:
         """For messages: "one class per record, by number"."""
 
+    def check(self, suits: bool, needs: str) -> None:
+        """Raises ConfigError unless an option suits this target.
+
+        Args:
+            suits: Whether it does.
+            needs: The option, and which targets are for it: "--dice is for maps of classes".
+        """
+        if not suits:
+            raise ConfigError(
+                f"{needs}, but the target {self.name!r} is {self.in_words}; leave it out"
+            )
+
     def task_name(self, groups: Sequence[str]) -> str:
         """The name of the task on inputs of these groups."""
         return self.learns
@@ -122,7 +136,7 @@ class Target(abc.ABC):
         """The length to which records are padded or cut; None for the longest in the batch."""
         return None
 
-    def with_inputs(self, inputs: Sequence[Input], settings: Settings) -> Self:
+    def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
         """The target where it depends on the inputs, as boxes do on the size of the image.
 
         Raises:

@@ -6,11 +6,12 @@ import json
 import keras
 import numpy as np
 import pytest
+from kinds_of_learning import training
 from PIL import Image
 
 import trainer
 from trainer.__main__ import main
-from trainer.tasks import Settings, choose_task
+from trainer.tasks import choose_task
 from trainer.tasks.reading import training_batches
 from trainer.tasks.segmentation import resized
 
@@ -142,7 +143,7 @@ def test_balanced_weights_are_by_pixels(data):
     from trainer.tasks.class_weights import class_weights
 
     dataset = trainer.open(data)
-    task, _ = choose_task(dataset.features, settings=Settings(image_size=(32, 32)))
+    task, _ = choose_task(dataset.features, training(image_size=32))
     (batch,) = dataset.batches("train", batch_size=40, image_size=32)
     counts = np.bincount(batch["segmentation"].numpy().ravel(), minlength=256)[:3]
 
@@ -154,7 +155,7 @@ def test_balanced_weights_are_by_pixels(data):
 def test_changes_in_training_act_on_the_map_as_on_its_image(data):
     """Crops, mirrors, what lies beyond the image: colors stay with their classes."""
     dataset = trainer.open(data)
-    task, _ = choose_task(dataset.features, settings=Settings(image_size=(64, 64)))
+    task, _ = choose_task(dataset.features, training(image_size=64))
     batches = training_batches(task, dataset, "train", batch_size=40, seed=3)
 
     inputs, target = next(iter(batches))

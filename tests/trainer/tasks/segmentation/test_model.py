@@ -3,10 +3,9 @@
 import keras
 import numpy as np
 import pytest
+from kinds_of_learning import training
 
-from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.tasks import Settings
 from trainer.tasks.inputs import Image
 from trainer.tasks.segmentation import segmenter
 from trainer.tasks.targets import MapTarget
@@ -53,11 +52,11 @@ def test_a_pixel_changes_what_is_said_of_its_surroundings():
 
 
 def goal(size, model="small", weights=None):
-    settings = Settings(image_size=ImageSize(*size), image_model=model, weights=weights)
+    options = training(image_size=size, model=model, weights=weights)
     image = Image(
         name="image", height=size[0], width=size[1], channels=3, model=model, weights=weights
     )
-    target = MapTarget(name="map", classes=("a", "b")).with_inputs([image], settings)
+    target = MapTarget(name="map", classes=("a", "b")).with_inputs([image], options)
     return lambda: target.model({"image": image}, "small")
 
 
