@@ -4,15 +4,11 @@ Source of the format: https://doc.bdd100k.com/format.html (Scalabel).
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
-from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import items
-from beam_pipeline.sources.shapes import Attribute, Shapes
+from beam_pipeline.sources.shapes import Attribute
 
 _SIDES = ("x1", "y1", "x2", "y2")
 
@@ -23,35 +19,33 @@ class Bdd100kFiles(ItemFiles):
     suffix = "json"
     sign = re.compile(rb'^\s*\[[^\0]*"(box2d|poly2d|timeofday)"\s*:')
     places = ("images/100k", "images", "data")
+    noun = "frame"
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
-        for place, frame in enumerate(items(file.path, ""), start=1):
-            yield item_or_fault(_item, f"frame {place}", frame)
-
-
-def _item(where: str, frame: Any) -> Item:
-    stated = frame if isinstance(frame, dict) else {}
-    labels = stated.get("labels") or []
-    if not isinstance(stated.get("name"), str) or not isinstance(labels, list):
-        raise malformed(f"needs a name and labels, has {frame!r:.80}")
-    attributes = stated.get("attributes")
-    shapes, left = Shapes(), ["image attributes"] * isinstance(attributes, dict)
-    for label in labels:
-        one = label if isinstance(label, dict) else {}
-        category, box, outlines = one.get("category", ""), one.get("box2d"), one.get("poly2d")
-        said = one.get("attributes")
-        more: dict[str, Attribute] = {
-            name: int(value) if isinstance(value, bool) else str(value)
-            for name, value in (said if isinstance(said, dict) else {}).items()
-        }
-        if isinstance(box, dict):
-            shapes.box(category, [box.get(side) for side in _SIDES], more)
-        elif isinstance(outlines, list) and all(map(_is_polygon, outlines)) and outlines:
-            rings = [[each for x, y in ring["vertices"] for each in (x, y)] for ring in outlines]
-            shapes.polygon(category, rings, more)
-        else:
-            left.append("lane or curve" if outlines else "label without box")
-    return Item(stated["name"], where, {"boxes": shapes.objects()}, not_kept(left))
+    def item(self, stated: Any) -> Item:
+        frame = stated if isinstance(stated, dict) else {}
+        labels = frame.get("labels") or []
+        if not isinstance(frame.get("name"), str) or not isinstance(labels, list):
+            raise malformed(f"needs a name and labels, has {stated!r:.80}")
+        shapes = self.shapes()
+        shapes.left += ["image attributes"] * isinstance(frame.get("attributes"), dict)
+        for label in labels:
+            one = label if isinstance(label, dict) else {}
+            category, box, outlines = one.get("category", ""), one.get("box2d"), one.get("poly2d")
+            said = one.get("attributes")
+            more: dict[str, Attribute] = {
+                name: int(value) if isinstance(value, bool) else str(value)
+                for name, value in (said if isinstance(said, dict) else {}).items()
+            }
+            if isinstance(box, dict):
+                shapes.box(category, [box.get(side) for side in _SIDES], more)
+            elif isinstance(outlines, list) and all(map(_is_polygon, outlines)) and outlines:
+                rings = [
+                    [each for x, y in ring["vertices"] for each in (x, y)] for ring in outlines
+                ]
+                shapes.polygon(category, rings, more)
+            else:
+                shapes.left.append("lane or curve" if outlines else "label without box")
+        return Item(frame["name"], *shapes.told())
 
 
 def _is_polygon(outline: Any) -> bool:

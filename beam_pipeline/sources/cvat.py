@@ -5,6 +5,7 @@ Source of the format: https://docs.cvat.ai/docs/manual/advanced/formats/format-c
 
 import re
 from collections.abc import Iterator
+from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
@@ -13,10 +14,9 @@ from defusedxml.ElementTree import iterparse
 
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
-from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Value
+from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
-from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.image_items import Item, ItemFiles, label_of, layout_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.shapes import (
     Attribute,
@@ -43,7 +43,7 @@ class CvatFiles(ItemFiles):
     sign = re.compile(rb"<annotations[\s>]")
     gives_points = True
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault | DeclaredClasses]:
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
         place, points = 0, tuple[str, ...]()
         with storage.decompressed(file.path) as handle:
             try:
@@ -55,12 +55,27 @@ class CvatFiles(ItemFiles):
                         raise malformed(_OF_VIDEO)
                     elif element.tag == "image":
                         place += 1
-                        shapes = self.shapes()
-                        shapes.point_names = points
-                        yield item_or_fault(_item, f"image {place}", element, shapes)
+                        yield f"image {place}", (element, points)
                         element.clear()
             except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
                 raise malformed(f"not usable as XML: {error}") from error
+
+    def item(self, stated: Any) -> Item:
+        image, point_names = stated
+        shapes, tags = self.shapes(), list[str]()
+        shapes.point_names = point_names
+        shapes.size = stated_size(image.get("width"), image.get("height"))
+        owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
+        for shape in image:
+            if shape.tag == "tag":
+                tags.append(shape.get("label") or "")
+            else:
+                group = shape.get("group_id")
+                shapes.left += _add(shapes, shape, group if group in owning else None)
+        features, notes = shapes.told()
+        if tags:
+            features["label"] = label_of(tags)
+        return Item(image.get("name") or "", features, notes)
 
 
 def _class_names(labels: Element) -> dict[int, str]:
@@ -75,22 +90,6 @@ def _point_names(labels: Element) -> tuple[str, ...]:
     stated = (each for each in labels.findall("label") if each.findtext("parent"))
     names = ((each.findtext("name") or "").strip() for each in stated)
     return tuple(dict.fromkeys(filter(None, names)))
-
-
-def _item(where: str, image: Element, shapes: Shapes) -> Item:
-    shapes.size = stated_size(image.get("width"), image.get("height"))
-    left, tags = list[str](), list[str]()
-    owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
-    for shape in image:
-        if shape.tag == "tag":
-            tags.append(shape.get("label") or "")
-        else:
-            group = shape.get("group_id")
-            left += _add(shapes, shape, group if group in owning else None)
-    features: dict[str, Value] = {"boxes": shapes.objects()}
-    if tags:
-        features["label"] = ClassLabel(tags[0]) if len(tags) == 1 else ClassLabels(tuple(tags))
-    return Item(image.get("name") or "", where, features, not_kept(left) + shapes.notes)
 
 
 def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:

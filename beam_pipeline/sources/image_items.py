@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
@@ -18,6 +18,8 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
+    ClassLabel,
+    ClassLabels,
     DeclaredClasses,
     Element,
     FileRef,
@@ -36,6 +38,7 @@ from beam_pipeline.sources.image_folders import (
     located,
 )
 from beam_pipeline.sources.layout import Layout, Place, read_by
+from beam_pipeline.sources.nesting import items
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.tree import Tree, head, shown
@@ -51,7 +54,6 @@ class Item(NamedTuple):
 
     Attributes:
         name: As it calls the image.
-        where: Which item it is, for messages: "task 3".
         features: Beside the image.
         notes: What is not kept.
         group: Of images that must share a split.
@@ -59,26 +61,15 @@ class Item(NamedTuple):
     """
 
     name: str
-    where: str
     features: Mapping[str, Value]
     notes: Mapping[str, int] = Counter()
     group: str | None = None
     split: str | None = None
 
 
-class Fault(NamedTuple):
-    """An item that cannot be used, and why."""
-
-    where: str
-    error: RecordError
-
-
-def item_or_fault(read: Callable[..., Item], where: str, *stated: Any) -> Item | Fault:
-    """What `read` makes of what is stated there, or why it cannot."""
-    try:
-        return read(where, *stated)
-    except RecordError as error:
-        return Fault(where, error)
+def label_of(names: Sequence[str]) -> ClassLabel | ClassLabels:
+    """The class of a whole image, or its classes where several are stated."""
+    return ClassLabel(names[0]) if len(names) == 1 else ClassLabels(tuple(names))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +83,8 @@ class ItemFiles(abc.ABC):
             the file's split alone.
         depth: Folders above a file, at most.
         name: What all such files are called; "" where they have names of their own.
+        list_name: Of a JSON file, what the list of its items is called; "" of one that is a list.
+        noun: What an item is, for messages.
         gives_points: Whether `points` counts.
         points: What points in no group are: "objects" or "landmarks".
     """
@@ -101,6 +94,8 @@ class ItemFiles(abc.ABC):
     places: ClassVar[tuple[str, ...]] = ("images", "data")
     depth: ClassVar[int] = 1
     name: ClassVar[str] = ""
+    list_name: ClassVar[str] = ""
+    noun: ClassVar[str] = "image"
     gives_points: ClassVar[bool] = False
 
     points: str = OBJECTS
@@ -109,13 +104,36 @@ class ItemFiles(abc.ABC):
         """Of one image, without any."""
         return Shapes(points=self.points)
 
-    @abc.abstractmethod
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault | DeclaredClasses]:
-        """What a file says, item by item; classes come first.
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
+        """What a file states, item by item, and which item it is: "task 3"; classes come first.
 
         Raises:
             RecordError: The file cannot be read.
         """
+        for number, each in enumerate(items(file.path, self.list_name), start=1):
+            yield f"{self.noun} {number}", each
+
+    @abc.abstractmethod
+    def item(self, stated: Any) -> Item:
+        """What is said of one image.
+
+        Raises:
+            RecordError: It cannot be used.
+        """
+
+    def items(
+        self, file: AnnotationFile
+    ) -> Iterator[tuple[str, Item | RecordError] | DeclaredClasses]:
+        """The items of a file, or why one cannot be used."""
+        for each in self.stated(file):
+            if isinstance(each, DeclaredClasses):
+                yield each
+                continue
+            where, stated = each
+            try:
+                yield where, self.item(stated)
+            except RecordError as error:
+                yield where, error
 
     def is_one(self, path: str) -> bool:
         """Whether the file at a path begins as these do."""
@@ -186,18 +204,19 @@ class ItemReader:
         items = format.items(file)
         try:
             first = list(itertools.islice(items, _PROBED_IMAGES))
-            names = [each.name for each in first if isinstance(each, Item)]
+            told = [each[1] for each in first if isinstance(each, tuple)]
+            names = [each.name for each in told if isinstance(each, Item)]
             folder, num_left_out = image_folder(file, names)
             seen: set[int] = set()
-            for item in itertools.chain(first, items):
-                if isinstance(item, DeclaredClasses):
-                    yield item
+            for each in itertools.chain(first, items):
+                if isinstance(each, DeclaredClasses):
+                    yield each
                     continue
-                source = f"{file.relative}: {item.where}"
-                if isinstance(item, Fault):
-                    yield Rejected.of(source, item.error)
-                    continue
+                where, item = each
+                source = f"{file.relative}: {where}"
                 try:
+                    if isinstance(item, RecordError):
+                        raise item
                     key, path = located(file, item.name, folder, num_left_out)
                     if hash(key) in seen:
                         raise RecordError("two annotations", f"{key} has been described before")

@@ -9,12 +9,10 @@ import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.records import ClassLabel, ClassLabels, Value
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
-from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.image_items import Item, ItemFiles, label_of, layout_of
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import csv_rows, items
+from beam_pipeline.sources.nesting import csv_rows
 from beam_pipeline.sources.paths import has_image_suffix, suffix
 from beam_pipeline.sources.shapes import Shapes, number, stated_size, turned_corners
 
@@ -31,70 +29,56 @@ class LabelStudioFiles(ItemFiles):
         rb'|"result"\s*:\s*\[)'
     )
     places = ("images", "upload", "data")
+    noun = "task"
     gives_points = True
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
-        for place, task in enumerate(items(file.path, ""), start=1):
-            yield item_or_fault(_item, f"task {place}", task, self.shapes())
+    def item(self, stated: Any) -> Item:
+        if not isinstance(stated, dict):
+            raise malformed(f"{stated!r:.80} is no task")
+        shapes, choices = self.shapes(), list[str]()
+        is_whole = isinstance(stated.get("data"), dict)
+        said = stated["data"] if is_whole else stated
+        for result in _results(stated, shapes.left) if is_whole else _of_min(stated):
+            if result.get("type") == "relation":
+                shapes.left.append("relation")
+                continue
+            value = result.get("value")
+            if not isinstance(value, dict):
+                raise malformed(f"a result {result!r:.80} without a value")
+            if isinstance(value.get("choices"), list):
+                choices += map(str, value["choices"])
+            else:
+                shapes.left += _add(shapes, value, result)
+        features, notes = shapes.told()
+        if choices:
+            features = {"label": label_of(choices), **(features if len(shapes) else {})}
+        return Item(_image(said), features, notes)
 
 
-class LabelStudioCsv(ItemFiles):
+class LabelStudioCsv(LabelStudioFiles):
     """CSV: JSON-MIN's members as columns."""
 
     suffix = "csv"
     sign = re.compile(
         rb"\A[^\n]*\bannotation_id\b[^\n]*\blead_time\b[^\0]*\.(jpe?g|png|bmp|webp|gif)\b", re.I
     )
-    places = LabelStudioFiles.places
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
-        for place, row in enumerate(csv_rows(file.path), start=1):
-            yield item_or_fault(_item, f"row {place}", row, self.shapes())
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
+        return ((f"row {place}", row) for place, row in enumerate(csv_rows(file.path), start=1))
 
 
-def _item(where: str, task: Any, shapes: Shapes) -> Item:
-    if not isinstance(task, dict):
-        raise malformed(f"{task!r:.80} is no task")
-    left: list[str] = []
-    is_whole = isinstance(task.get("data"), dict)
-    said = task["data"] if is_whole else task
-    results = _results(task.get("annotations"), left) if is_whole else [*_of_min(task)]
-    choices = list[str]()
-    for result in results:
-        if result.get("type") == "relation":
-            left.append("relation")
-            continue
-        value = result.get("value")
-        if not isinstance(value, dict):
-            raise malformed(f"a result {result!r:.80} without a value")
-        if isinstance(value.get("choices"), list):
-            choices += map(str, value["choices"])
-        else:
-            left += _add(shapes, value, result)
-    features: dict[str, Value] = {}
-    if choices:
-        one = len(choices) == 1
-        features["label"] = ClassLabel(choices[0]) if one else ClassLabels(tuple(choices))
-    objects = shapes.objects()
-    if objects.boxes or not choices:
-        features["boxes"] = objects
-    return Item(_image(said), where, features, not_kept(left) + shapes.notes)
-
-
-def _results(annotations: Any, left: list[str]) -> list[dict[str, Any]]:
+def _results(task: Mapping[str, Any], left: list[str]) -> list[dict[str, Any]]:
     """What the first annotator said who did not give up; the others are told."""
+    annotations = task.get("annotations")
     if not isinstance(annotations, list):
         raise malformed("a task without annotations")
-    whole = [each for each in annotations if isinstance(each, dict) and not _given_up(each)]
+    those = (each for each in annotations if isinstance(each, dict))
+    whole = [each for each in those if not each.get("was_cancelled")]
     left += ["annotation of another"] * (len(whole) - 1)
     found = whole[0].get("result") if whole else []
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise malformed(f"a result {found!r:.80} that is no list")
     return found
-
-
-def _given_up(annotation: Mapping[str, Any]) -> bool:
-    return bool(annotation.get("was_cancelled"))
 
 
 def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

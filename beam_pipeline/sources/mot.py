@@ -6,14 +6,14 @@ height, whether it counts, class, visibility.
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.shapes import Shapes, number
+from beam_pipeline.sources.shapes import number
 
 _CLASSES = (
     *("pedestrian", "person on vehicle", "car", "bicycle", "motorbike", "non motorized vehicle"),
@@ -31,37 +31,33 @@ class MotFiles(ItemFiles):
     name = "gt.txt"
     sign = re.compile(rb"\A\d+,\d+,(-?[\d.]+,){5,7}-?[\d.]+\s*(\n|\Z)")
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         frames: dict[int, list[tuple[int, list[str]]]] = {}
         for place, line in enumerate(storage.read_text(file.path, _MAX_BYTES).splitlines(), 1):
             if line.strip():
                 fields = line.split(",")
-                frames.setdefault(int(number(fields[0], f"line {place}: a frame")), []).append(
-                    (place, fields)
-                )
+                frame = int(number(fields[0], f"line {place}: a frame"))
+                frames.setdefault(frame, []).append((place, fields))
         sequence = name_of(parent(parent(file.path)))
         for frame, rows in sorted(frames.items()):
-            where = f"frame {frame}"
-            try:
-                boxes = _boxes(rows).objects()
-                yield Item(f"../img1/{frame:06d}.jpg", where, {"boxes": boxes}, group=sequence)
-            except RecordError as error:
-                yield Fault(where, error)
+            yield f"frame {frame}", (sequence, frame, rows)
 
-
-def _boxes(rows: list[tuple[int, list[str]]]) -> Shapes:
-    shapes = Shapes()
-    for place, fields in rows:
-        numbers = [number(each, f"line {place}: a column") for each in fields]
-        if len(numbers) != 9 or not 1 <= numbers[7] <= len(_CLASSES):
-            raise malformed(f"line {place}: {len(numbers)} columns; 9 with a class are expected")
-        _, track, x, y, width, height, counts, category, visibility = numbers
-        shapes.box(
-            _CLASSES[int(category) - 1],
-            (x, y, x + width, y + height),
-            {"track/label": int(track), "counts": int(counts), "visibility": visibility},
-        )
-    return shapes
+    def item(self, stated: Any) -> Item:
+        sequence, frame, rows = stated
+        shapes = self.shapes()
+        for place, fields in rows:
+            numbers = [number(each, f"line {place}: a column") for each in fields]
+            if len(numbers) != 9 or not 1 <= numbers[7] <= len(_CLASSES):
+                raise malformed(
+                    f"line {place}: {len(numbers)} columns; 9 with a class are expected"
+                )
+            _, track, x, y, width, height, counts, category, visibility = numbers
+            shapes.box(
+                _CLASSES[int(category) - 1],
+                (x, y, x + width, y + height),
+                {"track/label": int(track), "counts": int(counts), "visibility": visibility},
+            )
+        return Item(f"../img1/{frame:06d}.jpg", *shapes.told(), group=sequence)
 
 
 LAYOUT = layout_of("mot", "gt/gt.txt and img1/ of MOT", MotFiles())

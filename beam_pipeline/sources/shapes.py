@@ -7,7 +7,8 @@ from typing import Any
 
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.points import MOST_NAMES, check_points, in_order, mirrored
-from beam_pipeline.records import Mask, Objects, composed
+from beam_pipeline.records import Mask, Objects, Value, composed
+from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from tfrecord_dataset.image_size import ImageSize
 
@@ -41,6 +42,7 @@ class Shapes:
         are_landmarks: Whether the points in no group are keypoints of the only other object or,
             without any, of one object without a class.
         point_names: Of points, where they are declared; others come after them, sorted.
+        left: The names of what is said of the image and not kept.
         notes: What is counted of points, once `objects` are made.
     """
 
@@ -50,6 +52,7 @@ class Shapes:
         self.size, self.format = size, format
         self.are_landmarks = points == LANDMARKS
         self.point_names: tuple[str, ...] = ()
+        self.left: list[str] = []
         self.notes = Counter[str]()
         self._boxes: list[Box] = []
         self._labels: list[str | None] = []
@@ -138,6 +141,13 @@ class Shapes:
         self._masks.append(mask)
         self._points.append({})
         self._attributes.append(more)
+
+    def __len__(self) -> int:
+        return len(self._boxes)
+
+    def told(self) -> tuple[dict[str, Value], Counter[str]]:
+        """The feature that all of them are, and the notes of what of the image is not kept."""
+        return {"boxes": self.objects()}, not_kept(self.left) + self.notes
 
     def objects(self) -> Objects:
         """All of them; an attribute that some lack is -1 there, or "" among texts."""

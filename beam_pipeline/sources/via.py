@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
-from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import csv_rows, members
 from beam_pipeline.sources.shapes import Shapes, number
@@ -27,72 +26,68 @@ class ViaFiles(ItemFiles):
     sign = re.compile(rb'"(shape_attributes|_via_settings|_via_img_metadata)"\s*:')
     gives_points = True
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         pairs = members(file.path, "")
         first = [*itertools.islice(pairs, 1)]
         if first and first[0][0].startswith("_via"):
             first, pairs = [], members(file.path, "_via_img_metadata")
-        for name, image in itertools.chain(first, pairs):
-            yield _told(name, image, self.shapes())
+        return ((f"image {name[:80]}", image) for name, image in itertools.chain(first, pairs))
+
+    def item(self, stated: Any) -> Item:
+        regions = stated.get("regions") if isinstance(stated, dict) else None
+        regions = [*regions.values()] if isinstance(regions, dict) else regions  # VIA 1
+        if not isinstance(regions, list) or not isinstance(stated.get("filename"), str):
+            raise malformed(f"needs a filename and regions, has {stated!r:.80}")
+        shapes = self.shapes()
+        for region in regions:
+            _add(shapes, region)
+        return Item(stated["filename"], *shapes.told())
 
 
-class ViaCsv(ItemFiles):
+class ViaCsv(ViaFiles):
     """CSV: a row a region, those of an image one after the other."""
 
     suffix = "csv"
     sign = re.compile(rb"\A[^\n]*\bregion_shape_attributes\b")
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         for name, rows in itertools.groupby(csv_rows(file.path), _file_name):
             regions = [
                 {**row, "shape_attributes": row.get("region_shape_attributes")}
                 for row in rows
                 if row.get("region_shape_attributes") != {}
             ]
-            yield _told(str(name), {"filename": name, "regions": regions}, self.shapes())
-
-
-def _told(name: str, image: Any, shapes: Shapes) -> Item | Fault:
-    return item_or_fault(_item, f"image {name[:80]}", image, shapes)
+            yield f"image {str(name)[:80]}", {"filename": name, "regions": regions}
 
 
 def _file_name(row: Mapping[str, Any]) -> Any:
     return row.get("filename", row.get("#filename"))  # VIA 1
 
 
-def _item(where: str, image: Any, shapes: Shapes) -> Item:
-    regions = image.get("regions") if isinstance(image, dict) else None
-    regions = [*regions.values()] if isinstance(regions, dict) else regions  # VIA 1
-    if not isinstance(regions, list) or not isinstance(image.get("filename"), str):
-        raise malformed(f"needs a filename and regions, has {image!r:.80}")
-    left = list[str]()
-    for region in regions:
-        stated = region if isinstance(region, dict) else {}
-        shape, said = stated.get("shape_attributes"), stated.get("region_attributes")
-        if not isinstance(shape, dict) or not isinstance(said, dict):
-            raise malformed(f"a region {region!r:.80} without shape and attributes")
-        kind = str(shape.get("name"))
-        if kind not in ("rect", "polygon", "point"):
-            left.append(kind)
-            continue
-        label = _label(said)
-        left += [f"region {name}" for name in said if said[name] not in (label, "", None)]
-        if kind == "point":
-            x, y = number(shape.get("cx"), "cx"), number(shape.get("cy"), "cy")
-            shapes.loose_points(label, [(x, y, 2.0)], None)
-            continue
-        if kind == "rect":
-            x, y, width, height = (number(shape.get(side), side) for side in _SIDES)
-            shapes.box(label, (x, y, x + width, y + height))
-            continue
+def _add(shapes: Shapes, region: Any) -> None:
+    """Adds one region to the shapes of its image."""
+    stated = region if isinstance(region, dict) else {}
+    shape, said = stated.get("shape_attributes"), stated.get("region_attributes")
+    if not isinstance(shape, dict) or not isinstance(said, dict):
+        raise malformed(f"a region {region!r:.80} without shape and attributes")
+    kind = str(shape.get("name"))
+    if kind not in ("rect", "polygon", "point"):
+        shapes.left.append(kind)
+        return
+    label = _label(said)
+    shapes.left += [f"region {name}" for name in said if said[name] not in (label, "", None)]
+    if kind == "point":
+        x, y = number(shape.get("cx"), "cx"), number(shape.get("cy"), "cy")
+        shapes.loose_points(label, [(x, y, 2.0)], None)
+    elif kind == "rect":
+        x, y, width, height = (number(shape.get(side), side) for side in _SIDES)
+        shapes.box(label, (x, y, x + width, y + height))
+    else:
         xs, ys = shape.get("all_points_x"), shape.get("all_points_y")
         if not isinstance(xs, list) or not isinstance(ys, list) or len(xs) != len(ys):
             raise malformed(f"a polygon {shape!r:.80} without x and y of each corner")
         corners = zip(xs, ys, strict=True)
         shapes.polygon(label, [[each for corner in corners for each in corner]])
-    return Item(
-        image["filename"], where, {"boxes": shapes.objects()}, not_kept(left) + shapes.notes
-    )
 
 
 def _label(said: Mapping[str, Any]) -> str | None:

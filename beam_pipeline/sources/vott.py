@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, item_or_fault, layout_of
-from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import members
-from beam_pipeline.sources.shapes import Shapes, number, stated_size
+from beam_pipeline.sources.shapes import number, stated_size
 
 _KINDS = ("RECTANGLE", "SQUARE", "POLYGON")
 _SIDES = ("left", "top", "width", "height")
@@ -25,35 +24,35 @@ class VottFiles(ItemFiles):
     suffix = "json"
     sign = re.compile(rb'"assets"\s*:\s*\{\s*"[^"]*"\s*:\s*\{\s*"asset"\s*:\s*\{')
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         for place, (_, asset) in enumerate(members(file.path, "assets"), start=1):
-            yield item_or_fault(_item, f"asset {place}", asset)
+            yield f"asset {place}", asset
 
-
-def _item(where: str, asset: object) -> Item:
-    stated = _object(asset)
-    image, regions = _object(stated.get("asset")), stated.get("regions")
-    name, size = image.get("name"), _object(image.get("size"))
-    if not isinstance(name, str) or not name or not isinstance(regions, list):
-        raise malformed(f"needs an asset's name and regions, has {asset!r:.80}")
-    shapes, left = Shapes(stated_size(size.get("width"), size.get("height"))), list[str]()
-    for region in map(_object, regions):
-        kind, tags = str(region.get("type")).upper(), region.get("tags")
-        if not isinstance(tags, list) or not tags:
-            left.append("region without tag")
-            continue
-        if kind not in _KINDS:
-            left.append(kind.lower())
-            continue
-        left += ["second tag"] * (len(tags) - 1)
-        if kind == "POLYGON" and isinstance(region.get("points"), list):
-            corners = map(_object, region["points"])
-            shapes.polygon(tags[0], [[each.get(axis) for each in corners for axis in "xy"]])
-        else:
-            box = _object(region.get("boundingBox"))
-            x, y, width, height = (number(box.get(side), side) for side in _SIDES)
-            shapes.box(tags[0], (x, y, x + width, y + height))
-    return Item(name, where, {"boxes": shapes.objects()}, not_kept(left))
+    def item(self, stated: Any) -> Item:
+        asset = _object(stated)
+        image, regions = _object(asset.get("asset")), asset.get("regions")
+        name, size = image.get("name"), _object(image.get("size"))
+        if not isinstance(name, str) or not name or not isinstance(regions, list):
+            raise malformed(f"needs an asset's name and regions, has {stated!r:.80}")
+        shapes = self.shapes()
+        shapes.size = stated_size(size.get("width"), size.get("height"))
+        for region in map(_object, regions):
+            kind, tags = str(region.get("type")).upper(), region.get("tags")
+            if not isinstance(tags, list) or not tags:
+                shapes.left.append("region without tag")
+                continue
+            if kind not in _KINDS:
+                shapes.left.append(kind.lower())
+                continue
+            shapes.left += ["second tag"] * (len(tags) - 1)
+            if kind == "POLYGON" and isinstance(region.get("points"), list):
+                corners = map(_object, region["points"])
+                shapes.polygon(tags[0], [[each.get(axis) for each in corners for axis in "xy"]])
+            else:
+                box = _object(region.get("boundingBox"))
+                x, y, width, height = (number(box.get(side), side) for side in _SIDES)
+                shapes.box(tags[0], (x, y, x + width, y + height))
+        return Item(name, *shapes.told())
 
 
 def _object(value: object) -> Mapping[str, Any]:

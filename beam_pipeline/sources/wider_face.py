@@ -7,13 +7,13 @@ line of ten numbers a face; an image without faces has a line of zeros.
 import itertools
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Fault, Item, ItemFiles, layout_of
+from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.shapes import Shapes, number
+from beam_pipeline.sources.shapes import number
 
 _ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
 _MAX_BYTES = 256 << 20
@@ -26,7 +26,7 @@ class WiderFaceFiles(ItemFiles):
     sign = re.compile(rb"\A[^\n]+\.jpe?g\s*\n\d+\s*\n(-?\d+ ){9}-?\d+", re.IGNORECASE)
     places = ("WIDER_{split}/images", "images")
 
-    def items(self, file: AnnotationFile) -> Iterator[Item | Fault]:
+    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         lines = enumerate(storage.read_text(file.path, _MAX_BYTES).splitlines(), start=1)
         for place, name in lines:
             if not name.strip():
@@ -35,24 +35,20 @@ class WiderFaceFiles(ItemFiles):
             if not count.isdecimal() or len(count) > 9:
                 raise malformed(f"line {place + 1}: {count!r:.40}, not the number of faces")
             rows = [row for _, row in itertools.islice(lines, max(int(count), 1))]
-            where = f"line {place}"
-            try:
-                yield Item(name.strip(), where, {"boxes": _faces(rows[: int(count)]).objects()})
-            except RecordError as error:
-                yield Fault(where, error)
+            yield f"line {place}", (name.strip(), rows[: int(count)])
 
-
-def _faces(rows: list[str]) -> Shapes:
-    shapes = Shapes()
-    for row in rows:
-        fields = row.split()
-        if len(fields) != 4 + len(_ATTRIBUTES):
-            raise malformed(f"a face {row!r:.80} of {len(fields)} numbers, not of 10")
-        x, y, width, height = (number(each, "a side") for each in fields[:4])
-        more = [int(number(each, "an attribute")) for each in fields[4:]]
-        box = (x, y, x + width, y + height)
-        shapes.box("face", box, dict(zip(_ATTRIBUTES, more, strict=True)))
-    return shapes
+    def item(self, stated: Any) -> Item:
+        name, rows = stated
+        shapes = self.shapes()
+        for row in rows:
+            fields = row.split()
+            if len(fields) != 4 + len(_ATTRIBUTES):
+                raise malformed(f"a face {row!r:.80} of {len(fields)} numbers, not of 10")
+            x, y, width, height = (number(each, "a side") for each in fields[:4])
+            more = [int(number(each, "an attribute")) for each in fields[4:]]
+            box = (x, y, x + width, y + height)
+            shapes.box("face", box, dict(zip(_ATTRIBUTES, more, strict=True)))
+        return Item(name, *shapes.told())
 
 
 LAYOUT = layout_of("widerface", "wider_face_*_bbx_gt.txt and WIDER_*/images/", WiderFaceFiles())
