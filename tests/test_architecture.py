@@ -58,10 +58,10 @@ LAYERS = {
         __init__ __main__
     """,
     "beam_pipeline.sources": """
-        paths malformed
+        paths malformed left_behind
         shapes
         ignored
-        splits references unpacking nesting left_behind
+        splits references unpacking nesting
         archives tree input_files columns
         image_folders
         beside
