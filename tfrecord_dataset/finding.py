@@ -6,8 +6,22 @@ from collections.abc import Callable, Sequence
 
 from tfrecord_dataset.errors import ConfigError, NotADatasetError
 from tfrecord_dataset.metadata import FILE
+from tfrecord_dataset.shown_text import one_line
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+
+def named_path(path: str | os.PathLike[str]) -> str:
+    """The path that a caller of `open` names.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ConfigError(
+            f"{one_line(repr(path))} names no dataset; give the path of its folder or files"
+        )
+    return os.fspath(path)
 
 
 def find_dataset(

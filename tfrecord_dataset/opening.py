@@ -2,8 +2,8 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from tfrecord_dataset import metadata
 from tfrecord_dataset.contents import Contents
@@ -12,7 +12,7 @@ from tfrecord_dataset.errors import (
     DatasetDamagedError,
     NotADatasetError,
 )
-from tfrecord_dataset.finding import find_dataset
+from tfrecord_dataset.finding import find_dataset, named_path
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
 from tfrecord_dataset.record_files import compression_of
 from tfrecord_dataset.records.shard_files import ShardFiles
@@ -23,6 +23,18 @@ from tfrecord_dataset.store.folders import Folder, open_folder
 from tfrecord_dataset.store.urls import is_web
 
 _Opened = TypeVar("_Opened", bound=Contents)
+
+
+def named_paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """What a caller of `open` names: a path or glob, or some.
+
+    Raises:
+        ConfigError: As `named_path` does.
+    """
+    listed: list[Any] = [path]
+    if isinstance(path, Iterable) and not isinstance(path, str | bytes | os.PathLike):
+        listed = [*path] or [""]
+    return [storage.readable(named_path(each)) for each in listed]
 
 
 def is_dataset(path: str) -> bool:

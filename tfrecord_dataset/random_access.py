@@ -21,11 +21,10 @@ from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, UnknownNameError
 from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
-from tfrecord_dataset.opening import cache_of, is_directory, open_directory
+from tfrecord_dataset.opening import cache_of, is_directory, named_paths, open_directory
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.urls import is_remote
 
 Record = dict[str, Any]
@@ -89,7 +88,7 @@ class Dataset(Contents):
 
 
 @speaks_python
-@in_python(renamed={"schema": "the features of trainer.open"})
+@in_python(renamed={"schema": "trainer.open's features"})
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
@@ -117,9 +116,7 @@ def open(
         DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
             or a file is damaged.
     """
-    listed = [path] if isinstance(path, str | os.PathLike) else path
-    paths = [storage.readable(os.fspath(each)) for each in listed]
-    paths = [each if is_remote(each) else os.path.abspath(each) for each in paths]
+    paths = [each if is_remote(each) else os.path.abspath(each) for each in named_paths(path)]
     cache = cache_of(cache_dir, cache_bytes)
     if len(paths) == 1 and is_directory(paths[0]):
         dataset = open_directory(Dataset, paths[0], cache)

@@ -113,7 +113,8 @@ def find_dataset(path: str | os.PathLike[str]) -> str:
     Raises:
         ConfigError: There is not a finished dataset, or below `path` are several.
     """
-    return finding.find_dataset(storage.absolute(path), storage.exists, _folders)
+    directory = storage.absolute(finding.named_path(path))
+    return finding.find_dataset(directory, storage.exists, _folders)
 
 
 def _folders(path: str) -> tuple[str, ...]:

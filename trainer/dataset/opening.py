@@ -9,7 +9,7 @@ from tfrecord_dataset.bare_files import Schema, inferred_schema, open_files
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inference import DECLARE, guesses
 from tfrecord_dataset.observation import Sample
-from tfrecord_dataset.opening import cache_of, is_directory, open_directory
+from tfrecord_dataset.opening import cache_of, is_directory, named_paths, open_directory
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import Cache
@@ -66,14 +66,11 @@ def open(
             or a file is damaged.
     """
     cache = cache_of(cache_dir, cache_bytes)
-    if isinstance(path, str | os.PathLike):
-        patterns = [storage.readable(os.fspath(path))]
-        if is_directory(patterns[0]):
-            if features is not None:
-                raise _of_bare_files(patterns[0])
-            return open_directory(Dataset, patterns[0], cache)
-    else:
-        patterns = [storage.readable(os.fspath(item)) for item in path]
+    patterns = named_paths(path)
+    if len(patterns) == 1 and is_directory(patterns[0]):
+        if features is not None:
+            raise _of_bare_files(patterns[0])
+        return open_directory(Dataset, patterns[0], cache)
     names = ", ".join(patterns)
     if features is None:
         schema_of = functools.partial(inferred_schema, names)

@@ -14,8 +14,8 @@ _TALKERS = ("apache_beam.utils.subprocess_server", "apache_beam.runners.worker.d
 _STARTING = ("Really ", "Waiting for grpc channel")
 # Flink's client, of a JobManager that is gone: the launcher says it in a sentence.
 _LOST = ("java.net.ConnectException", "org.apache.flink.runtime.rest.util.RestClientException")
-# Of Java's job servers, to workers in this process whose last bundle is done.
-_HANGING_UP = "Multiplexer hanging up"
+# Of Java's job servers, or their end, to workers in this process whose last bundle is done.
+_HANGING_UP = ("Multiplexer hanging up", "Stream removed (Socket closed)")
 
 
 class Attempt:
@@ -60,7 +60,7 @@ def quiet() -> Iterator[None]:
     hook = threading.excepthook
 
     def tell(args: threading.ExceptHookArgs) -> None:
-        if _HANGING_UP not in str(args.exc_value):
+        if not _hangs_up(args.exc_value):
             hook(args)
 
     for logger in loggers:
@@ -76,9 +76,11 @@ def quiet() -> Iterator[None]:
 
 def _is_fault(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    return _HANGING_UP not in str(error) and not record.getMessage().startswith(
-        (*_STARTING, *_LOST)
-    )
+    return not _hangs_up(error) and not record.getMessage().startswith((*_STARTING, *_LOST))
+
+
+def _hangs_up(error: BaseException | None) -> bool:
+    return any(text in str(error) for text in _HANGING_UP)
 
 
 @contextlib.contextmanager

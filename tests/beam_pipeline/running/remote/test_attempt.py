@@ -9,7 +9,12 @@ from beam_pipeline.running.remote.attempt import quiet
 
 
 @pytest.mark.parametrize(
-    ("message", "told"), [("Multiplexer hanging up", False), ("Connection reset", True)]
+    ("message", "told"),
+    [
+        ("Multiplexer hanging up", False),
+        ("Stream removed (Socket closed)", False),
+        ("Connection reset", True),
+    ],
 )
 def test_a_job_server_that_hangs_up_is_no_fault(message, told, caplog, monkeypatch):
     """Beam logs a worker's broken connection, and raises it in a thread."""
