@@ -5,6 +5,7 @@ commits by a name syncs files first, then their folders, then renames, then sync
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from typing import IO
@@ -35,6 +36,17 @@ def sync_tree(root: str) -> None:
 
 
 @contextlib.contextmanager
+def naming_full_disk(path: str) -> Iterator[None]:
+    """Has the error of a full disk, which names no file, name what was written: `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            error.filename = error.filename or path
+        raise
+
+
+@contextlib.contextmanager
 def replacing(path: str, partial: str = "", *, synced: bool = True) -> Iterator[IO[bytes]]:
     """A handle of a new file that takes the name `path` once all of it is on disk.
 
@@ -48,7 +60,7 @@ def replacing(path: str, partial: str = "", *, synced: bool = True) -> Iterator[
     """
     partial = partial or f"{path}{_PARTIAL}"
     try:
-        with open(partial, "wb") as handle:
+        with naming_full_disk(path), open(partial, "wb") as handle:
             yield handle
             if synced:
                 handle.flush()

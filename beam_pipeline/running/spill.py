@@ -12,6 +12,8 @@ import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 
+from tfrecord_dataset.durable import naming_full_disk
+
 # (offset, length) in the file.
 _REFERENCE = struct.Struct("<QQ")
 _APPENDING = threading.Lock()
@@ -24,9 +26,11 @@ class Spill:
 
     Attributes:
         file: The descriptor of the file; -1 where elements cross to other machines.
+        folder: Where the file lies.
     """
 
     file: int = _NO_FILE
+    folder: str = ""
 
     def put(self, data: bytes) -> bytes:
         """The element that stands for `data`.
@@ -36,7 +40,7 @@ class Spill:
         """
         if self.file == _NO_FILE:
             return data
-        with _APPENDING:
+        with _APPENDING, naming_full_disk(self.folder):
             offset = os.lseek(self.file, 0, os.SEEK_END)
             left = memoryview(data)
             while left:
@@ -79,5 +83,6 @@ def spilling(folder: str | None = None) -> Iterator[Spill]:
     Args:
         folder: Where it lies, on this machine; None for the system's temporary one.
     """
+    folder = folder or tempfile.gettempdir()
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-        yield Spill(file.fileno())
+        yield Spill(file.fileno(), folder)

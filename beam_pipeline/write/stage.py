@@ -53,6 +53,7 @@ from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import spill_folder, working_dir
+from tfrecord_dataset.durable import naming_full_disk
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.metadata import index_file
@@ -197,7 +198,8 @@ class _WriteShard(beam.DoFn):
             self._meter.add(rows.num_rows)
             num_records, num_bytes, files = rows.num_rows, finished.num_bytes, finished.files
         else:
-            num_records, num_bytes, files = self._write(sink, split, shard, file, rows, plan)
+            with naming_full_disk(self._config.output):
+                num_records, num_bytes, files = self._write(sink, split, shard, file, rows, plan)
         first = (next(iter(plan.splits)), 0)
         info = ShardInfo(
             split=split,

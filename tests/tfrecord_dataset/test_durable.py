@@ -34,3 +34,12 @@ def test_folders_that_are_made_are_on_disk_with_those_above(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     durable.make_folders("c/d")
     assert synced[2:] == ["", "c"]
+
+
+def test_a_full_disk_is_named():
+    with (
+        pytest.raises(OSError, match="No space left on device: 'data/cells'"),
+        durable.naming_full_disk("data/cells"),
+        open("/dev/full", "wb", buffering=0) as file,
+    ):
+        file.write(b"a")
