@@ -6,7 +6,7 @@ from browsing import check_enlarging, check_links, check_looks
 
 from trainer.options.train import TrainConfig
 from trainer.report import pictures
-from trainer.report.page import Compared, Pictured, RunFacts, Sections, html
+from trainer.report.page import Pictured, Sections, Trained, html
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures.classes import ClassFigures
 
@@ -53,29 +53,28 @@ def path(tmp_path_factory):
         )
         for one in boxes.examples()[:4]
     ]
-    facts = RunFacts(
-        title=HOSTILE,
-        task="detection",
+    run = Trained(
+        name=HOSTILE,
         options=TrainConfig(data="d", output="o", target=HOSTILE),
-        fingerprint="0" * 64,
         history=history([3, 2, 1.5, 1.25]),
         best=3,
-        pace={"images/s": [(n / 10, 50.0 + n) for n in range(40)]},
-        sections=Sections(
-            batch=[Pictured(pictures={"": pictures.picture(image)}, text=HOSTILE)] * 3,
-            split=HOSTILE,
-            figures={**boxes.figures(), **classes.figures()},
-            examples=examples,
-        ),
-        other=Compared(
-            name=HOSTILE,
-            options=TrainConfig(data="e", output="p", augment="flip"),
-            history=history([3, 2.5, 2.25]),
-            best=2,
-        ),
     )
+    sections = Sections(
+        batch=[Pictured(pictures={"": pictures.picture(image)}, text=HOSTILE)] * 3,
+        split=HOSTILE,
+        figures={**boxes.figures(), **classes.figures()},
+        examples=examples,
+    )
+    other = Trained(
+        name=HOSTILE,
+        options=TrainConfig(data="e", output="p", augment="flip"),
+        history=history([3, 2.5, 2.25]),
+        best=2,
+    )
+    pace = {"images/s": [(n / 10, 50.0 + n) for n in range(40)]}
+    more = {"fingerprint": "0" * 64, "pace": pace, "sections": sections, "other": other}
     file = tmp_path_factory.mktemp("page") / "report.html"
-    file.write_text(html(facts))
+    file.write_text(html(run, task="detection", **more))
     return file
 
 

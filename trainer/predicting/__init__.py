@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import dataclasses
+import io
 import json
 import sys
 import tempfile
@@ -85,15 +86,15 @@ def predict(config: PredictConfig) -> dict[str, int]:
             if task.goal.needs_image:
                 row["image_id"] = count
             row |= task.goal.row(record.predictions, record.image, least)
-            name = name_part(f"{count:06d}-{Path(record.source).stem}")
+            name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if images is not None:
                 assert record.image is not None
-                images.mkdir(parents=True, exist_ok=True)
                 drawn = task.goal.row(record.predictions, record.image, shown)
-                task.goal.draw(drawn, record.predictions, record.image, images, name)
+                pixels = _in_rgb(record.image)
+                _save(task.goal.draw(drawn, record.predictions, pixels), images / name)
             if maps is not None:
-                maps.mkdir(parents=True, exist_ok=True)
-                row["map"] = task.goal.write_map(row, record.predictions, maps, name)
+                _save(task.goal.map_of(row, record.predictions), maps / name)
+                row["map"] = name
             if report is not None:
                 number = _class_number(task.goal, record.true, record.source)
                 report.add(number, record.predictions["probabilities"])
@@ -113,6 +114,18 @@ def predict(config: PredictConfig) -> dict[str, int]:
         Path(config.report).write_text(page, encoding="utf-8")
     progress.say(f"predicted {counted(count, 'record')} with {run.file}")
     return {} if config.output is None else {"num_records": count}
+
+
+def _in_rgb(encoded: bytes) -> Any:
+    from PIL import Image  # here: most predictions need no Pillow
+
+    with Image.open(io.BytesIO(encoded)) as image:
+        return image.convert("RGB")
+
+
+def _save(image: Any, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    image.save(file, "PNG")
 
 
 def _shown_score(config: PredictConfig, run: TrainedRun, progress: Progress) -> float:

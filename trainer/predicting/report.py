@@ -7,40 +7,34 @@ from typing import Any
 import numpy as np
 
 from trainer.report.page import Pictured, Sections, html_of_predictions
-from trainer.tasks.figures import Example
 from trainer.tasks.figures.classes import ClassFigures
 from trainer.tasks.ranking import AreaUnderCurve
 
 
-class ClassReport:
-    """Counts predictions of one class per record: the figures of a run's page, and AUC by class.
+class ClassReport(ClassFigures):
+    """What is predicted of one class per record: the figures of a run's page, and AUC by class.
 
     Args:
         classes: By number.
     """
 
     def __init__(self, classes: tuple[str, ...]) -> None:
-        self._figures = ClassFigures(classes)
+        super().__init__(classes)
         self._ranking = AreaUnderCurve(len(classes))
-        self._records = self._right = 0
+        self._right = 0
 
     def add(self, true: int, probabilities: Any) -> None:
         """Adds a record: its class, and float [classes]."""
-        self._records += 1
         self._right += int(np.argmax(probabilities)) == true
-        for each in (self._figures, self._ranking):
-            each.update([true], {"probabilities": [probabilities]})
+        for update in (self.update, self._ranking.update):
+            update([true], {"probabilities": [probabilities]})
 
     def figures(self) -> dict[str, Any]:
         """`classes`, as `ClassFigures` has them, with "auc" in each row."""
-        found = self._figures.figures()
+        found = super().figures()
         for row, auc in zip(found["classes"]["rows"], self._ranking.by_class, strict=True):
             row["auc"] = None if math.isnan(auc) else auc
         return found
-
-    def examples(self) -> list[Example]:
-        """The worst mistakes."""
-        return self._figures.examples()
 
     def html(self, title: str, about: str, split: str, examples: Sequence[Pictured]) -> str:
         """The page.
@@ -60,7 +54,7 @@ class ClassReport:
             if (mean := _mean(row[name] for row in rows)) is not None
         ]
         sentence = (
-            f"{self._records} records, accuracy {self._right / max(1, self._records):.4f}; "
+            f"{self.seen} records, accuracy {self._right / max(1, self.seen):.4f}; "
             f"means of the classes: {', '.join(means)}"
         )
         sections = Sections(split=split, figures=figures, examples=examples)

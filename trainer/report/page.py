@@ -52,69 +52,54 @@ class Sections:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """Another run, beside this one.
+class Trained:
+    """How a run was trained, and what came of it so far.
 
     Attributes:
         name: Of its directory.
         options: Of its training.
-        history: Its rows so far.
+        history: Its rows so far, at least one.
         best: The place of the best of them.
+        metric: Which tells the best.
     """
 
     name: str
     options: TrainConfig
     history: Sequence[Row]
-    best: int
+    best: int = 0
+    metric: str = "loss"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunFacts:
-    """All that the page of a run tells.
+def html(
+    run: Trained,
+    *,
+    task: str,
+    fingerprint: str | None = None,
+    pace: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    sections: Sections | None = None,
+    other: Trained | None = None,
+) -> str:
+    """The page.
 
-    Attributes:
-        title: Its heading.
+    Args:
+        run: Whose page it is.
         task: The task's name.
-        options: Of the training.
         fingerprint: Of the data; None of bare files.
-        history: The rows so far, at least one.
-        best: The place of the best of them.
-        metric: Which tells the best.
         pace: Points (epochs done, value) by title.
         sections: What the last validation showed.
         other: The run to compare with, or None.
     """
-
-    title: str
-    task: str
-    options: TrainConfig
-    fingerprint: str | None
-    history: Sequence[Row]
-    best: int = 0
-    metric: str = "loss"
-    pace: Mapping[str, Sequence[tuple[float, float]]] = dataclasses.field(default_factory=dict)
-    sections: Sections = dataclasses.field(default_factory=Sections)
-    other: Compared | None = None
-
-
-def html(facts: RunFacts) -> str:
-    """The page.
-
-    Args:
-        facts: Of the run.
-    """
-    history = facts.history
     of_training = {
-        "title": shown(facts.title),
-        "task": facts.task,
-        "fingerprint": facts.fingerprint or "",
-        "command": command(facts.options),
-        "verdict": verdict(history, facts.best, facts.options.epochs, facts.metric),
-        "curves": list(_curves(facts)),
-        "pace": [_of_pace(title, points) for title, points in facts.pace.items()],
-        "other": None if facts.other is None else _compared(facts, facts.other),
+        "title": shown(run.name),
+        "task": task,
+        "fingerprint": fingerprint or "",
+        "command": command(run.options),
+        "verdict": verdict(run.history, run.best, run.options.epochs, run.metric),
+        "curves": list(_curves(run, other)),
+        "pace": [_of_pace(title, points) for title, points in (pace or {}).items()],
+        "other": None if other is None else _compared(run, other),
     }
-    return _rendered(of_training, facts.sections)
+    return _rendered(of_training, sections or Sections())
 
 
 def _of_pace(title: str, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
@@ -149,20 +134,20 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
     return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
 
 
-def _curves(facts: RunFacts) -> Iterator[dict[str, Any]]:
-    mark = epochs_done(facts.history[facts.best], facts.history)
-    others = {} if facts.other is None else curves(facts.other.history)
-    for name, lines in curves(facts.history).items():
+def _curves(run: Trained, other: Trained | None) -> Iterator[dict[str, Any]]:
+    mark = epochs_done(run.history[run.best], run.history)
+    others = {} if other is None else curves(other.history)
+    for name, lines in curves(run.history).items():
         if _BY_CLASS not in name:
             beside = {f"{split}, compared": line for split, line in others.get(name, {}).items()}
             yield chart(name, lines | beside, mark)
 
 
-def _compared(facts: RunFacts, other: Compared) -> dict[str, Any]:
+def _compared(run: Trained, other: Trained) -> dict[str, Any]:
     """The best values of both, and the options that differ, where they are no places."""
-    mine, theirs = facts.history[facts.best], other.history[other.best]
+    mine, theirs = run.history[run.best], other.history[other.best]
     names = {name.removeprefix("val_"): None for name in (*mine, *theirs)}
-    options = [stated_options(each) for each in (facts.options, other.options)]
+    options = [stated_options(each) for each in (run.options, other.options)]
     flags = dict.fromkeys(flag for each in options for flag in each)
     return {
         "name": shown(other.name),

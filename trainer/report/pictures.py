@@ -14,13 +14,12 @@ from tfrecord_dataset.shown_text import shown
 from trainer.tasks import Task
 from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.figures import Overlay
-from trainer.tasks.segmentation import palette, resized
+from trainer.tasks.segmentation import resized, tinted
 
 _SIDE = 320  # pixels
 _MOST_PIXELS = 8192  # of a side of a sheet
 _TEXT, _GAP = 14, 8  # pixels
 _QUALITY = 75
-_OPACITY = 0.5
 
 
 def opened(encoded: bytes) -> Any:
@@ -124,6 +123,4 @@ def _enlarged(pixels: Any, side: int) -> Any:
 
 def _overlaid(pixels: Any, classes: Any) -> Any:
     numbers = resized(classes, ImageSize(*pixels.shape[:2]))
-    is_shown = (numbers > 0) & (numbers < 255)
-    mixed = pixels + _OPACITY * is_shown[..., None] * (palette()[numbers] - pixels.astype(float))
-    return np.round(mixed).astype(np.uint8)
+    return tinted(pixels, numbers, (numbers > 0) & (numbers < 255))

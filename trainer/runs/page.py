@@ -17,7 +17,7 @@ from trainer.options.train import TrainConfig
 from trainer.report import pictures
 from trainer.report.history import steps_per_epoch
 from trainer.report.logs import PaceLogs
-from trainer.report.page import Compared, Pictured, RunFacts, Sections, html
+from trainer.report.page import Pictured, Sections, Trained, html
 from trainer.runs.best import best_of
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import Prepared
@@ -134,23 +134,18 @@ def _draw(
     pace: PaceLogs,
     sections: Sections,
 ) -> None:
-    best = best_of(options.best_by, history)
-    facts = RunFacts(
-        title=run.path.absolute().name,
+    page = html(
+        _trained(run, options, history),
         task=task,
-        options=options,
         fingerprint=fingerprint,
-        history=history,
-        best=best.place(history),
-        metric=best.metric,
         pace=pace.read(steps_per_epoch(history)),
         sections=sections,
         other=None if options.compare is None else compared(options.compare),
     )
-    run.write_report(html(facts))
+    run.write_report(page)
 
 
-def compared(path: str) -> Compared | None:
+def compared(path: str) -> Trained | None:
     """The run in a directory, to compare with; None before its first row.
 
     Raises:
@@ -159,10 +154,13 @@ def compared(path: str) -> Compared | None:
     """
     run = RunDirectory(path)
     options, history = run.read_config().options, run.read_history()
-    if not history:
-        return None
-    place = best_of(options.best_by, history).place(history)
-    return Compared(name=run.path.absolute().name, options=options, history=history, best=place)
+    return _trained(run, options, history) if history else None
+
+
+def _trained(run: RunDirectory, options: TrainConfig, history: Sequence[Row]) -> Trained:
+    best, name = best_of(options.best_by, history), run.path.absolute().name
+    place = best.place(history)
+    return Trained(name=name, options=options, history=history, best=place, metric=best.metric)
 
 
 def pictured(

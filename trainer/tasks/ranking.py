@@ -1,6 +1,6 @@
 """AUC: how well the probabilities of a class rank the records that have it above the others."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -48,11 +48,6 @@ class AreaUnderCurve(Accumulator):
         columns = np.broadcast_to(classes, steps.shape)
         np.add.at(self._members, (columns[is_member], steps[is_member]), 1)
         np.add.at(self._others, (columns[~is_member], steps[~is_member]), 1)
-
-    def merge(self, other: Self) -> None:
-        """Adds the records of another."""
-        self._members += other._members
-        self._others += other._others
 
     @property
     def by_class(self) -> list[float]:

@@ -5,10 +5,8 @@ of replicas.
 """
 
 import functools
-import io
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
@@ -121,7 +119,6 @@ class PixelConfusion(Accumulator):
         self._classes = tuple(classes)
         self._counts = np.zeros((len(classes), len(classes)), np.int64)  # [class, predicted class]
         self._worst = Worst(8)
-        self._seen = 0
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Adds maps.
@@ -140,15 +137,8 @@ class PixelConfusion(Accumulator):
             share = wrong / max(1, int(is_labelled[place].sum()))
             if self._worst.takes(share):
                 maps = (target[place].copy(), predictions["prediction"][place].copy())
-                self._worst.add(share, (self._seen + place, share, *maps))
-        self._seen += len(target)
-
-    def merge(self, other: Self) -> None:
-        """Adds the maps of another."""
-        self._counts += other._counts
-        for number, share, *maps in other._worst:
-            self._worst.add(share, (self._seen + number, share, *maps))
-        self._seen += other._seen
+                self._worst.add(share, self.seen + place, share, *maps)
+        self.seen += len(target)
 
     def result(self) -> dict[str, float]:
         """`mIoU`, the mean over the classes that occur in maps or predictions; `pixel_accuracy`;
@@ -222,40 +212,47 @@ def resized(classes: Any, size: ImageSize) -> Any:
     return classes[rows[:, None], columns]
 
 
-def write_map(classes: Any, file: Path) -> None:
-    """Writes a PNG whose pixels are the class numbers, shown in the colors of `palette`.
+def in_colors(classes: Any) -> Any:
+    """An image of Pillow whose pixels are the class numbers, shown in the colors of `palette`.
 
     Args:
         classes: uint8 [height, width].
-        file: In a folder that exists.
     """
     from PIL import Image as Pixels
 
     image = Pixels.fromarray(classes)
     image.putpalette(palette().tobytes())
-    image.save(file, "PNG")
+    return image
 
 
-def draw_map(encoded: bytes, classes: Any, names: Sequence[str], file: Path) -> None:
-    """Writes the encoded image with the colors of the classes over it, and their names.
+def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
+    """An image with half the colors of the classes over it, where they are shown.
+
+    Args:
+        pixels: uint8 [height, width, 3].
+        classes: uint8 [height, width].
+        is_shown: bool [height, width].
+    """
+    over = _OPACITY * is_shown[..., None] * (palette()[classes] - pixels.astype(np.float32))
+    return np.round(pixels + over).astype(np.uint8)
+
+
+def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
+    """An image of Pillow, in RGB, with the colors of the classes over it, and their names.
 
     A first class named background, or so, is not colored.
 
     Args:
-        encoded: The image.
-        classes: uint8 [height, width], of the image's size.
+        image: Any.
+        classes: uint8, of any size.
         names: Of the classes.
-        file: A PNG, in a folder that exists.
     """
     from PIL import Image as Pixels
     from PIL import ImageDraw, ImageFont
 
-    with Pixels.open(io.BytesIO(encoded)) as opened:
-        pixels = np.asarray(opened.convert("RGB"), np.float32)
+    classes = resized(classes, ImageSize(image.height, image.width))
     is_shown = (classes > 0) | (names[0].lower() not in _BACKGROUND)
-    opacity = _OPACITY * is_shown[..., None]
-    colors = palette()[classes]
-    image = Pixels.fromarray(np.round(pixels + opacity * (colors - pixels)).astype(np.uint8))
+    image = Pixels.fromarray(tinted(np.asarray(image), classes, is_shown))
     canvas = ImageDraw.Draw(image)
     font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
     top = 0.0
@@ -264,4 +261,4 @@ def draw_map(encoded: bytes, classes: Any, names: Sequence[str], file: Path) -> 
         canvas.rectangle((0, top, place[2], place[3]), fill=tuple(palette()[number].tolist()))
         canvas.text((0, top), names[number], fill="white", font=font)
         top = place[3]
-    image.save(file, "PNG")
+    return image

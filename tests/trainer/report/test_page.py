@@ -8,7 +8,7 @@ import pytest
 from trainer.options.train import TrainConfig
 from trainer.report.chart import chart, thinned
 from trainer.report.history import curves, verdict
-from trainer.report.page import Compared, Pictured, RunFacts, Sections, command, html
+from trainer.report.page import Pictured, Sections, Trained, command, html
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -55,21 +55,19 @@ def test_the_sentence_is_on_the_metric_that_tells_the_best():
 
 
 def test_a_page_beside_another_run():
-    facts = RunFacts(
-        title="second",
-        task="classification",
+    run = Trained(
+        name="second",
         options=TrainConfig(data="d", output="o", seed=1, augment="flip", compare="/runs/first"),
-        fingerprint=None,
         history=rows([2, 1], [2, 1]),
         best=1,
-        other=Compared(
-            name="first",
-            options=TrainConfig(data="e", output="p", seed=1, deterministic=True),
-            history=rows([3, 2.5, 2.75], [3, 2.5, 2.75]),
-            best=1,
-        ),
     )
-    page = html(facts)
+    other = Trained(
+        name="first",
+        options=TrainConfig(data="e", output="p", seed=1, deterministic=True),
+        history=rows([3, 2.5, 2.75], [3, 2.5, 2.75]),
+        best=1,
+    )
+    page = html(run, task="classification", other=other)
     compared = page[page.index('<section id="compared">') :]
     row = r"<tr><th scope=.row.*?>(.+?)</th><td.*?>(.+?)</td><td.*?>(.+?)</td>"
     assert re.findall(row, compared) == [
@@ -118,36 +116,30 @@ def test_the_command_repeats_the_training_and_names_no_places():
 
 
 def test_names_of_others_are_escaped():
-    facts = RunFacts(
-        title=HOSTILE,
-        task="classification",
-        options=TrainConfig(data="d", output="o"),
-        fingerprint=None,
-        history=rows([2, 1], [2, 1]),
-        sections=Sections(
-            split=HOSTILE,
-            examples=[Pictured(pictures={"": "data:,"}, text=HOSTILE)],
-            figures={
-                "classes": {
-                    "rows": [
-                        {"name": HOSTILE, "records": 1, "precision": 1, "recall": 1, "f1": None}
-                    ],
-                    "curves": {HOSTILE: [(0.0, 1.0), (1.0, 1.0)]},
-                    "confusion": [[1]],
-                    "confusions": [],
-                    "reliability": [(0.9, 1.0)],
-                    "off": 0.1,
-                }
-            },
-        ),
-        other=Compared(
+    row = {"name": HOSTILE, "records": 1, "precision": 1, "recall": 1, "f1": None}
+    classes = {
+        "rows": [row],
+        "curves": {HOSTILE: [(0.0, 1.0), (1.0, 1.0)]},
+        "confusion": [[1]],
+        "confusions": [],
+        "reliability": [(0.9, 1.0)],
+        "off": 0.1,
+    }
+    examples = [Pictured(pictures={"": "data:,"}, text=HOSTILE)]
+    page = html(
+        Trained(
             name=HOSTILE,
-            options=TrainConfig(data="d", output="o", task=None, target=HOSTILE),
+            options=TrainConfig(data="d", output="o"),
+            history=rows([2, 1], [2, 1]),
+        ),
+        task="classification",
+        sections=Sections(split=HOSTILE, examples=examples, figures={"classes": classes}),
+        other=Trained(
+            name=HOSTILE,
+            options=TrainConfig(data="d", output="o", target=HOSTILE),
             history=rows([3], [3]),
-            best=0,
         ),
     )
-    page = html(facts)
     assert HOSTILE not in page
     assert page.count("&lt;script&gt;alert") > 5
     assert "http" not in page.replace("http-equiv", "")

@@ -1,8 +1,6 @@
 """Images with the predicted boxes."""
 
-import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset.image_size import ImageSize
@@ -48,25 +46,3 @@ def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
         canvas.rectangle(canvas.textbbox(corner, each["text"], font=font), fill=color)
         canvas.text(corner, each["text"], fill="white", font=font)
     return image
-
-
-def draw_boxes(
-    encoded: bytes, detections: Sequence[Mapping[str, Any]], folder: Path, name: str
-) -> None:
-    """Writes `<name>.png`: the encoded image with its boxes, classes and scores.
-
-    Args:
-        encoded: The image.
-        detections: As in the rows of predictions.
-        folder: For the file.
-        name: Of the file.
-    """
-    from PIL import Image
-
-    with Image.open(io.BytesIO(encoded)) as opened:
-        image = opened.convert("RGB")
-    boxes = [
-        {**each, "text": f"{each['class']} {each['score']:.2f}"}
-        for each in detections  # the most probable first
-    ]
-    with_boxes(image, boxes).save(folder / f"{name}.png")

@@ -141,9 +141,8 @@ class BoxFigures:
             counts[each["image_id"] - 1] += [objects.sum(), kept.sum(), right.sum()]
         worst = Worst()
         for number, (objects, boxes, right) in enumerate(counts.tolist()):
-            worst.add(
-                objects + boxes - 2 * right, (number, objects - right, boxes - right, objects)
-            )
+            wrong = boxes - right
+            worst.add(objects - right + wrong, number, objects - right, wrong, objects)
         return [self._example(*each) for each in worst]
 
     def _example(self, number: int, missed: int, wrong: int, objects: int) -> Example:

@@ -4,7 +4,7 @@ import contextlib
 import io
 import math
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -58,10 +58,6 @@ class MeanAveragePrecision(Accumulator):
                 strict=True,
             )
             self._images.append(([*objects], [*found]))
-
-    def merge(self, other: Self) -> None:
-        """Adds the images of another."""
-        self._images += other._images
 
     def result(self) -> dict[str, float]:
         """NaN if no image has an object."""

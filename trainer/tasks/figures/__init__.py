@@ -1,11 +1,14 @@
 """What a whole split tells of a model: metrics, figures for a report, records to look at."""
 
 import abc
+import collections
 import dataclasses
 import heapq
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
+
+import numpy as np
 
 Arrays = Mapping[str, Any]
 
@@ -43,7 +46,12 @@ class Accumulator(abc.ABC):
     """A metric over a whole split that is more than a mean over its records, on the host.
 
     It sees every record once, batch after batch.
+
+    Attributes:
+        seen: Records so far, where their numbers matter.
     """
+
+    seen: int = 0
 
     @abc.abstractmethod
     def update(self, target: Any, predictions: Arrays) -> None:
@@ -54,9 +62,18 @@ class Accumulator(abc.ABC):
             predictions: What the target's `predict` returned, likewise.
         """
 
-    @abc.abstractmethod
     def merge(self, other: Self) -> None:
-        """Adds the records of another accumulator, which has seen those after these."""
+        """Adds the records of another accumulator, which has seen those after these.
+
+        What is counted in arrays and counters adds up, lists follow each other.
+        """
+        for name, kept in vars(self).items():
+            theirs = getattr(other, name)
+            if isinstance(kept, Worst):
+                kept.merge(theirs, self.seen)
+            elif isinstance(kept, np.ndarray | collections.Counter | list):
+                kept += theirs
+        self.seen += other.seen
 
     def result(self) -> dict[str, float]:
         """The metrics by name, over all records so far; none where it is for the report alone."""
@@ -87,14 +104,23 @@ class Worst:
         """Whether a record this bad would be kept."""
         return len(self._kept) < self._most or badness > self._kept[0][0]
 
-    def add(self, badness: float, record: Any) -> None:
-        """Takes a record, and lets the least bad go."""
+    def add(self, badness: float, number: int, *facts: Any) -> None:
+        """Takes a record of a number, with what is known of it, and lets the least bad go."""
         if self.takes(badness):
-            entry = (badness, -next(self._order), record)
+            entry = (badness, -next(self._order), (number, *facts))
             (heapq.heappush if len(self._kept) < self._most else heapq.heapreplace)(
                 self._kept, entry
             )
 
-    def __iter__(self) -> Any:
-        """The worst first."""
-        return (record for _, _, record in sorted(self._kept, reverse=True, key=lambda e: e[:2]))
+    def merge(self, other: Self, offset: int) -> None:
+        """Adds the records of another, whose numbers begin at `offset`."""
+        for badness, (number, *facts) in other._in_order():
+            self.add(badness, offset + number, *facts)
+
+    def _in_order(self) -> Iterator[tuple[float, Any]]:
+        for badness, _, record in sorted(self._kept, reverse=True, key=lambda each: each[:2]):
+            yield badness, record
+
+    def __iter__(self) -> Iterator[Any]:
+        """(number, *facts) of each, the worst first."""
+        return (record for _, record in self._in_order())

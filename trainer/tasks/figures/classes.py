@@ -2,7 +2,7 @@
 
 import collections
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ class ClassFigures(Accumulator):
         self._reliability = np.zeros((3, _BINS))  # records, right ones, sum of probabilities
         # Of one class per record the worst are kept; the same ones by what was thought instead.
         self._least_true, self._most_sure = Worst(), Worst()
-        self._seen = 0
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Adds records.
@@ -53,7 +52,7 @@ class ClassFigures(Accumulator):
         else:
             sure = np.maximum(probabilities, 1 - probabilities)
             self._add_reliability(sure, is_member == (probabilities > 0.5))
-        self._seen += len(target)
+        self.seen += len(target)
 
     def _add_choices(self, target: Any, probabilities: Any) -> None:
         predicted = probabilities.argmax(axis=1)
@@ -64,30 +63,15 @@ class ClassFigures(Accumulator):
         self._add_reliability(sure, predicted == target)
         for row in np.flatnonzero(predicted != target).tolist():
             true, instead = int(target[row]), int(predicted[row])
-            record = (self._seen + row, true, float(of_true[row]), instead, float(sure[row]))
-            self._least_true.add(-record[2], record)
-            self._most_sure.add(record[4], record)
+            record = (self.seen + row, true, float(of_true[row]), instead, float(sure[row]))
+            self._least_true.add(-record[2], *record)
+            self._most_sure.add(record[4], *record)
 
     def _add_reliability(self, sure: Any, is_right: Any) -> None:
         sure, is_right = np.ravel(sure), np.ravel(is_right)
         bins = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
         for row, weights in zip(self._reliability, (None, is_right, sure), strict=True):
             row += np.bincount(bins, weights, _BINS)
-
-    def merge(self, other: Self) -> None:
-        """Adds the figures of another, which has seen the records after these."""
-        self._pairs.update(other._pairs)
-        self._members += other._members
-        self._others += other._others
-        self._reliability += other._reliability
-        for mine, theirs in (
-            (self._least_true, other._least_true),
-            (self._most_sure, other._most_sure),
-        ):
-            for number, *rest in theirs:
-                badness = -rest[1] if mine is self._least_true else rest[3]
-                mine.add(badness, (self._seen + number, *rest))
-        self._seen += other._seen
 
     def figures(self) -> dict[str, Any]:
         """`classes`: "rows" by class, "confusion" or "confusions", "curves", "reliability"."""

@@ -22,7 +22,6 @@ class NumberFigures(Accumulator):
         self._points: list[Any] = []
         self._every = 1  # of so many records one is kept
         self._worst = Worst()
-        self._seen = 0
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Adds records: target and `values`, float32 [b, size] each."""
@@ -32,28 +31,24 @@ class NumberFigures(Accumulator):
         sums = (true, true**2, error, error**2, np.abs(error))
         self._sums += np.stack([each.sum(axis=0) for each in sums])
         for row, (one, other) in enumerate(zip(true, predicted, strict=True)):
-            number = self._seen + row
+            number = self.seen + row
             if not number % self._every:
                 self._points.append((one, other))
                 if len(self._points) > _MOST_POINTS:
                     self._points, self._every = self._points[::2], 2 * self._every
             badness = float(np.abs(other - one).max())
             if np.isfinite(badness):
-                self._worst.add(badness, (number, one, other))
-        self._seen += len(true)
+                self._worst.add(badness, number, one, other)
+        self.seen += len(true)
 
     def merge(self, other: Self) -> None:
-        """Adds the figures of another, which has seen the records after these."""
-        self._sums += other._sums
-        self._points = [*self._points, *other._points][-_MOST_POINTS:]
-        for number, true, predicted in other._worst:
-            badness = float(np.abs(predicted - true).max())
-            self._worst.add(badness, (self._seen + number, true, predicted))
-        self._seen += other._seen
+        """Adds the figures of another, of whose points the last ones are kept."""
+        super().merge(other)
+        self._points = self._points[-_MOST_POINTS:]
 
     def figures(self) -> dict[str, Any]:
         """`numbers`: of each column the fit, and points (true, predicted)."""
-        true, squares, error, error_squares, sizes = self._sums / max(1, self._seen)
+        true, squares, error, error_squares, sizes = self._sums / max(1, self.seen)
         variance = squares - true**2
         columns = [
             {

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -15,7 +14,7 @@ from trainer.augmentation.mosaic import Mosaics, put_together
 from trainer.options.input import LETTERBOX, STRETCH
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
-from trainer.tasks.detection.drawing import draw_boxes
+from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
 from trainer.tasks.detection.mean_average_precision import MIN_SCORE, MeanAveragePrecision
 from trainer.tasks.detection.model import detector
@@ -211,10 +210,12 @@ class BoxesTarget(PlacesTarget):
         ]
         return {"width": size.width, "height": size.height, "detections": detected}
 
-    def draw(
-        self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
-    ) -> None:
-        draw_boxes(image, row["detections"], folder, name)
+    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
+        boxes = [
+            {**each, "text": f"{each['class']} {each['score']:.2f}"}
+            for each in row["detections"]  # the most probable first
+        ]
+        return with_boxes(image, boxes)
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]

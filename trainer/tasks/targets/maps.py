@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import keras
@@ -21,11 +20,11 @@ from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation import (
     STRIDES,
     PixelConfusion,
-    draw_map,
+    in_colors,
     resized,
     segmentation_loss,
     segmenter,
-    write_map,
+    with_map,
 )
 from trainer.tasks.targets.target import PlacesTarget, Row
 from trainer.tensors import checked
@@ -137,16 +136,11 @@ class MapTarget(PlacesTarget):
         }
         return {"width": size.width, "height": size.height, "pixels": pixels}
 
-    def draw(
-        self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
-    ) -> None:
-        classes = resized(decoded["prediction"], ImageSize(row["height"], row["width"]))
-        draw_map(image, classes, self.classes, folder / f"{name}.png")
+    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
+        return with_map(image, decoded["prediction"], self.classes)
 
-    def write_map(self, row: Row, decoded: Mapping[str, Any], folder: Path, name: str) -> str:
-        file = folder / f"{name}.png"
-        write_map(resized(decoded["prediction"], ImageSize(row["height"], row["width"])), file)
-        return file.name
+    def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
+        return in_colors(resized(decoded["prediction"], ImageSize(row["height"], row["width"])))
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[name, share] for name, share in row["pixels"].items()]

@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -49,7 +48,7 @@ class Target(abc.ABC):
         takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
         takes_mosaics: Whether records can be put together: see `in_mosaics`.
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
-        makes_maps: Whether `write_map` writes what is predicted.
+        makes_maps: Whether `map_of` makes an image of what is predicted.
         needs_image: Whether `row` and `draw` need the encoded image of the record.
         least_score: The metric that says from which score on what is predicted is shown; or None,
             where there are no scores.
@@ -245,25 +244,18 @@ class Target(abc.ABC):
             least: What has a lower score is left out.
         """
 
-    def draw(
-        self, row: Row, decoded: Mapping[str, Any], image: bytes, folder: Path, name: str
-    ) -> None:
-        """Writes `<name>.png` to a folder: the encoded image with what is predicted on it.
+    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
+        """An image of Pillow with what is predicted on it, if it `needs_image`.
 
         Args:
             row: Of `row`.
             decoded: What it was made of.
-            image: Of the record, encoded.
-            folder: That exists.
-            name: Of the file.
+            image: Of the record, of Pillow, in RGB; it may be changed.
         """
         raise NotImplementedError
 
-    def write_map(self, row: Row, decoded: Mapping[str, Any], folder: Path, name: str) -> str:
-        """Writes the map of classes to a folder, if it `makes_maps`; returns the file's name.
-
-        The arguments are those of `draw`, without the image.
-        """
+    def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
+        """The map of classes as an image of Pillow, if it `makes_maps`; arguments as of `draw`."""
         raise NotImplementedError
 
     @property

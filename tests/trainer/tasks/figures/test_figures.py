@@ -108,4 +108,4 @@ def test_the_worst_are_kept_in_order_and_of_equals_the_first():
     worst = Worst(2)
     for badness, name in [(1, "a"), (3, "b"), (2, "c"), (3, "d"), (3, "e")]:
         worst.add(badness, name)
-    assert [*worst] == ["b", "d"]
+    assert [*worst] == [("b",), ("d",)]

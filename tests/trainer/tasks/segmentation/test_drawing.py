@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from file_bytes import image_bytes
 from PIL import Image
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.segmentation import draw_map, palette, resized, write_map
+from trainer.tasks.segmentation import in_colors, palette, resized, with_map
 
 
 def test_colors_are_those_of_pascal_voc():
@@ -27,15 +26,14 @@ def test_the_nearest_pixel_is_that_of_pillow(size):
     np.testing.assert_array_equal(found, np.asarray(expected))
 
 
-def test_the_pixels_of_a_map_are_class_numbers(tmp_path):
+def test_the_pixels_of_a_map_are_class_numbers():
     numbers = np.array([[0, 1], [2, 200]], np.uint8)
 
-    write_map(numbers, tmp_path / "map.png")
+    image = in_colors(numbers)
 
-    with Image.open(tmp_path / "map.png") as image:
-        assert image.mode == "P"
-        np.testing.assert_array_equal(np.asarray(image), numbers)
-        np.testing.assert_array_equal(np.asarray(image.convert("RGB")), palette()[numbers])
+    assert image.mode == "P"
+    np.testing.assert_array_equal(np.asarray(image), numbers)
+    np.testing.assert_array_equal(np.asarray(image.convert("RGB")), palette()[numbers])
 
 
 @pytest.mark.parametrize(
@@ -45,14 +43,13 @@ def test_the_pixels_of_a_map_are_class_numbers(tmp_path):
         pytest.param("road", [50, 50, 50], id="a class like others"),
     ],
 )
-def test_classes_are_drawn_over_the_image(tmp_path, first, shown):
-    encoded = image_bytes(Image.new("RGB", (80, 60), (100, 100, 100)))
+def test_classes_are_drawn_over_the_image(first, shown):
     classes = np.zeros((60, 80), np.uint8)
     classes[:, 70:] = 1
 
-    draw_map(encoded, classes, (first, "car"), tmp_path / "drawn.png")
+    grey = Image.new("RGB", (80, 60), (100, 100, 100))
+    drawn = np.asarray(with_map(grey, classes, (first, "car")))
 
-    drawn = np.asarray(Image.open(tmp_path / "drawn.png"))
     assert drawn[55, 5].tolist() == shown
     assert drawn[55, 75].tolist() == [114, 50, 50]  # with 128, 0, 0
     assert drawn[1, 0].tolist() == ([128, 0, 0] if first == "Background" else [0, 0, 0])  # a name
