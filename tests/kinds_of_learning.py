@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import trainer
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import Task, choose_task
+from trainer.tasks.reading import with_statistics
 
 Declared = dict[str, Any]
 Record = dict[str, Any]
@@ -158,6 +160,16 @@ _KINDS = {
     "multi hot": "vector hot",
     "names": "vector target",
 }
+
+
+KINDS = tuple(_KINDS)
+
+
+def learned(dataset: trainer.Dataset, **options: Any) -> Task:
+    """The task of a dataset of `directory_of`, with its statistics."""
+    target = "price" if "price" in dataset.features else None
+    task, _ = choose_task(dataset.features, training(target=target, **options))
+    return with_statistics(task, dataset, "train", lambda line: None)
 
 
 def _stored(feature: Declared, record: Record) -> list[tuple[str, Any]]:

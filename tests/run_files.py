@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import keras
+import numpy as np
+
 from trainer.runs.record import sealed
 
 # The commands that use a run.
@@ -15,6 +18,12 @@ UNTRAINED: dict[str, Any] = {
     "class_weights": [],
     "weights": [],
 }
+
+
+def weights_of(run: Path) -> Any:
+    """All weights of a run's model, one after the other."""
+    model = keras.models.load_model(run / "model.keras", compile=False)
+    return np.concatenate([np.ravel(each) for each in model.get_weights()])
 
 
 def unsealed(file: Path) -> dict[str, Any]:

@@ -253,6 +253,19 @@ def make_plan(colors: Path) -> Callable[..., Any]:
     return make
 
 
+@pytest.fixture
+def start(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """A function from a command's words to its exit code, stdout and stderr."""
+    from trainer.__main__ import main
+
+    def run(*words: Any) -> tuple[int, str, str]:
+        code = main([*map(str, words)])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
 @pytest.fixture(autouse=True, scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
     """The user's cache folder, for the tests alone."""

@@ -35,6 +35,11 @@ def config(**options):
             {"model_fn": "m:f", "model": "VGG16"}, ConfigError, "choose one", id="two models"
         ),
         pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
+        ({"head_epochs": 1}, ConfigError, "--head-epochs is for weights learned elsewhere"),
+        ({"fine_tune_rate": 1}, ConfigError, "--fine-tune-rate is for weights learned elsewhere"),
+        ({"input_processes": 0}, ConfigError, "--input-processes 0 is below 1"),
+        ({"input_processes": "many"}, ConfigError, "--input-processes 'many' is not a whole"),
+        ({"input_processes": 2, "cache": "memory"}, ConfigError, "take --cache disk"),
     ],
 )
 def test_wrong_options(options, error, message):

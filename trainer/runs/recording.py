@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from trainer.errors import RunDamagedError, TrainingDivergedError
+from trainer.options.train import TrainConfig
 from trainer.progress import Progress, as_text
 from trainer.runs.best import Best
 from trainer.runs.directory import Row, RunDirectory
@@ -22,43 +23,41 @@ from trainer.training.optimizers import averaged
 from trainer.training.pace import Pace
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Events:
     """When something is to be done, in steps.
 
     Attributes:
-        epochs: In total.
+        options: Of the training: epochs in total, further checkpoints and validations, and after
+            how many of them without a better one it ends.
         steps_per_epoch: Each epoch's end is saved and validated.
-        checkpoint_every: Further checkpoints, or None.
-        validate_every: Further validations, or None.
-        patience: Ends training after so many validations without a better one, or None.
         best: Which validation is the best.
     """
 
-    epochs: int
+    options: TrainConfig
     steps_per_epoch: int
-    checkpoint_every: int | None = None
-    validate_every: int | None = None
-    patience: int | None = None
     best: Best = dataclasses.field(default_factory=Best)
 
     @property
     def last_step(self) -> int:
         """Steps in total."""
-        return self.epochs * self.steps_per_epoch
+        return self.options.epochs * self.steps_per_epoch
 
     def steps_to_next(self, step: int) -> int:
         """Steps from `step` to the next event, at least 1."""
-        periods = (self.steps_per_epoch, self.checkpoint_every, self.validate_every)
-        return min(period - step % period for period in periods if period)
+        options = self.options
+        further = (options.checkpoint_every_steps, options.validate_every_steps)
+        periods = (self.steps_per_epoch, *filter(None, further))
+        return min(period - step % period for period in periods)
 
     def saves_at(self, step: int) -> bool:
         """Whether there is a checkpoint at this step."""
-        return self.validates_at(step) or _is_multiple(step, self.checkpoint_every)
+        return self.validates_at(step) or _is_multiple(step, self.options.checkpoint_every_steps)
 
     def validates_at(self, step: int) -> bool:
         """Whether there is a row of the history at this step."""
-        return _is_multiple(step, self.steps_per_epoch) or _is_multiple(step, self.validate_every)
+        periods = (self.steps_per_epoch, self.options.validate_every_steps)
+        return any(_is_multiple(step, period) for period in periods)
 
 
 def _is_multiple(step: int, period: int | None) -> bool:
@@ -112,7 +111,7 @@ class Recorder:
         self._callbacks = keras.callbacks.CallbackList(
             [*self.callbacks],
             model=plan.model,
-            epochs=events.epochs,
+            epochs=events.options.epochs,
             steps=events.steps_per_epoch,
         )
 
@@ -224,7 +223,7 @@ class Recorder:
             return
         if not done:
             self._callbacks.on_epoch_begin(epoch)
-        label = f"epoch {epoch + 1}/{self.events.epochs}"
+        label = f"epoch {epoch + 1}/{self.events.options.epochs}"
         self.progress.start(label, self.events.steps_per_epoch, done)
         self._pace.start()
 
@@ -267,9 +266,10 @@ class Recorder:
 
     def _is_without_hope(self) -> bool:
         """Whether validation has not become better for too long."""
-        if self.events.patience is None or not self.history:
+        patience = self.events.options.early_stopping
+        if patience is None or not self.history:
             return False
-        return len(self.history) - 1 - self._best_place >= self.events.patience
+        return len(self.history) - 1 - self._best_place >= patience
 
     @property
     def _best_place(self) -> int:

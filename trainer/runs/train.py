@@ -101,14 +101,6 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         run.write_config(
             _config_json(prepared, plan), task_to_json(plan.task, prepared.dataset.features)
         )
-    events = Events(
-        epochs=config.epochs,
-        steps_per_epoch=plan.steps_per_epoch,
-        checkpoint_every=config.checkpoint_every_steps,
-        validate_every=config.validate_every_steps,
-        patience=config.early_stopping,
-        best=best,
-    )
     checkpoints = Checkpoints(
         run.checkpoints,
         plan.model,
@@ -121,7 +113,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     return Recorder(
         run if is_chief else None,
         plan,
-        events,
+        Events(config, plan.steps_per_epoch, best),
         checkpoints,
         validate,
         prepared.history,

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from run_files import weights_of
 
 import trainer
 from trainer.__main__ import main
@@ -32,11 +33,6 @@ def plain(target, outputs):
 def optimizer(learning_rate):
     return keras.optimizers.RMSprop(learning_rate)
 """
-
-
-def weights(run):
-    model = keras.models.load_model(run / "model.keras", compile=False)
-    return np.concatenate([np.ravel(each) for each in model.get_weights()])
 
 
 @pytest.fixture
@@ -68,7 +64,7 @@ def test_it_is_the_command(colors, tmp_path, own_module, capsys):
     )
 
     assert result == printed
-    np.testing.assert_array_equal(weights(by_call), weights(by_command))
+    np.testing.assert_array_equal(weights_of(by_call), weights_of(by_command))
     # Each example's loss counts twice in the evaluation, too.
     evaluate = ["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]
     losses = []

@@ -8,8 +8,6 @@ import pytest
 import tensorflow as tf
 
 from trainer.__main__ import main
-from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
 from trainer.runs import input_processes
 from trainer.runs.input_processes import faster_processes, rate
 
@@ -48,19 +46,6 @@ def test_one_is_taken_where_images_are_kept_in_memory():
     messages = []
     assert faster_processes(endless, 4, keeps_in_memory=True, say=messages.append) == 1
     assert messages == ["one input process: it keeps decoded images in memory"]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"input_processes": 0}, "--input-processes 0 is below 1"),
-        ({"input_processes": "many"}, "--input-processes 'many' is not a whole number"),
-        ({"input_processes": 2, "cache": "memory"}, "take --cache disk"),
-    ],
-)
-def test_wrong_values_are_refused(given, message):
-    with pytest.raises(ConfigError, match=message):
-        TrainConfig(data="d", output="o", **given)
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ import shutil
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from run_files import weights_of
 
 from trainer.__main__ import as_json, main
 
@@ -21,11 +21,6 @@ def options(data, run, *more):
         *("train", "--data", str(data), "--output", str(run), "--image-size", "16"),
         *(*STEPS.split(), "--devices", "cpu:2", "--seed", "4", *more),
     ]
-
-
-def weights(run):
-    model = keras.models.load_model(run / "model.keras")
-    return np.concatenate([np.ravel(each) for each in model.get_weights()])
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +88,7 @@ def test_a_stopped_run_resumes_to_bits_equal_to_one_that_did_not_stop(finished, 
     assert main([*arguments, "--resume"]) == 0
 
     assert (tmp_path / "history.csv").read_bytes() == (whole / "history.csv").read_bytes()
-    np.testing.assert_array_equal(weights(tmp_path), weights(whole))
+    np.testing.assert_array_equal(weights_of(tmp_path), weights_of(whole))
 
 
 @pytest.mark.slow
@@ -145,15 +140,6 @@ def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
     assert main(options(data, tmp_path / "run", "--steps-per-epoch", "1")) == 3
 
     assert "beam_pipeline verify" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_an_unfinished_run_is_not_evaluated(finished, colors, tmp_path, capsys):
-    (tmp_path / "config.json").write_bytes((finished[0] / "config.json").read_bytes())
-
-    assert main(["evaluate", "--data", str(colors), "--run", str(tmp_path)]) == 2
-
-    assert "train --resume" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import signal
 import keras
 import numpy as np
 import pytest
+from kinds_of_learning import training
 
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
@@ -37,22 +38,24 @@ class Callback(keras.callbacks.Callback):
 
 @pytest.fixture
 def make_recorder(tmp_path, make_plan, one_replica):
-    """A function from validation losses and events to a recorder, of a run of its own."""
+    """A function from validation losses and options to a run, and its recorder where it goes on."""
 
-    def make(val_losses=(), callbacks=(), *, epochs=3, run=None, **events):
+    def make(val_losses=(), callbacks=(), *, best=None, epochs=3, run=None, **options):
         run = run or RunDirectory(str(tmp_path))
         plan = make_plan(one_replica, steps_per_epoch=4, model=linear)
         remaining = iter(val_losses)
-        return run, Recorder(
+        recorder = Recorder(
             run,
             plan,
-            Events(epochs=epochs, steps_per_epoch=4, **events),
+            Events(training(epochs=epochs, **options), 4, best or Best()),
             Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
             (lambda: {"loss": next(remaining)}) if val_losses else None,
             run.read_history(),
             Progress(quiet=True),
             callbacks,
         )
+        recorder.restore()
+        return run, recorder
 
     return make
 
@@ -89,7 +92,6 @@ def follow(recorder, steps=None):
 )
 def test_the_best_model_is_kept(make_recorder, val_losses, best_epoch):
     run, recorder = make_recorder(val_losses)
-    recorder.restore()
 
     follow(recorder)
 
@@ -101,11 +103,10 @@ def test_the_best_model_is_kept(make_recorder, val_losses, best_epoch):
 
 def test_the_best_by_a_metric(make_recorder):
     """By the highest, though its loss is not the lowest; the others end the training."""
-    events = {"patience": 2, "best": Best("mAP", is_least=False)}
-    run, recorder = make_recorder([1.0], epochs=6, **events)
+    best = Best("mAP", is_least=False)
+    run, recorder = make_recorder([1.0], epochs=6, early_stopping=2, best=best)
     found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.6), (0.7, 0.9)])
     recorder.validate = lambda: dict(zip(("loss", "mAP"), next(found), strict=True))
-    recorder.restore()
 
     follow(recorder)
 
@@ -114,8 +115,9 @@ def test_the_best_by_a_metric(make_recorder):
 
 
 def test_events_come_at_their_steps(make_recorder):
-    run, recorder = make_recorder([5.0] * 9, epochs=2, checkpoint_every=3, validate_every=2)
-    recorder.restore()
+    run, recorder = make_recorder(
+        [5.0] * 9, epochs=2, checkpoint_every_steps=3, validate_every_steps=2
+    )
 
     follow(recorder)
 
@@ -127,12 +129,11 @@ def test_events_come_at_their_steps(make_recorder):
 
 @pytest.mark.parametrize("stopped_at", [1, 3, 4, 6])
 def test_a_run_goes_on_in_the_middle_of_an_epoch(make_recorder, stopped_at, tmp_path):
-    run, first = make_recorder([5.0] * 3, checkpoint_every=1)
-    first.restore()
+    run, first = make_recorder([5.0] * 3, checkpoint_every_steps=1)
     follow(first, steps=stopped_at)
-    _, recorder = make_recorder([5.0] * 3, checkpoint_every=1)
+    _, recorder = make_recorder([5.0] * 3, checkpoint_every_steps=1)
 
-    assert recorder.restore() == stopped_at
+    assert recorder.step == stopped_at
     follow(recorder)
 
     assert [row["loss"] for row in run.read_history()] == [2.5, 6.5, 10.5]
@@ -140,13 +141,12 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(make_recorder, stopped_at, tmp_
 
 def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
     run, broken = make_recorder([None])
-    broken.restore()
     broken.validate = lambda: 1 / 0
     with pytest.raises(ZeroDivisionError):
         follow(broken)
     _, recorder = make_recorder([1.0] * 3)
 
-    assert recorder.restore() == 4
+    assert recorder.step == 4
     follow(recorder)
 
     assert [row["epoch"] for row in run.read_history()] == [1, 2, 3]
@@ -154,21 +154,18 @@ def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
 
 
 def test_early_stopping(make_recorder):
-    run, recorder = make_recorder([1.0, 2.0, 0.5, 0.6, 0.7, 0.1], epochs=6, patience=2)
-    recorder.restore()
+    run, recorder = make_recorder([1.0, 2.0, 0.5, 0.6, 0.7, 0.1], epochs=6, early_stopping=2)
 
     follow(recorder)
 
     assert len(run.read_history()) == 5
-    _, again = make_recorder([9.0], epochs=6, patience=2)
-    again.restore()
+    _, again = make_recorder([9.0], epochs=6, early_stopping=2)
     assert again.is_done
 
 
 def test_callbacks_are_called_as_by_fit(make_recorder):
     callback = Callback(stop_after=1)
     _, recorder = make_recorder([1.0] * 3, [callback])
-    recorder.restore()
 
     follow(recorder)
 
@@ -189,7 +186,6 @@ def test_callbacks_are_called_as_by_fit(make_recorder):
 )
 def test_the_step_whose_loss_is_no_number_is_named(make_recorder, steps_before, diverged, message):
     _, recorder = make_recorder()
-    recorder.restore()
     follow(recorder, steps=steps_before)
 
     with pytest.raises(TrainingDivergedError, match=message):
@@ -197,19 +193,17 @@ def test_the_step_whose_loss_is_no_number_is_named(make_recorder, steps_before, 
 
 
 def test_a_loss_that_is_no_number_ends_the_run_at_once(make_recorder):
-    run, recorder = make_recorder(checkpoint_every=1)
-    recorder.restore()
+    run, recorder = make_recorder(checkpoint_every_steps=1)
     follow(recorder, steps=2)
 
     with pytest.raises(TrainingDivergedError, match="is nan; lower --learning-rate"):
         recorder.advance(done(2, float("nan")))
     assert not run.history_file.exists()
-    assert make_recorder()[1].restore() == 2
+    assert make_recorder()[1].step == 2
 
 
 def test_a_signal_saves_the_run(make_recorder):
     _, recorder = make_recorder()
-    recorder.restore()
     handler = signal.getsignal(signal.SIGTERM)
 
     with recorder.following():
@@ -217,5 +211,5 @@ def test_a_signal_saves_the_run(make_recorder):
         with pytest.raises(InterruptedRunError, match="SIGTERM; the run is saved"):
             recorder.advance(done(2, 1.0))
 
-    assert make_recorder()[1].restore() == 2
+    assert make_recorder()[1].step == 2
     assert signal.getsignal(signal.SIGTERM) is handler

@@ -8,9 +8,9 @@ import socket
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
+from run_files import weights_of
 
 from trainer.errors import ConfigError
 from trainer.training.strategy import Workers, read_workers
@@ -136,11 +136,6 @@ def train(
     return said
 
 
-def weights(run):
-    model = keras.models.load_model(run / "model.keras")
-    return np.concatenate([np.ravel(each) for each in model.get_weights()])
-
-
 @pytest.fixture(scope="module")
 def one(colors, tmp_path_factory):
     """The run of one process."""
@@ -151,7 +146,7 @@ def one(colors, tmp_path_factory):
 
 def check_same(run, one):
     """The weights and the last row of the history, validation too, are those of one process."""
-    np.testing.assert_allclose(weights(run), weights(one), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(weights_of(run), weights_of(one), rtol=0, atol=1e-5)
     rows = [(each / "history.csv").read_text().splitlines()[-1] for each in (one, run)]
     for ours, theirs in zip(*(map(float, row.split(",")) for row in rows), strict=True):
         assert theirs == pytest.approx(ours, abs=1e-4)

@@ -107,6 +107,7 @@ a=float label=integer | sample_weight=label -> it is the target
 a=vector grid=image label | inputs=a sample_weight=grid -> it is not a number
 a=float label | sample_weight=w -> no number per record, for --sample-weight, 'w'; there is: a
 a=float label | pad=a -> there is no .*--pad, 'a'
+s=ids label | multi_scale=2 -> --multi-scale 2 needs an image
 a=float label | model=MobileNetV2 -> --model MobileNetV2 .* needs an image
 """
 
@@ -120,7 +121,7 @@ def parsed(row):
     asked, expected = row.split(" -> ", 1)
     declared, _, options = asked.partition(" | ")
     given = dict(each.split("=") for each in options.split())
-    given |= {name: float(given[name]) for name in {"dice"} & given.keys()}
+    given |= {name: float(given[name]) for name in {"dice", "multi_scale"} & given.keys()}
     given |= {name: {given[name]: 3} for name in {"pad"} & given.keys()}
     given |= {name: given[name].split(",") for name in {"inputs"} & given.keys()}
     return declared, given, expected
@@ -207,8 +208,3 @@ def test_several_scales(choose, declared, options, expected):
     views = task.augmentation.views
     assert (views.area, views.mirror, views.letterbox) == expected
     assert (task.augmentation.pixels is None) == (task.augment != "rand")
-
-
-def test_several_scales_need_an_image(choose):
-    with pytest.raises(ConfigError, match="--multi-scale 2 needs an image"):
-        choose("s=ids label", multi_scale=2.0)

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from trainer.__main__ import main
-
 LOSS = {"epoch", "step", "loss"}
 CLASSES = LOSS | {"accuracy"}
 MAPS = {"mIoU", "pixel_accuracy", "IoU/background", "IoU/red", "IoU/blue"}
@@ -14,33 +12,30 @@ NUMBERS = LOSS | {"mse", "mae"}
 TWO_BY_FIT = "--loop fit --devices cpu:2"
 
 
+STEPS = "--epochs 1 --steps-per-epoch 2 --batch-size 8 --devices cpu --seed 1"
+
+
 @pytest.fixture
-def train(tmp_path, capsys):
+def train(tmp_path, start):
     """A function (data, more options) to the result of two steps, and what was said."""
 
     def run(data, *more):
-        options = [
-            *("train", "--data", str(data), "--output", str(tmp_path / "run"), "--epochs", "1"),
-            *("--steps-per-epoch", "2", "--batch-size", "8", "--devices", "cpu", "--seed", "1"),
-            *more,
-        ]
-        code = main(options)
-        captured = capsys.readouterr()
-        assert code == 0, captured.err
-        return json.loads(captured.out), captured.err
+        where = ("--data", data, "--output", tmp_path / "run")
+        code, out, err = start("train", *where, *STEPS.split(), *more)
+        assert code == 0, err
+        return json.loads(out), err
 
     return run
 
 
 @pytest.fixture
-def evaluate(tmp_path, capsys):
-    """A function (data, more options) to the result."""
+def evaluate(tmp_path, start):
+    """A function from data to the result."""
 
-    def run(data, *more):
-        code = main(["evaluate", "--data", str(data), "--run", str(tmp_path / "run"), *more])
-        captured = capsys.readouterr()
-        assert code == 0, captured.err
-        return json.loads(captured.out)
+    def run(data):
+        code, out, err = start("evaluate", "--data", data, "--run", tmp_path / "run")
+        assert code == 0, err
+        return json.loads(out)
 
     return run
 

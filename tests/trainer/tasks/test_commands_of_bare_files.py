@@ -22,8 +22,7 @@ def command(tmp_path, capsys):
 
     def run(name, file, *more):
         code = run_command(name, tmp_path / file, tmp_path / "run", *more)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
+        return code, *capsys.readouterr()
 
     return run
 

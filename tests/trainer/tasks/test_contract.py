@@ -6,26 +6,19 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from kinds_of_learning import training
+from kinds_of_learning import KINDS
+from kinds_of_learning import learned as of_kind
 
 import trainer
-from trainer.tasks import choose_task
-from trainer.tasks.reading import evaluation_batches, with_statistics
+from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.record import task_from_json, task_to_json
-
-KINDS = (
-    *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
-    *("regression", "two numbers", "several labels", "multi hot", "names", "segmentation", "boxes"),
-)
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def learned(request, directory_of):
     """(task, dataset, target of the 13 test records, outputs as a model might give them)."""
     dataset = trainer.open(directory_of(request.param))
-    target = "price" if request.param == "regression" else None
-    task, _ = choose_task(dataset.features, training(target=target, image_size=32))
-    task = with_statistics(task, dataset, "train", lambda line: None)
+    task = of_kind(dataset, sample_weight="weight", image_size=32)
     ((_, values),) = evaluation_batches(task, dataset, "test", batch_size=13)
     outputs = tf.random.stateless_normal([13, *task.output_shape], [1, 2])
     return task, dataset, values, outputs
@@ -92,7 +85,7 @@ def test_a_task_is_read_as_it_was_written(learned):
     assert [repr(each) for each in read.inputs.values()] == [
         repr(each) for each in task.inputs.values()
     ]
-    assert features == {name: dataset.features[name] for name in task.features}
+    assert features == {name: dataset.features[name] for name in task.training_features}
 
 
 def test_statistics_of_parts_are_those_of_the_whole(learned):

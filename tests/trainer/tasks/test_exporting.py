@@ -10,7 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from kinds_of_learning import training
+from kinds_of_learning import KINDS, learned, training
 from run_files import UNTRAINED
 
 import trainer
@@ -20,14 +20,9 @@ from trainer.exporting import export
 from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
-from trainer.tasks import choose_task
-from trainer.tasks.reading import decoding_arguments, with_statistics
+from trainer.tasks.reading import decoding_arguments
 from trainer.tasks.record import task_to_json
 
-KINDS = (
-    *("image_metadata", "audio", "sequence", "series", "tags", "text", "array", "table"),
-    *("regression", "two numbers", "several labels", "segmentation", "boxes"),
-)
 # The process that serves: it asks every signature for the test records of every kind.
 SERVER = """
 import json, sys
@@ -53,15 +48,13 @@ assert not any(module.split(".")[0] == "trainer" for module in sys.modules)
 
 def make_run(path, dataset, **options):
     """A run of a model that is not trained: its weights are as random as at the start."""
-    target = "price" if "price" in dataset.features else None
-    config = training(target=target, **options)
-    task, _ = choose_task(dataset.features, config)
-    task = with_statistics(task, dataset, "train", lambda line: None)
+    task = learned(dataset, **options)
     keras.utils.set_random_seed(1)
     run = RunDirectory(str(path))
     run.path.mkdir()
     run.write_config(
-        {"options": config.to_json(), **UNTRAINED}, task_to_json(task, dataset.features)
+        {"options": training(**options).to_json(), **UNTRAINED},
+        task_to_json(task, dataset.features),
     )
     run.save_model(task.model("small"), run.model)
     return task

@@ -31,10 +31,14 @@ def mobilenet():
     return build("MobileNet")
 
 
+def backbone_of(model):
+    return next(each for each in model.layers if isinstance(each, keras.Model))
+
+
 @pytest.mark.slow
 def test_an_application_has_its_preprocessing_inside(mobilenet):
     pixels = np.random.default_rng(1).integers(0, 256, (2, 32, 32, 3)).astype("float32")
-    backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
+    backbone = backbone_of(mobilenet)
     head = mobilenet.layers[-1]
 
     prepared = keras.applications.mobilenet.preprocess_input(pixels.copy())
@@ -53,29 +57,21 @@ def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
 
 
 @pytest.mark.slow
-def test_weights_are_loaded_below_the_head(mobilenet, tmp_path):
-    backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
-    backbone.save_weights(tmp_path / "notop.weights.h5")
-
-    model = build("MobileNet", weights=str(tmp_path / "notop.weights.h5"))
-
-    loaded = next(each for each in model.layers if isinstance(each, keras.Model))
-    for mine, theirs in zip(backbone.weights, loaded.weights, strict=True):
-        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
-
-
-@pytest.mark.slow
-def test_weights_that_keras_has_are_taken_from_its_folder(mobilenet, tmp_path, monkeypatch):
-    """By Keras's own code, of a file of the name and the form that it fetches."""
-    backbone = next(each for each in mobilenet.layers if isinstance(each, keras.Model))
+@pytest.mark.parametrize("weights", ["notop.weights.h5", "imagenet"])
+def test_weights_are_loaded_below_the_head(mobilenet, tmp_path, monkeypatch, weights):
+    """Those of imagenet by Keras's own code, of a file of the name and the form that it fetches."""
+    backbone = backbone_of(mobilenet)
     (tmp_path / "models").mkdir()
-    with h5py.File(tmp_path / "models/mobilenet_1_0_224_tf_no_top.h5", "w") as file:
-        legacy_h5_format.save_weights_to_hdf5_group(file, backbone)
-    monkeypatch.setattr("keras.src.backend.config._KERAS_DIR", str(tmp_path))
+    if weights == "imagenet":
+        with h5py.File(tmp_path / "models/mobilenet_1_0_224_tf_no_top.h5", "w") as file:
+            legacy_h5_format.save_weights_to_hdf5_group(file, backbone)
+        monkeypatch.setattr("keras.src.backend.config._KERAS_DIR", str(tmp_path))
+    else:
+        weights = str(tmp_path / weights)
+        backbone.save_weights(weights)
 
-    model = build("MobileNet", weights="imagenet")
+    loaded = backbone_of(build("MobileNet", weights=weights))
 
-    loaded = next(each for each in model.layers if isinstance(each, keras.Model))
     for mine, theirs in zip(backbone.weights, loaded.weights, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
 

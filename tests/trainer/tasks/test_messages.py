@@ -6,8 +6,6 @@ import shlex
 import pytest
 from cases.inputs import make
 
-from trainer.__main__ import main
-
 SEQUENCES = [{"sequence": [1] * size, "label": size % 2} for size in (5, 5, 5, 5)]
 LACKING = [{"sequence": [1], "label": 1, "weight": 0.5}, {"sequence": [1], "label": 0}]
 # Bare files by name, and schemas of them.
@@ -54,7 +52,6 @@ TABLE = [
     (f"{TRAIN} TEXT --pad caption", 2, "cannot be read"),
     (f"{TRAIN} TEXT --pad caption=0", 2, "a number from 1"),
     (f"{TRAIN} TEXT --inputs caption,", 2, "empty name"),
-    (f"{TRAIN} TEXT --model-fn m:f --model x", 2, "choose one"),
     # No such place
     (f"{TRAIN} nowhere", 2, "no file or directory nowhere"),
     ("train --data nowhere --output FILES/file/run", 2, "cannot be written: Not a directory"),
@@ -115,7 +112,7 @@ def files(tmp_path_factory, write_records):
 
 
 @pytest.fixture
-def run(files, colors, directory_of, tmp_path, monkeypatch, capsys):
+def run(files, colors, directory_of, tmp_path, monkeypatch, start):
     """(exit code, stdout, the line of stderr that is the error) of a command."""
 
     def run_command(command):
@@ -124,9 +121,8 @@ def run(files, colors, directory_of, tmp_path, monkeypatch, capsys):
             if name in command:
                 command = command.replace(name, str(directory_of(name.lower())))
         command = command.replace("COLORS", str(colors)).replace("FILES", str(files))
-        code = main(shlex.split(command))
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err.splitlines()[-1]
+        code, out, err = start(*shlex.split(command))
+        return code, out, err.splitlines()[-1]
 
     return run_command
 

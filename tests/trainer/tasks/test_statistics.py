@@ -123,24 +123,27 @@ def test_largest(batches, least, expected):
         assert largest.found() == {"num_ids": expected + 1}
 
 
-def test_distinct_strings_in_order():
-    distinct = Distinct("name")
-    distinct.add(np.array([b"b", "ä".encode()], object))
-    distinct.add(np.array([b"b", b"B"], object))
-
-    assert distinct.found() == {"classes": ("B", "b", "ä")}
+TOO_MANY = [str(number).encode() for number in range(MAX_CLASSES + 1)]
 
 
-def test_strings_that_are_not_utf8_are_an_error():
-    distinct = Distinct("name")
-    distinct.add(np.array([b"caf\xe9"], object))
-
-    with pytest.raises(ConfigError, match="'name' of a record is not UTF-8"):
-        distinct.found()
-
-
-def test_too_many_strings_are_no_classes():
+@pytest.mark.parametrize(
+    ("batches", "expected"),
+    [
+        pytest.param([[b"b", "ä".encode()], [b"b", b"B"]], ("B", "b", "ä"), id="in order"),
+        pytest.param([[b"caf\xe9"]], "'name' of a record is not UTF-8", id="no text"),
+        pytest.param([TOO_MANY], f"more than {MAX_CLASSES} distinct", id="too many"),
+    ],
+)
+def test_distinct_strings(batches, expected):
     distinct = Distinct("name")
 
-    with pytest.raises(ConfigError, match=f"more than {MAX_CLASSES} distinct"):
-        distinct.add(np.array([str(number).encode() for number in range(MAX_CLASSES + 1)], object))
+    def found():
+        for batch in batches:
+            distinct.add(np.array(batch, object))
+        return distinct.found()
+
+    if isinstance(expected, str):
+        with pytest.raises(ConfigError, match=expected):
+            found()
+    else:
+        assert found() == {"classes": expected}

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from following import Follower
 
-from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.training import loop
 from trainer.training.fine_tuning import backbones, head_steps, schedule
@@ -49,14 +48,6 @@ def test_more_epochs_leave_the_rates_of_the_first_ones():
     )
 
     assert [float(fewer(step)) for step in range(30)] == [float(more(step)) for step in range(30)]
-
-
-@pytest.mark.parametrize("name", ["head_epochs", "fine_tune_rate"])
-def test_options_of_weights_need_them(name):
-    option = "--" + name.replace("_", "-")
-
-    with pytest.raises(ConfigError, match=f"{option} is for weights learned elsewhere"):
-        TrainConfig(data="", output="", **{name: 1})
 
 
 def test_without_weights_there_is_no_head_phase():

@@ -4,6 +4,7 @@ import dataclasses
 
 import keras
 import pytest
+from following import Follower
 
 from trainer.errors import ConfigError
 from trainer.tasks import Task
@@ -12,23 +13,6 @@ from trainer.training import keras_fit
 from trainer.training.optimizers import check_optimizer, create_optimizer
 
 BOXES = Task(name="detection", inputs={}, goal=BoxesTarget(name="boxes"))
-
-
-class Steps:
-    """Follows so many steps."""
-
-    is_asked_to_end = False
-
-    def __init__(self, count):
-        self.step = 0
-        self._count = count
-
-    @property
-    def is_done(self):
-        return self.step >= self._count
-
-    def advance(self, done):
-        self.step += done.steps
 
 
 def sgd(**settings):
@@ -64,6 +48,7 @@ def test_ours_pass(clip_norm):
         ({"jit_compile": True}, "--jit-compile fails"),
         ({"head_steps": 3}, "no --head-epochs .with --weights, give 0"),
         ({"task": BOXES}, "the parts of 'boxes' for several outputs"),
+        ({"optimizer": create_optimizer("sgd", 0.1, ema=0.9)}, "from the average of --ema"),
     ],
 )
 def test_faulty_trainings_are_refused(make_plan, two_replicas, changes, message):
@@ -74,16 +59,11 @@ def test_faulty_trainings_are_refused(make_plan, two_replicas, changes, message)
         keras_fit.check(dataclasses.replace(plan, **changes))
 
 
-def test_an_average_of_the_weights_is_refused(make_plan, two_replicas):
-    with pytest.raises(ConfigError, match="from the average of --ema; use --loop custom"):
-        keras_fit.check(make_plan(two_replicas, ema=0.9))
-
-
 @pytest.mark.slow
 def test_fit_takes_as_many_steps_as_asked(make_plan, two_replicas):
     """A finite dataset of unknown size would run too many (17-18 instead of 16)."""
     plan = make_plan(two_replicas, steps_per_epoch=8)
 
-    keras_fit.run(plan, Steps(16))
+    keras_fit.run(plan, Follower(plan, range(2)))
 
     assert int(plan.optimizer.iterations.numpy()) == 16

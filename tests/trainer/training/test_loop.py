@@ -28,14 +28,11 @@ def run(plan, loop="custom", epochs=range(2)):
 
 @pytest.fixture(scope="module")
 def trained(make_plan, on_replicas):
-    """A function (loop, number of replicas, clip norm) to weights and history of 20 steps."""
-    results = {}
+    """A function (loop, replicas, clip norm, fields of a plan) to what 20 steps have learned."""
 
-    def get(loop, replicas, clip_norm=None):
-        key = (loop, replicas, clip_norm)
-        if key not in results:
-            results[key] = run(make_plan(on_replicas(replicas), clip_norm=clip_norm), loop)
-        return results[key]
+    @functools.cache
+    def get(loop="custom", replicas=1, clip_norm=None, **plan):
+        return run(make_plan(on_replicas(replicas), clip_norm=clip_norm, plan=plan), loop)
 
     return get
 
@@ -90,23 +87,32 @@ def sized(inputs):
 
 @pytest.mark.slow
 def test_clipping_bites(trained):
-    free, _ = trained("custom", 1)
-    clipped, _ = trained("custom", 1, 0.2)
+    free, _ = trained(clip_norm=None)
+    clipped, _ = trained(clip_norm=0.2)
 
     assert np.abs(free - clipped).max() > 1e-3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clip_norm", [None, 0.2])
-def test_fit_learns_what_the_custom_loop_learns(trained, clip_norm):
-    custom, custom_history = trained("custom", 2, clip_norm)
-    fit, fit_history = trained("fit", 2, clip_norm)
+@pytest.mark.parametrize(
+    ("options", "atol"),
+    [
+        pytest.param({"loop": "fit", "replicas": 2}, 1e-5, id="fit"),
+        pytest.param({"loop": "fit", "replicas": 2, "clip_norm": 0.2}, 1e-5, id="fit, clipped"),
+        pytest.param({"accumulate_steps": 4}, 1e-5, id="parts of a batch"),
+        pytest.param({"accumulate_steps": 2, "replicas": 2}, 1e-5, id="parts of replicas"),
+        pytest.param({"jit_compile": True}, 1e-4, id="compiled"),
+        pytest.param({"jit_compile": True, "replicas": 2}, 1e-4, id="compiled on replicas"),
+    ],
+)
+def test_others_learn_what_the_custom_loop_learns_on_one_replica(trained, options, atol):
+    weights, history = trained(**options)
+    expected, rows = trained(clip_norm=options.get("clip_norm"))
 
-    np.testing.assert_allclose(fit, custom, rtol=0, atol=1e-5)
-    for (epoch, row), (fit_epoch, fit_row) in zip(custom_history, fit_history, strict=True):
-        assert epoch == fit_epoch
-        assert list(row) == list(fit_row)
-        assert fit_row == pytest.approx(row, abs=1e-5)
+    np.testing.assert_allclose(weights, expected, rtol=0, atol=atol)
+    assert [(epoch, [*row]) for epoch, row in history] == [(epoch, [*row]) for epoch, row in rows]
+    for (_, found), (_, row) in zip(history, rows, strict=True):
+        assert found == pytest.approx(row, abs=atol)
 
 
 @pytest.mark.slow
@@ -137,52 +143,29 @@ def test_metrics_are_means_over_the_examples_of_the_epoch(make_plan, two_replica
     assert history[0][1] == pytest.approx(expected, abs=1e-5)
 
 
+def regularised(strength):
+    """A function that makes a model with a loss of its own."""
+    regularizer = keras.regularizers.L2(strength)
+    return lambda: keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3, kernel_regularizer=regularizer),
+        ]
+    )
+
+
 @pytest.mark.slow
 def test_regularization_counts_once_for_any_number_of_replicas(
     make_plan, one_replica, two_replicas
 ):
-    def trained_kernel(strategy, strength):
-        def model():
-            regularizer = keras.regularizers.L2(strength)
-            return keras.Sequential(
-                [
-                    keras.Input((16, 16, 3)),
-                    keras.layers.Flatten(),
-                    keras.layers.Dense(3, kernel_regularizer=regularizer),
-                ]
-            )
-
-        return run(make_plan(strategy, model=model, steps_per_epoch=5), epochs=range(1))[0]
-
-    one, two = trained_kernel(one_replica, 0.1), trained_kernel(two_replicas, 0.1)
-
-    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
-    assert np.abs(one - trained_kernel(one_replica, 0.0)).max() > 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_accumulated_parts_learn_what_the_whole_batch_learns(
-    trained, make_plan, on_replicas, replicas
-):
-    whole, history = trained("custom", 1)
-
-    parts, history_of_parts = run(
-        make_plan(on_replicas(replicas), plan={"accumulate_steps": 4 // replicas})
+    one, two, free = (
+        run(make_plan(strategy, model=regularised(strength), steps_per_epoch=5), epochs=range(1))[0]
+        for strategy, strength in ((one_replica, 0.1), (two_replicas, 0.1), (one_replica, 0.0))
     )
 
-    np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-5)
-    assert history_of_parts[1][1] == pytest.approx(history[1][1], abs=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_compiled_steps_learn_what_others_learn(trained, make_plan, on_replicas, replicas):
-    whole, _ = trained("custom", 1)
-
-    compiled, _ = run(make_plan(on_replicas(replicas), plan={"jit_compile": True}))
-
-    np.testing.assert_allclose(compiled, whole, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
+    assert np.abs(one - free).max() > 1e-4
 
 
 @pytest.mark.slow
@@ -215,18 +198,9 @@ def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replic
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_a_regularised_loss_is_told_alike_by_both_loops(make_plan, on_replicas, replicas):
-    def model():
-        return keras.Sequential(
-            [
-                keras.Input((16, 16, 3)),
-                keras.layers.Flatten(),
-                keras.layers.Dense(3, kernel_regularizer=keras.regularizers.L2(0.1)),
-            ]
-        )
-
     losses = []
     for name in LOOPS:
-        plan = make_plan(on_replicas(replicas), model=model, steps_per_epoch=4)
+        plan = make_plan(on_replicas(replicas), model=regularised(0.1), steps_per_epoch=4)
         _, ((_, row),) = run(plan, name, range(1))
         losses.append(row["loss"])
 

@@ -143,35 +143,3 @@ def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
     assert f1[result["min_score"]] == result["F1"]
     assert 0.05 < expected["mAP"] < expected["mAP50"] < 0.95
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize(
-    ("target", "found", "expected", "least"),
-    [
-        pytest.param([-1], [0], np.nan, np.nan, id="no object at all"),
-        pytest.param([0], [-1], 0.0, np.nan, id="no detection"),
-        pytest.param([0], [0], 1.0, 0.45, id="the object itself"),
-        pytest.param([0], [1], 0.0, 0.45, id="another class"),
-    ],
-)
-def test_the_ends_of_map(target, found, expected, least):
-    box = np.array([[[0.2, 0.2, 0.6, 0.6]]])
-    metric = MeanAveragePrecision(["a", "b"])
-
-    metric.update(
-        {
-            "boxes": box,
-            "labels": np.array([target]),
-            "crowd": np.array([[False]]),
-            "windows": np.array([[0.0, 0.0, 1.0, 1.0]]),
-        },
-        {"boxes": box, "labels": np.array([found]), "scores": np.array([[0.9]])},
-    )
-
-    assert metric.result() == pytest.approx(
-        {
-            **dict.fromkeys(("mAP", "mAP50", "mAP75", "F1"), expected),
-            "min_score": least,
-        },
-        nan_ok=True,
-    )

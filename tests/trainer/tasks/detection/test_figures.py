@@ -81,3 +81,18 @@ def test_without_objects_or_boxes_there_is_nothing_to_show():
     made = metric([([(-1, FIRST)], [(0, FIRST, 0.9)])])
     made.result()
     assert (made.figures(), made.examples()) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("label", "found", "expected", "least"),
+    [
+        pytest.param(-1, 0, np.nan, np.nan, id="no object at all"),
+        pytest.param(0, -1, 0.0, np.nan, id="no detection"),
+        pytest.param(0, 0, 1.0, 0.45, id="the object itself"),
+        pytest.param(0, 1, 0.0, 0.45, id="another class"),
+    ],
+)
+def test_the_ends_of_map(label, found, expected, least):
+    values = dict.fromkeys(("mAP", "mAP50", "mAP75", "F1"), expected) | {"min_score": least}
+    result = metric([([(label, FIRST)], [(found, FIRST, 0.9)])]).result()
+    assert result == pytest.approx(values, nan_ok=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from kinds_of_learning import training
 from PIL import Image
+from run_files import weights_of
 
 import trainer
 from trainer.__main__ import main
@@ -23,18 +24,6 @@ OPTIONS = ("--image-size", "32", "--batch-size", "8", "--epochs", "1", "--seed",
 def data(directory_of):
     """Squares of two classes on noise: 40 records train, 13 test."""
     return directory_of("segmentation")
-
-
-@pytest.fixture
-def run(capsys):
-    """A function from a command's arguments to its exit code, result and messages."""
-
-    def start(*arguments):
-        code = main([*map(str, arguments)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return start
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +47,12 @@ def found_by_hand(trained, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", ["cpu", "cpu:2"])
-def test_metrics_are_those_of_a_count_over_the_whole_split(devices, run, trained, data):
+def test_metrics_are_those_of_a_count_over_the_whole_split(devices, start, trained, data):
     """13 records in batches of 8: the padding of the last one does not count."""
     true, found = found_by_hand(trained, data)
     labelled = true != 255
 
-    code, out, err = run("evaluate", "--data", data, "--run", trained, "--devices", devices)
+    code, out, err = start("evaluate", "--data", data, "--run", trained, "--devices", devices)
 
     assert code == 0, err
     result = json.loads(out)
@@ -79,11 +68,11 @@ def test_metrics_are_those_of_a_count_over_the_whole_split(devices, run, trained
 
 
 @pytest.mark.slow
-def test_predictions_are_maps_of_the_images_sizes(run, trained, data, tmp_path):
+def test_predictions_are_maps_of_the_images_sizes(start, trained, data, tmp_path):
     _, found = found_by_hand(trained, data)
     rows, maps, drawn = tmp_path / "rows.jsonl", tmp_path / "maps", tmp_path / "drawn"
 
-    code, _, err = run(
+    code, _, err = start(
         *("predict", data, "--run", trained, "--output", rows, "--maps", maps, "--images", drawn)
     )
 
@@ -102,7 +91,7 @@ def test_predictions_are_maps_of_the_images_sizes(run, trained, data, tmp_path):
         shares = {name: (classes == number).mean() for number, name in enumerate(CLASSES)}
         assert line["pixels"] == pytest.approx({key: each for key, each in shares.items() if each})
 
-    code, _, err = run(
+    code, _, err = start(
         *("predict", data, "--run", trained, "--output", tmp_path / "rows.csv", "--format", "csv")
     )
     assert code == 0, err
@@ -111,23 +100,22 @@ def test_predictions_are_maps_of_the_images_sizes(run, trained, data, tmp_path):
     assert {row["class"] for row in table} <= set(CLASSES)
 
 
-def weights_of(run, data, folder, *options):
-    code, _, err = run(
+def learned(start, data, folder, *options):
+    code, _, err = start(
         *("train", "--data", data, "--output", folder, *OPTIONS, "--steps-per-epoch", "4"),
         *("--deterministic", *options),
     )
     assert code == 0, err
-    model = keras.models.load_model(folder / "model.keras", compile=False)
-    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+    return weights_of(folder)
 
 
 @pytest.mark.slow
-def test_replicas_and_parts_of_batches_learn_what_one_learns(run, data, tmp_path):
+def test_replicas_and_parts_of_batches_learn_what_one_learns(start, data, tmp_path):
     """Crops that reach beyond the image leave another number of labelled pixels in each."""
     options = ("--optimizer", "sgd", "--learning-rate", "0.01", "--clip-norm", "1", "--dice", "1")
     weights = [
-        weights_of(
-            *(run, data, tmp_path / f"{replicas}-{parts}", *options),
+        learned(
+            *(start, data, tmp_path / f"{replicas}-{parts}", *options),
             *("--devices", f"cpu:{replicas}", "--accumulate-steps", parts),
             *("--class-weights", "red=3,blue=0.5"),
         )
