@@ -1,8 +1,10 @@
 """Tables of files that no layout reads: the command that makes one, and its rows."""
 
+import itertools
+import operator
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
@@ -18,6 +20,8 @@ from beam_pipeline.sources.table_rows import Files, Row, read_json
 from beam_pipeline.sources.tree import Tree, head
 
 _LOOKED_INTO = 20
+_SHARE = 0.8  # of the files of pairs; one of a pair may be missing
+_WORDS = re.compile(r"\d+|[^\W\d_]+")
 _ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt", "labels")
 
 
@@ -56,7 +60,7 @@ def rows_of(root: str, names: Sequence[str]) -> tuple[Iterator[Row], bool]:
     if len(names) > 1 and media_kind(names[0]):
         return _of_things(files, names), False
     if len(names) > 1:
-        return _of_views(files, names), True
+        return iter(of_views(files, names)), True
     [path] = names
     if form := _form_of(files, path):
         return _checked(form.rows(files, path), path), suffix(form.table) == "csv"
@@ -84,28 +88,61 @@ def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:
         ) from error
 
 
-def in_views(path: str, views: Sequence[str], is_there: Callable[[str], bool]) -> list[str]:
-    """A path in the first of several folders of views, and those of its like in the others.
+def of_views(files: Files, views: Sequence[str]) -> list[Row]:
+    """A row for each thing of which several folders have views; none where no names pair.
 
-    Its name may have the view's name, too; none where one is not there.
+    Its files have one name, in which the view's may stand, too; or the numbers of one begin with
+    those of the other: hazy/1_2_0.9.jpg and clear/1.png.
     """
+    of_names = filter(None, (_in_views(path, views, files.there) for path in files.paths))
+    paired = [*of_names] or _by_numbers(files, views)
+    return [dict(zip((media_kind(paths[0]), *views[1:]), paths, strict=True)) for paths in paired]
+
+
+def _in_views(path: str, views: Sequence[str], there: Container[str]) -> list[str]:
+    """A path in the first of several folders of views, and those of its like in the others."""
     first = re.compile(f"(?<![A-Za-z0-9]){re.escape(views[0])}(?![A-Za-z0-9])")
     home, name = folder(path), name_of(path)
 
     def like(view: str) -> str:
         view = view.replace("\\", r"\\")
-        return next(
-            filter(is_there, (first.sub(view, path), joined(first.sub(view, home), name))), ""
-        )
+        paths = (first.sub(view, path), joined(first.sub(view, home), name))
+        return next((each for each in paths if each in there), "")
 
     paths = [*map(like, views)]
     return paths if all(paths) and len({*paths}) == len(views) else []
 
 
-def _of_views(files: Files, views: Sequence[str]) -> Iterator[Row]:
-    for path in files.paths:
-        if paths := in_views(path, views, files.there.__contains__):
-            yield dict(zip((media_kind(path), *views[1:]), paths, strict=True))
+def _by_numbers(files: Files, views: Sequence[str]) -> list[list[str]]:
+    """Most paths of two views in pairs, by what differs from name to name in each folder."""
+    homes: dict[str, dict[str, list[str]]] = {}
+    for path in filter(media_kind, files.paths):
+        parts = folder(path).split("/")
+        if view := next((view for view in views if view in parts), ""):
+            home = "/".join(parts[: parts.index(view)])
+            homes.setdefault(home, {view: [] for view in views})[view].append(path)
+    found = []
+    for each in homes.values() if len(views) == 2 else ():
+        one, other = map(_numbered, each.values())
+        of_one = len(one) >= len(other)
+        many, few = (one, other) if of_one else (other, one)
+        for key, path in many.items():
+            starts = (key[:end] for end in range(len(key), 0, -1))
+            if like := next((few[start] for start in starts if start in few), ""):
+                found.append([path, like] if of_one else [like, path])
+    number = sum(len(paths) for each in homes.values() for paths in each.values())
+    return found if len({*itertools.chain(*found)}) >= _SHARE * number else []
+
+
+def _numbered(paths: Sequence[str]) -> dict[tuple[str, ...], str]:
+    """Paths by the words and numbers of their names, without those that all have at one place."""
+    words = [_WORDS.findall(stem(path)) for path in paths]
+    in_all = [len({*each}) == 1 for each in zip(*words, strict=False)]
+    found: dict[tuple[str, ...], str] = {}
+    for path, of_path in zip(paths, words, strict=True):
+        first = itertools.compress(of_path, map(operator.not_, in_all))
+        found[*(each.lstrip("0") for each in (*first, *of_path[len(in_all) :]))] = path
+    return found
 
 
 def _of_things(files: Files, names: Sequence[str]) -> Iterator[Row]:

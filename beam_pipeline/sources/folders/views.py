@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
-from beam_pipeline.sources.as_tables import in_views, making
+from beam_pipeline.sources.as_tables import making, of_views
 from beam_pipeline.sources.folders.by_names import ways
 from beam_pipeline.sources.folders.masks import PATHS_PER_NAME
 from beam_pipeline.sources.folders.profile import Profile
-from beam_pipeline.sources.paths import below, stem
+from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.table_rows import Files
 from beam_pipeline.sources.tree import places
 
 # What the folders of several sensors' images of one place are called.
@@ -32,6 +32,24 @@ _VIEWS = _SENSORS.union(
 # Of these what is no image: it comes behind the others.
 _MAPS = frozenset({"lc", "depth", "disparity", "dsm", "flow", "gt", "target", "output", "albedo"})
 _MAPS |= {"ground_truth", "groundtruth"}
+# The two sides of a pair, whose names may differ: hazy/1_1_0.9.jpg beside clear/1.png.
+_PAIRS = frozenset(
+    (first, second)
+    for firsts, seconds in (
+        ("hazy haze foggy", "clear clean gt"),
+        ("rain rainy", "norain clean gt ground_truth groundtruth"),
+        ("blur blurred blurry", "sharp gt"),
+        ("noisy noise", "clean gt"),
+        ("input inputs", "target targets output gt ground_truth groundtruth"),
+        ("lr lq", "hr hq gt"),
+        ("low", "high normal"),
+        ("before", "after"),
+    )
+    for first in firsts.split()
+    for second in seconds.split()
+)
+_FIRST_SIDES = frozenset(first for first, _ in _PAIRS)
+_LETTERS = ["A", "B"]  # which tell it only where the names of files pair, too
 _NUMBER = re.compile(r"[_\-.]?\d+$|[_-](?:images?|imgs?)$")
 _DIGITS = re.compile(r"\d+")
 # So many names must be in all folders of views: one of a pair may be missing.
@@ -68,7 +86,11 @@ def same_things(profile: Profile, root: str, pattern: str, depth: int | None = N
     names = [_name(paths, depth) for paths in profile.names.groups]
     views = sorted(
         dict.fromkeys(map(_view, classes)),
-        key=lambda each: (each.lower() in _MAPS, "rgb" not in each.lower()),
+        key=lambda each: (
+            each.lower() in _MAPS,
+            "rgb" not in each.lower(),
+            _plain(each) not in _FIRST_SIDES,
+        ),
     )
     if len(views) > 1 and all(map(_is_sensor, classes)):
         told = f"{places(classes)} are called after views of one place, not after classes"
@@ -78,10 +100,11 @@ def same_things(profile: Profile, root: str, pattern: str, depth: int | None = N
             f"{places(classes)} hold files of the same names, such as {files[0]} and {files[1]}, "
             "as several views of one thing do, not classes"
         )
+    elif _are_sides(views, root):
+        told = f"{places(views)} are called as the two sides of a pair, not after classes"
     else:
         return ""
-    first = next((path for path in profile.names.all_paths if _has_all(path, views, root)), "")
-    if first:
+    if 1 < len(views) <= _MOST_FOLDERS and of_views(Files(root), views):
         made = making(f"{root}/views.csv", root, *views)
         told += f": make a table with all of one thing in a row by {made}, and give that"
     elif not profile.in_splits and not is_deeper:
@@ -137,11 +160,18 @@ def _called_after_folders(profile: Profile, depth: int, number: int) -> set[str]
     return found if is_same and not _count([*map(stem, found)], len(found)) else set()
 
 
-def _has_all(path: str, views: Sequence[str], root: str) -> bool:
-    """Whether a file of the first view has its like in the others, as the table has it."""
-    if not 1 < len(views) <= _MOST_FOLDERS:
+def _are_sides(views: Sequence[str], root: str) -> bool:
+    """Whether two folders hold the two sides of pairs by what they are called."""
+    if len(views) != 2:
         return False
-    return bool(in_views(path, views, lambda each: storage.exists(below(root, each))))
+    one, other = map(_plain, views)
+    if views != _LETTERS:
+        return (one, other) in _PAIRS
+    return bool(of_views(Files(root), views))
+
+
+def _plain(name: str) -> str:
+    return _NUMBER.sub("", name.lower())
 
 
 def _is_sensor(name: str) -> bool:
@@ -165,7 +195,7 @@ def _name(paths: Sequence[str], depth: int) -> _Name:
 
 def _are_views(classes: Sequence[str], names: Sequence[_Name]) -> bool:
     """Whether all folders are called after views of one thing, and share most names."""
-    if not all({each.lower(), _NUMBER.sub("", each.lower())} & _VIEWS for each in classes):
+    if not all({each.lower(), _plain(each)} & _VIEWS for each in classes):
         return False
     in_all = [each for each in names if len(each.files) == len(classes)]
     return len(in_all) >= _SHARE * len(names)
