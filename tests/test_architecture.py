@@ -69,6 +69,7 @@ LAYERS = {
         table_rows
         box_forms mask_forms
         table_forms
+        text_forms
         as_tables
         not_read
         listing gather split_lists

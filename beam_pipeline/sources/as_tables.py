@@ -10,13 +10,13 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.table_forms import (
-    OF_CONLL,
     OF_IMAGENET,
     OF_MASKS,
     Form,
     form_of,
 )
 from beam_pipeline.sources.table_rows import Files, Row, read_json
+from beam_pipeline.sources.text_forms import text_form_of
 from beam_pipeline.sources.tree import Tree, head
 
 _LOOKED_INTO = 20
@@ -75,7 +75,8 @@ def _form_of(files: Files, path: str) -> Form | None:
         return OF_IMAGENET
     if any(files.path(each).startswith(f"{path}/") for each in files.paths):
         return OF_MASKS
-    return OF_CONLL if OF_CONLL.begins.search(head(path)) else form_of(path, files.paths)
+    relative = path.removeprefix(f"{files.root}/")
+    return form_of(path, files.paths) or text_form_of(relative, head(path), files.paths)
 
 
 def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:

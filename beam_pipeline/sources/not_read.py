@@ -9,7 +9,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.paths import suffix
-from beam_pipeline.sources.table_forms import OF_CONLL
+from beam_pipeline.sources.text_forms import text_form_of
 from beam_pipeline.sources.tree import head
 
 _LOOKED_INTO = 20
@@ -126,7 +126,7 @@ def refuse_not_read(root: str, files: Sequence[str]) -> None:
     if problem := known_form(root, files):
         raise ConfigError(problem)
     if root:
-        _refuse_sentences(root, files)
+        _refuse_forms(root, files)
         _refuse_texts(root, files)
 
 
@@ -142,16 +142,15 @@ def known_form(root: str, files: Sequence[str]) -> str:
     return ""
 
 
-def _refuse_sentences(root: str, files: Sequence[str]) -> None:
-    """Raises ConfigError where texts have a word and its tags a line, as CoNLL's."""
-    texts = [path for path in files if suffix(path) not in ("md", "py")][:_LOOKED_INTO]
-    starts = ((path, head(storage.join(root, path))) for path in texts)
-    if found := next((path for path, start in starts if OF_CONLL.begins.search(start)), ""):
-        raise ConfigError(
-            f"{found} {OF_CONLL.what}: make a table of the sentences by "
-            f"{making(storage.join(root, OF_CONLL.table), root, storage.join(root, found))}, and "
-            "give that"
-        )
+def _refuse_forms(root: str, files: Sequence[str]) -> None:
+    """Raises ConfigError where texts are of a form of which a table is made."""
+    for path in [path for path in files if suffix(path) not in ("md", "py")][:_LOOKED_INTO]:
+        whole = storage.join(root, path)
+        if form := text_form_of(path, head(whole), files):
+            raise ConfigError(
+                f"{path} {form.what}: make a table of all such files by "
+                f"{making(storage.join(root, form.table), root, whole)}, and give that"
+            )
 
 
 def _refuse_texts(root: str, files: Sequence[str]) -> None:

@@ -26,7 +26,6 @@ from beam_pipeline.sources.tree import head
 from tfrecord_dataset.split_names import split_in_name
 
 _WORDS = 4  # of a sentence
-_SPLITS_OF_CONLL = {"testa": "validation", "testb": "test"}
 _ML_USE = "aiplatform.googleapis.com/ml_use"
 _SPOKEN = re.compile(r"(\S+)[ \t]+(?!https?://)\S")
 _LINES_LOOKED_AT = 10
@@ -136,18 +135,6 @@ def _imagenet(files: Files, path: str) -> Iterator[Row]:
         yield {"ImageId": f"ILSVRC2012_val_{at:08d}", "PredictionString": names[int(number)]}
 
 
-def _sentences(files: Files, path: str) -> Iterator[Row]:
-    for each in files.paths:
-        if not OF_CONLL.begins.search(head(files.path(each))):
-            continue
-        split = _SPLITS_OF_CONLL.get(suffix(each), stem(each))
-        for block in read_text(files.path(each)).split("\n\n"):
-            words = [line.split() for line in block.strip().splitlines()]
-            if words and words[0][0] != "-DOCSTART-":
-                tokens, tags = [word[0] for word in words], [word[-1] for word in words]
-                yield {"split": split, "tokens": tokens, "tags": tags}
-
-
 class Form(NamedTuple):
     """Files of one form.
 
@@ -233,13 +220,6 @@ OF_IMAGENET = Form(
     re.compile(rb"\A\d+\s"),
     re.compile("ILSVRC2012_validation_ground_truth.txt"),
     "LOC_val_solution.csv",
-)
-# Of a tree of texts.
-OF_CONLL = Form(
-    "has a word and its tags a line, as CoNLL's",
-    _sentences,
-    re.compile(rb"\A-DOCSTART-"),
-    table="sentences.jsonl",
 )
 # Of a tree of maps.
 OF_MASKS = Form(
