@@ -48,7 +48,7 @@ def gallery(
     each_class = max(_EACH_CLASS, _AT_LEAST // max(1, number))
     seen: collections.Counter[str] = collections.Counter()
     chosen: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
-    for record in records:
+    for record in sorted(records, key=lambda each: each.number):  # of all splits by turns
         classes = [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
         least = min((seen[name] for name in classes), default=seen[""])
         if least < each_class and (record.split, record.number) not in chosen:

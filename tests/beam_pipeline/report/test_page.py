@@ -102,6 +102,14 @@ def test_a_build_writes_it(tmp_path, class_folders, pages, compression):
     assert commands.main(["verify", drawn]) == 0
 
 
+def test_pictures_are_of_all_splits(tmp_path, class_folders, pages):
+    pets = class_folders(tmp_path / "pets", each=90)
+    drawn = build(pets, tmp_path / "data", split={"test": 0.33, "train": 0.34, "val": 0.33})
+    splits = re.findall(r'data-split="(\w+)"', page(drawn))
+    assert len(splits) == 48
+    assert min(map(splits.count, ("test", "train", "val"))) > 10
+
+
 @pytest.mark.slow
 def test_a_page_that_fails_leaves_the_build_whole(
     tmp_path, class_folders, pages, monkeypatch, caplog, capsys
