@@ -192,26 +192,14 @@ def make_plan(colors: Path) -> Callable[..., Any]:
     """
     import trainer
     from trainer.tasks import choose_task
+    from trainer.tasks.reading import training_batches
     from trainer.training.loop import Plan
     from trainer.training.optimizers import create_optimizer
 
     dataset = trainer.open(colors)
-    task, _ = choose_task(dataset.features, training())
+    task, _ = choose_task(dataset.features, training(image_size=16))
 
-    def batches(first_record: int) -> tf.data.Dataset:
-        return dataset.batches(
-            "train",
-            batch_size=8,
-            features=task.features,
-            prepare=task.host_step(),
-            image_size=16,
-            image_dtype="uint8",
-            shuffle=True,
-            seed=5,
-            repeat=True,
-            first_record=first_record,
-            drop_remainder=True,
-        )
+    batches = functools.partial(training_batches, task, dataset, "train", batch_size=8, seed=5)
 
     def tiny_model() -> keras.Model:
         return keras.Sequential(

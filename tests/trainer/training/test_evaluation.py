@@ -24,7 +24,7 @@ def dataset(colors):
 
 @pytest.fixture(scope="module")
 def task(dataset):
-    return choose_task(dataset.features, training())[0]
+    return choose_task(dataset.features, training(image_size=16))[0]
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +54,11 @@ def by_hand(dataset, task, model):
     return {"loss": np.mean(losses), "accuracy": np.mean(correct), "auc": np.mean(areas)}
 
 
-def validation(dataset, task, batch_size):
-    return functools.partial(
-        dataset.batches,
-        "validation",
-        batch_size=batch_size,
-        features=task.features,
-        prepare=task.host_step(),
-        image_size=16,
-        image_dtype="uint8",
+def validator(dataset, task, model, strategy, batch_size, num_records=13):
+    batches = functools.partial(
+        evaluation_batches, task, dataset, "validation", batch_size=batch_size
     )
+    return evaluator(task, model, strategy, batches, batch_size, num_records)
 
 
 @pytest.mark.slow
@@ -78,9 +73,7 @@ def validation(dataset, task, batch_size):
 def test_two_replicas_see_every_record_once(
     dataset, task, model, two_replicas, by_hand, batch_size
 ):
-    evaluate = evaluator(
-        task, model, two_replicas, validation(dataset, task, batch_size), batch_size, 13
-    )
+    evaluate = validator(dataset, task, model, two_replicas, batch_size)
 
     found = evaluate()
     assert evaluate() == found
@@ -91,7 +84,7 @@ def test_two_replicas_see_every_record_once(
 
 @pytest.mark.slow
 def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
-    evaluate = evaluator(task, model, two_replicas, validation(dataset, task, 8), 8, 14)
+    evaluate = validator(dataset, task, model, two_replicas, 8, num_records=14)
 
     with pytest.raises(DatasetDamagedError, match="read 13 records, but the split has 14"):
         evaluate()

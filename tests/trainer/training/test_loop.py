@@ -58,31 +58,17 @@ def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_
 
     def trained_on(strategy):
         plan = make_plan(strategy, steps_per_epoch=5)
-        task = dataclasses.replace(plan.task, augment="rand", inputs=sized(plan.task.inputs))
-        batches = functools.partial(changed_batches, task, dataset, changes)
+        task = dataclasses.replace(plan.task, augment="rand")
+        changed = {"seed": 5, "changes": changes, "balanced": True}
+        batches = functools.partial(
+            training_batches, task, dataset, "train", batch_size=8, **changed
+        )
         return run(dataclasses.replace(plan, task=task, batches=batches), loop)
 
     (one, history_of_one), (two, history_of_two) = map(trained_on, (one_replica, two_replicas))
 
     np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
     assert history_of_two[1][1] == pytest.approx(history_of_one[1][1], abs=1e-5)
-
-
-def changed_batches(task, dataset, changes, first_record):
-    return training_batches(
-        task,
-        dataset,
-        "train",
-        batch_size=8,
-        seed=5,
-        first_record=first_record,
-        changes=changes,
-        balanced=True,
-    )
-
-
-def sized(inputs):
-    return {name: dataclasses.replace(each, height=16, width=16) for name, each in inputs.items()}
 
 
 @pytest.mark.slow
@@ -180,7 +166,9 @@ def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replic
 
     def overflowing(first_record):
         weights = tf.constant([1.0] * 4 + [float("inf")] + [1.0] * 3)  # on the second replica
-        return batches(first_record).map(lambda inputs, target: (inputs, target, weights))
+        return batches(first_record=first_record).map(
+            lambda inputs, target: (inputs, target, weights)
+        )
 
     before = [each.copy() for each in plan.model.get_weights()]
     run(dataclasses.replace(plan, batches=overflowing), epochs=range(1))
@@ -216,7 +204,7 @@ def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
         return number
 
     def late_batches(first_record):
-        return plan.batches(first_record).map(
+        return plan.batches(first_record=first_record).map(
             lambda images, labels: (
                 images,
                 tf.ensure_shape(tf.numpy_function(late, [labels], tf.int64), labels.shape),
