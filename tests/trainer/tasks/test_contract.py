@@ -29,6 +29,11 @@ def rounded(value):
     return json.loads(json.dumps(value), parse_float=lambda text: f"{float(text):.6g}")
 
 
+def told(accumulator):
+    """The records to look at."""
+    return [(each.number, each.text) for each in accumulator.examples()]
+
+
 def test_each_example_has_a_loss_and_metrics(learned):
     task, _, target, outputs = learned
     losses = task.loss(task.goal.with_totals(target), outputs).numpy()
@@ -59,9 +64,7 @@ def test_parts_that_are_merged_are_the_whole(learned):
         for other in (batches, first):
             assert other.result() == pytest.approx(whole.result(), nan_ok=True)
             assert rounded(other.figures()) == rounded(whole.figures())
-            assert [each.text for each in other.examples()] == [
-                each.text for each in whole.examples()
-            ]
+            assert told(other) == told(whole)
 
 
 def test_a_row_is_json_and_its_lines_have_their_columns(learned, png):
