@@ -26,27 +26,6 @@ def test_a_dataset_says_its_splits_features_and_classes(colors):
     assert len(dataset.splits["train"].files) == 3
 
 
-def test_the_newest_finished_version_is_opened(colors, tmp_path):
-    for version in ("1.9.0", "1.10.0"):
-        shutil.copytree(colors, tmp_path / "tiny" / version)
-    shutil.copytree(colors, tmp_path / "tiny" / "2.0.0")
-    (tmp_path / "tiny" / "2.0.0" / "metadata.json").unlink()  # an interrupted build
-    (tmp_path / "tiny" / "notes").mkdir()
-
-    assert trainer.open(tmp_path / "tiny").path == str(tmp_path / "tiny" / "1.10.0")
-    assert trainer.open(tmp_path).path == str(tmp_path / "tiny" / "1.10.0")
-
-
-def test_several_names_are_an_error_that_lists_them(colors, tmp_path):
-    for name in ("cats", "dogs"):
-        shutil.copytree(colors, tmp_path / name / "1.0.0")
-
-    with pytest.raises(
-        trainer.ConfigError, match=r"several datasets: cats, dogs; open one, such as .*/cats$"
-    ):
-        trainer.open(tmp_path)
-
-
 def test_a_directory_without_metadata_is_not_a_dataset(tmp_path):
     (tmp_path / "tiny-train.tfrecord-00000-of-00001").touch()
 

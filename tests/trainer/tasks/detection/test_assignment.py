@@ -49,61 +49,12 @@ def test_the_default_size_is_that_of_the_images_as_the_points_need_it(stated, ex
     points_of(ImageSize(*expected))
 
 
-@pytest.mark.parametrize(
-    ("box", "stride", "num_points"),
-    [
-        # Within 1.5 strides of the middle of a box of 30 x 30 there are 3 x 3 cells.
-        pytest.param([21, 21, 51, 51], 8, 9, id="small"),
-        pytest.param([22, 22, 26, 26], 8, 0, id="smaller than a cell, between the points"),
-        pytest.param([25, 25, 31, 31], 8, 1, id="smaller than a cell, around a point"),
-    ],
-)
-def test_a_box_is_predicted_near_its_middle_by_the_level_of_its_size(box, stride, num_points):
-    labels, boxes, centerness = assigned([box], [2])
-    positive = labels >= 0
-
-    assert positive.sum() == num_points
-    assert set(POINTS.strides[positive]) <= {stride}
-    assert (labels[positive] == 2).all()
-    np.testing.assert_allclose(boxes[positive], np.tile(box, (num_points, 1)), atol=1e-4)
-    assert (centerness[positive] > 0).all()
-    assert (centerness[~positive] == 0).all()
-
-
-def test_a_large_box_is_predicted_by_a_coarse_level():
-    points = points_of(ImageSize(256, 256))
-    box = tf.constant([[[28.0, 28, 228, 228]]]) / 256
-
-    labels = assign(points, box, tf.constant([[1]], tf.int64)).labels.numpy()[0]
-
-    # Of the cells of 16 pixels, the middles of 2 x 2 are less than 24 pixels from (128, 128).
-    assert points.strides[labels == 1].tolist() == [16] * 4
-
-
-def test_a_point_in_two_boxes_predicts_the_smaller():
-    labels, _, _ = assigned([[10, 10, 50, 50], [20, 20, 40, 40]], [0, 1])
-
-    inside = (np.abs(POINTS.centers[:96] - 28) <= 1).all(axis=1)
-    assert labels[:96][inside].tolist() == [1]
-    assert {0, 1} <= set(labels.tolist())
-
-
 @pytest.mark.parametrize("boxes", [[], [[-96, -64, -96, -64]]], ids=["none", "padding alone"])
 def test_without_boxes_all_is_background(boxes):
     labels, _, centerness = assigned(boxes, [-1] * len(boxes))
 
     assert (labels == -1).all()
     assert (centerness == 0).all()
-
-
-def test_centerness_falls_from_the_middle_to_the_sides():
-    labels, _, centerness = assigned([[16, 16, 40, 40]], [0])  # its middle is a point
-    at = {tuple(map(int, center)): number for number, center in enumerate(POINTS.centers[:96])}
-
-    assert centerness[at[28, 28]] == pytest.approx(1.0)
-    # Distances 4 and 20 on the x axis, 12 and 12 on the y axis: the root of 4 / 20.
-    assert centerness[at[20, 28]] == pytest.approx(np.sqrt(4 / 20))
-    assert labels[at[20, 28]] == 0
 
 
 def by_hand(points, boxes, labels):
