@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tfrecord_dataset.bare_files import Schema, inferred_schema, open_files
 from tfrecord_dataset.feature import Feature
@@ -12,7 +12,6 @@ from tfrecord_dataset.observation import Sample
 from tfrecord_dataset.opening import cache_of, is_directory, named_paths, open_directory
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage
-from tfrecord_dataset.store.cache import Cache
 from trainer.dataset import Dataset
 from trainer.dataset.declaration import (
     Declaration,
@@ -83,7 +82,8 @@ def open_data(
     data: str,
     schema: str | None = None,
     training_features: Mapping[str, Feature] | None = None,
-    cache: Callable[[], Cache] = storage.open_cache,
+    cache_dir: str | None = None,
+    cache_bytes: int | None = None,
 ) -> Dataset:
     """Opens the dataset of a command's --data.
 
@@ -92,12 +92,12 @@ def open_data(
         schema: The file of --schema, which declares the features of bare files.
         training_features: Of a run's training data, for bare files without
             `schema`; without either, features are inferred.
-        cache: Opens the cache for copies of remote files.
+        cache_dir, cache_bytes: As for `open`.
 
     Raises:
         TrainerError: As for `open`; or bare files do not fit `training_features`.
     """
-    data = storage.readable(data)
+    data, cache = storage.readable(data), cache_of(cache_dir, cache_bytes)
     if is_directory(data):
         if schema is not None:
             raise _of_bare_files(data)

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import name_part
-from tfrecord_dataset.opening import cache_of, is_dataset
+from tfrecord_dataset.opening import is_dataset
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
@@ -174,8 +174,8 @@ def _opened(
         if config.split is not None:
             raise ConfigError("--split is for datasets; leave it out for files and folders")
         return None
-    cache = cache_of(config.cache_dir, config.cache_bytes)
-    dataset = open_data(config.inputs[0], None, features, cache)
+    cache = (config.cache_dir, config.cache_bytes)
+    dataset = open_data(config.inputs[0], None, features, *cache)
     check_same_inputs(task, dataset.features, options)
     return dataset, choices.evaluation_split(dataset, config.split)
 

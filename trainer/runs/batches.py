@@ -9,7 +9,6 @@ from typing import Any
 import tensorflow as tf
 
 from tfrecord_dataset import durable, users_code
-from tfrecord_dataset.opening import cache_of
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
@@ -118,8 +117,7 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    cache = cache_of(config.cache_dir, config.cache_bytes)
-    dataset = open_data(config.data, config.schema, None, cache)
+    dataset = open_data(config.data, config.schema, None, config.cache_dir, config.cache_bytes)
     split = choices.train_split(dataset, config.train_split)
     task, options = choices.choose(config.train_config(), dataset, progress)
     task = with_statistics(task, dataset, split, progress.say)

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 
-from tfrecord_dataset.opening import cache_of
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
@@ -37,8 +36,8 @@ def evaluate(config: EvaluateConfig) -> Row:
     if loss is None and run.options.loss_fn is not None:
         loss = _own_loss(config.run_path, run.options.loss_fn, progress, trust_run=config.trust_run)
     task = dataclasses.replace(run.task, loss_fn=loss)
-    cache = cache_of(config.cache_dir, config.cache_bytes)
-    dataset = open_data(config.data, config.schema, run.features_of(task.features), cache)
+    features, cache = run.features_of(task.features), (config.cache_dir, config.cache_bytes)
+    dataset = open_data(config.data, config.schema, features, *cache)
     check_same_records(task, dataset.features, run.options)
     split_name = evaluation_split(dataset, config.split)
     batches = functools.partial(

@@ -7,7 +7,6 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.opening import cache_of
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.options.devices import parse_devices
@@ -89,8 +88,8 @@ def prepare(
     recorded, features = run.read_task() if previous else (None, {})
     history = run.read_history() if previous else []
     if dataset is None:
-        cache = cache_of(config.cache_dir, config.cache_bytes)
-        dataset = open_data(config.data, config.schema, features, cache)
+        cache = (config.cache_dir, config.cache_bytes)
+        dataset = open_data(config.data, config.schema, features, *cache)
     train_split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
     steps_per_epoch = choices.steps_per_epoch(config, dataset.num_records(train_split), progress)

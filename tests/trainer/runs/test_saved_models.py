@@ -128,12 +128,17 @@ def test_the_lambda_would_act_in_keras_itself(changed, tmp_path, monkeypatch):
     assert (tmp_path / "acted").is_dir()
 
 
+TEXTS = ("", "x", "{}", "[]", "null", "3", '"a"', '{"a":' * 100_000, b"\xff", b"\0")
+NO_WEIGHTS = (b"", b"x", b"\x89HDF\r\n\x1a\n" + bytes(2000))
+
+
 @pytest.mark.parametrize(
-    "config", ["", "x", "{}", "[]", "null", "3", '"a"', '{"a":' * 100_000, b"\xff", b"\0"]
+    ("part", "content"),
+    [*((CONFIG, each) for each in TEXTS), *((WEIGHTS, each) for each in NO_WEIGHTS)],
 )
-def test_a_configuration_that_is_none(changed, config):
+def test_a_part_that_is_none(changed, part, content):
     with pytest.raises(ConfigError, match=r"model.keras cannot be loaded: .*; REMEDY"):
-        saved_models.load(changed({CONFIG: config}), TASK, "REMEDY")
+        saved_models.load(changed({part: content}), TASK, "REMEDY")
 
 
 def with_weights(content, change):
@@ -176,12 +181,6 @@ def test_weights_that_are_not_the_models(changed, saved, change, reason):
 
     with pytest.raises(ConfigError, match=rf"cannot be loaded: .*{reason}"):
         saved_models.load(changed({WEIGHTS: weights}), TASK, "")
-
-
-@pytest.mark.parametrize("content", [b"", b"x", b"\x89HDF\r\n\x1a\n" + bytes(2000)])
-def test_weights_that_are_none(changed, content):
-    with pytest.raises(ConfigError, match=r"model.keras cannot be loaded: .*; REMEDY"):
-        saved_models.load(changed({WEIGHTS: content}), TASK, "REMEDY")
 
 
 @pytest.mark.parametrize("name", ["../climbed", "/tmp/climbed", "a/../../climbed", "a\\b"])

@@ -84,6 +84,9 @@ class _Classes(Target):
         names = tf.broadcast_to(tf.constant(self.classes), tf.shape(outputs))
         return {**self.decode(outputs), "classes": names}
 
+    def accumulators(self) -> list[Accumulator]:
+        return [AreaUnderCurve(len(self.classes)), ClassFigures(self.classes)]
+
     def _numbers(self, remedy: str) -> Statistic | None:
         """Classes by the largest number, where they are not declared."""
         if self.classes:
@@ -190,9 +193,6 @@ class OneClass(_Classes):
     def lines(self, row: Row) -> list[list[Any]]:
         return [[row["prediction"], row["probability"]]]
 
-    def accumulators(self) -> list[Accumulator]:
-        return [AreaUnderCurve(len(self.classes)), ClassFigures(self.classes)]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ManyClasses(_Classes):
@@ -257,9 +257,6 @@ class ManyClasses(_Classes):
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[" ".join(row["prediction"])]]
-
-    def accumulators(self) -> list[Accumulator]:
-        return [AreaUnderCurve(len(self.classes)), ClassFigures(self.classes)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

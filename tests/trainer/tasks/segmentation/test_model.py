@@ -3,12 +3,10 @@
 import keras
 import numpy as np
 import pytest
-from kinds_of_learning import training
 
 from trainer.errors import ConfigError
 from trainer.tasks.inputs import Image
 from trainer.tasks.segmentation import segmenter
-from trainer.tasks.targets import MapTarget
 
 
 @pytest.mark.parametrize(
@@ -51,23 +49,15 @@ def test_a_pixel_changes_what_is_said_of_its_surroundings():
     assert difference[16:28, 96:108].mean() > 10 * difference[100:, :30].mean()
 
 
-def goal(size, model="small", weights=None):
-    options = training(image_size=size, model=model, weights=weights)
-    image = Image(
-        name="image", height=size[0], width=size[1], channels=3, model=model, weights=weights
-    )
-    target = MapTarget(name="map", classes=("a", "b")).with_inputs([image], options)
-    return lambda: target.model({"image": image}, "small")
-
-
 @pytest.mark.parametrize(
-    ("build", "message"),
+    ("options", "message"),
     [
-        pytest.param(goal((75, 100)), "--image-size 100x75 is not a multiple of 32.*96x64"),
-        pytest.param(goal((64, 64), weights="w.h5"), "--weights is for models of keras.app"),
-        pytest.param(goal((96, 96), "Xception"), "--model Xception has no feature map of"),
+        ({"image_size": (75, 100)}, "--image-size 100x75 is not a multiple of 32.*96x64"),
+        ({"image_size": 64, "weights": "w.h5"}, "--weights is for models of keras.app"),
+        ({"image_size": 96, "model": "Xception"}, "--model Xception has no feature map of"),
     ],
 )
-def test_what_cannot_be_built_is_refused(build, message):
+def test_what_cannot_be_built_is_refused(choose, options, message):
+    task, _ = choose("image map", **options)
     with pytest.raises(ConfigError, match=message):
-        build()
+        task.model("small")
