@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from run_files import weights_of
 
 from trainer.__main__ import as_json, main
 
@@ -77,18 +76,6 @@ def test_train_prints_the_last_metrics_and_says_the_rest_on_stderr(finished):
     assert "epoch 2: loss" in done.stderr
     assert "Warning" not in done.stderr
     assert done.stderr.startswith("task ")  # no notes of TensorFlow's
-
-
-@pytest.mark.slow
-def test_a_stopped_run_resumes_to_bits_equal_to_one_that_did_not_stop(finished, colors, tmp_path):
-    whole, _ = finished
-    arguments = options(colors, tmp_path, "--deterministic", "--quiet")
-
-    assert main([*arguments, "--epochs", "1"]) == 0
-    assert main([*arguments, "--resume"]) == 0
-
-    assert (tmp_path / "history.csv").read_bytes() == (whole / "history.csv").read_bytes()
-    np.testing.assert_array_equal(weights_of(tmp_path), weights_of(whole))
 
 
 @pytest.mark.slow
