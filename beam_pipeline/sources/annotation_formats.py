@@ -34,6 +34,10 @@ SIGNS = {
     "Azure ML": re.compile(rb'"image_url"\s*:[^\n]*"label"\s*:'),
     "RectLabel": re.compile(rb'"image_w_h"\s*:'),
     "Edge Impulse": re.compile(rb'"boundingBoxes"\s*:'),
+    "TT100K": re.compile(
+        rb'\A\s*\{\s*("types"\s*:\s*\[|"imgs"\s*:\s*\{\s*"\d+"\s*:\s*\{\s*"(path|objects)")'
+    ),
+    "HRSC2016": re.compile(rb"<HRSC_Image\b"),
     "COCO-Text or TextOCR": re.compile(rb'"imgs"\s*:\s*\{|"utf8_string"\s*:'),
     "xView": re.compile(rb'"bounds_imcoords"\s*:'),
     "DeepFashion2": re.compile(rb'"item\d+"\s*:\s*\{[^\0]*"bounding_box"\s*:'),

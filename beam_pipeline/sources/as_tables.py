@@ -22,7 +22,7 @@ from beam_pipeline.sources.tree import Tree, head
 _LOOKED_INTO = 20
 _SHARE = 0.8  # of the files of pairs; one of a pair may be missing
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
-_ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt", "labels")
+_ENDINGS = ("json", "jsonl", "geojson", "manifest", "csv", "txt", "labels", "pts", "xml")
 
 
 def as_table(tree: Tree) -> str:
@@ -82,7 +82,14 @@ def _form_of(files: Files, path: str) -> Form | None:
 def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:
     try:
         yield from rows
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ConfigError(
             f"{path} is not as other files of its form are: {error!r}; write a table with a row "
             "per file (docs/manifests.md)"

@@ -7,7 +7,9 @@ import csv
 from collections.abc import Iterator
 from typing import Any
 
-from beam_pipeline.sources.paths import stem, suffix
+from defusedxml.ElementTree import fromstring
+
+from beam_pipeline.sources.paths import media_kind, stem, suffix
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.table_rows import (
     Files,
@@ -19,6 +21,8 @@ from beam_pipeline.sources.table_rows import (
     read_text,
     with_boxes,
 )
+
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def _beside(files: Files, path: str) -> Iterator[tuple[str, Any]]:
@@ -176,3 +180,32 @@ def funsd(files: Files, path: str) -> Iterator[Row]:
             (of_corners(*each["box"]), each["label"], each["text"]) for each in content["form"]
         ]
         yield with_boxes(image, boxes, texts=True)
+
+
+def tt100k(files: Files, path: str) -> Iterator[Row]:
+    for image in read_json(path)["imgs"].values():
+        boxes = [
+            (of_corners(*(each["bbox"][side] for side in _SIDES)), each["category"])
+            for each in image["objects"]
+        ]
+        yield with_boxes(files.find(image["path"]), boxes, image["path"].partition("/")[0])
+
+
+def hrsc(files: Files, path: str) -> Iterator[Row]:
+    for each in files.paths:
+        if suffix(each) == "xml" and parent(files.path(each)) == parent(path):
+            image = fromstring(read_text(files.path(each)))
+            boxes = [
+                (of_corners(*(float(said[f"box_{side}"]) for side in _SIDES)), said["Class_ID"])
+                for found in image.iter("HRSC_Object")
+                for said in [{part.tag: part.text or "" for part in found}]
+            ]
+            yield with_boxes(files.find(image.findtext("Img_FileName", "")), boxes)
+
+
+def landmarks(files: Files, path: str) -> Iterator[Row]:
+    images = {each.rpartition(".")[0]: each for each in files.paths if media_kind(each) == "image"}
+    for each in files.paths:
+        if suffix(each) == "pts" and (image := images.get(each.rpartition(".")[0])):
+            points = read_text(files.path(each)).partition("{")[2].partition("}")[0]
+            yield {"image": image, "landmarks": [*map(float, points.split())]}

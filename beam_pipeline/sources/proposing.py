@@ -15,7 +15,7 @@ from beam_pipeline.sources.as_tables import as_table
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.folders.imagenet import class_list
 from beam_pipeline.sources.layout import Input
-from beam_pipeline.sources.manifest.csv_dialect import own_list_as_csv
+from beam_pipeline.sources.manifest.csv_dialect import list_named, own_list_as_csv
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import splits_of
 from beam_pipeline.sources.manifest.first_rows import first_rows
@@ -197,8 +197,8 @@ def _reading(tree: Tree, name: str) -> Reading | None:
     path, files = storage.join(tree.root, name), table.manifest.folder
     options = {"--layout": "csv"} if suffix(name) == "txt" else {}
     if not is_inside(files, [parent(path)]):
-        if table.manifest.folders:
-            return found  # no option names several folders
+        if table.manifest.folders or table.manifest.before or table.manifest.ending:
+            return found  # no option names several folders, or parts of other paths
         options["--image-root"] = files
         if template := "".join(
             literal + (f"{{{column}}}" if column else "")
@@ -247,13 +247,29 @@ def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
     beside = [*filter(may_hold_data, tree.outside), *filter(may_hold_data, tree.files())]
     told = _or_else(tables)
     if not told:
-        whose = own_list(tree) or as_table(tree) or described(tree.root, beside)
+        whose = own_list(tree) or as_table(tree) or _list(tree) or described(tree.root, beside)
         told = f"; {whose}" if whose or (whose := _table_alone(tree)) else ""
     return dataclasses.replace(
         found,
         doubt=found.doubt and found.doubt + told,
         one_class=found.one_class and found.one_class + told,
     )
+
+
+def _list(tree: Tree) -> str:
+    """How a list without header is read whose first line names a file; "" where there is none."""
+    for name in [each for each in tree.files() if suffix(each) == "txt"][:_MAX_TABLES]:
+        told = list_named(tree.path(name), tree.head(name))
+        first = re.split(r"[\t|;, ]", tree.head(name).decode(errors="replace"), maxsplit=1)[0]
+        home = next((each for each in (folder(name), "") if _is_in(tree, each, first)), None)
+        if told and home is not None:
+            root = "" if home == folder(name) else f" --image-root {shlex.quote(tree.root)}"
+            return f"or {told}{root}"
+    return ""
+
+
+def _is_in(tree: Tree, home: str, name: str) -> bool:
+    return bool(media_kind(name)) and storage.exists(storage.join(tree.path(home), name))
 
 
 def refuse_other_classes(found: Input, tree: Tree) -> None:

@@ -193,6 +193,13 @@ FORMS = (
         re.compile(rb"\A[A-Z]+,gs://[^,\n]+,"),
         re.compile(r".*\.csv"),
     ),
+    Form(
+        "has the landmarks of an image, as 300-W's files do",
+        box_forms.landmarks,
+        re.compile(rb"\Aversion: *\d"),
+        re.compile(r".*\.pts"),
+        "landmarks.jsonl",
+    ),
     *(
         Form(f"is of {name}", rows, SIGNS[name], re.compile(rf".*\.{ending}"), table)
         for name, rows, ending, table in (
@@ -206,6 +213,8 @@ FORMS = (
             ("Azure ML", box_forms.azure_ml, "jsonl", "boxes.jsonl"),
             ("RectLabel", box_forms.rectlabel, "json", "boxes.jsonl"),
             ("Edge Impulse", box_forms.edge_impulse, "labels", "boxes.jsonl"),
+            ("TT100K", box_forms.tt100k, "json", "boxes.jsonl"),
+            ("HRSC2016", box_forms.hrsc, "xml", "boxes.jsonl"),
             ("COCO-Text or TextOCR", box_forms.coco_text, "json", "words.jsonl"),
             ("xView", box_forms.xview, "geojson", "boxes.jsonl"),
             ("DeepFashion2", box_forms.deepfashion2, "json", "boxes.jsonl"),

@@ -54,7 +54,7 @@ IN_DOUBT = [
 ]
 _TABLE = re.compile(
     r"give ('[^']+'|\S+\.(?:csv|tsv|txt|jsonl))(?! to read that table)"
-    r"(?: with((?: --[a-z-]+ (?:'[^']+'|[^ ;,]+))+))?"
+    r"(?: with((?: --[a-z-]+ (?:'[^']+'|[^ ;,]+(?:,[^ ;,]+)*))+))?"
 )
 TABLES_PROPOSED = [
     name

@@ -171,6 +171,7 @@ def _image(
         if facts.media.get(name, "image") == "image"
         and name != options.audio_column
         and not (key in FILE and name in facts.numbers)
+        and name not in facts.absent
         and name not in facts.lists
     }
     sure = {key: name for key, name in possible.items() if name in facts.media or key not in FILE}

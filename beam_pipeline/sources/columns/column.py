@@ -124,6 +124,7 @@ class ColumnFacts:
         lists: Columns that hold lists, in JSON or as a CSV's text.
         media: "image", "audio" or "array" where all values end as such files' names do.
         files: Of these, columns that name at least one file that is there.
+        absent: Columns called as those of files, whose values have no file's suffix and name none.
         repeated: Of these, columns that name a file in several rows.
         fours: Columns that hold lists of four numbers, as of one box.
         numbers: Columns that hold numbers alone.
@@ -137,6 +138,7 @@ class ColumnFacts:
     lists: Collection[str] = ()
     media: Mapping[str, str] = dataclasses.field(default_factory=dict)
     files: Collection[str] = ()
+    absent: Collection[str] = ()
     repeated: Collection[str] = ()
     fours: Collection[str] = ()
     numbers: Collection[str] = ()

@@ -2,14 +2,17 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.sources.folders.pattern import PathPattern, has_features, parse_pattern
 from beam_pipeline.sources.folders.profile import Profile
+from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.tree import places
 from tfrecord_dataset.split_names import is_split
 
 _MOST_IGNORED = 3
+_MOST_WORDS = 16
 
 
 def ways(profile: Profile, *ways: tuple[str, str]) -> str:
@@ -45,7 +48,9 @@ def _is_no_label(names: Sequence[str], found: Sequence[Sequence[str]]) -> bool:
 
 
 def by_names(profile: Profile, folders: str = "{split}/") -> str:
-    """How labels are taken from train/cat.0.jpg; "" where names begin with no label.
+    """How labels are taken from train/cat.0.jpg; "" where names have none.
+
+    Where they begin with a number or nothing of the kind, words between others may be the label.
 
     Args:
         profile: Of the files.
@@ -55,10 +60,27 @@ def by_names(profile: Profile, folders: str = "{split}/") -> str:
         text = f"{folders}{{label}}{mark}{{_}}"
         pattern = parse_pattern(text)
         labels = [texts[-1] for path in profile.names.all_paths if (texts := pattern.match(path))]
-        fewest = 2 if all(map(str.isdigit, labels)) else 1  # files of a class, on average
+        are_numbers = all(map(str.isdigit, labels))
+        fewest = 2 if are_numbers else 1  # files of a class, on average
         if len(set(labels)) > 1 and len(set(labels)) * fewest < len(labels):
-            return ways(profile, ("where names begin with their class", text))
-    return ""
+            way = ("where names begin with their class", text)
+            return ways(profile, way, *(_by_words(profile, folders) if are_numbers else ()))
+    return ways(profile, *_by_words(profile, folders))
+
+
+def _by_words(profile: Profile, folders: str) -> Iterator[tuple[str, str]]:
+    """Of names such as 1001_DFA_ANG_XX each place with a few words."""
+    for mark in "_-":
+        parts = [stem(path).split(mark) for path in profile.names.all_paths]
+        columns = [*zip(*parts, strict=False)] if len({*map(len, parts)}) == 1 else []
+        for at, words in enumerate(columns[1:], 1):
+            of_all = sorted({*words})
+            if 1 < len(of_all) <= min(_MOST_WORDS, len(words) // 2) and all(
+                map(str.isalpha, words)
+            ):
+                around = ["{_}"] * len(columns)
+                around[at] = "{label}"
+                yield f"where {first_names(of_all)} are the classes", folders + mark.join(around)
 
 
 def of_speakers(profile: Profile) -> str:

@@ -80,8 +80,14 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
         problem = (
             f"{folder}/ is the only class folder, so that all {_NOUNS[kind]} would be of one class;"
             f"{inner} or pass --one-class, if it is their class"
+            f"{by_names(profile, '{split}/{_}/' if profile.in_splits else '{_}/')}"
         )
         return problem + not_read
+    if "pts" in profile.beside.suffixes:
+        return (
+            f"{_were(profile.beside)} not read, which have the landmarks of images; to read the "
+            f"folders as classes, pass {profile.beside.ignoring()}"
+        )
     if len(classes) > 1:
         return same_things(profile, root, _pattern(profile, profile.class_depth))
     return unread(profile, root, kind, "are all of one class" if classes else "have no labels")
@@ -182,7 +188,7 @@ def _of_classes(by_split: dict[str, set[str]], profile: Profile, root: str) -> s
         way = ways(profile, ("where all folders are splits", _pattern(profile)))
         return (
             f"{places(called)} are called after splits, but stand where classes should; move the "
-            f"files to <split>/<class>/{way}"
+            f"files to <split>/<class>/{way}{by_names(profile)}"
         )
     if told := things(profile, root, _pattern(profile, depth)):
         return told

@@ -67,16 +67,17 @@ def choose(seen: Seen, options: TableOptions, columns: Columns, with_found_files
     headers = {table.manifest.relative: table.header for table in seen.tables}
     name = label_of_some(headers)
     if name and name not in columns.taken and not columns.corners:
-        having = next(table for table, header in headers.items() if name in header)
+        tables = [table for table, header in headers.items() if name in header]
+        having = f"{', '.join(tables)} {'have' if tables[1:] else 'has'}"
         if is_amount(name, seen.facts, texts):
             told = (
-                f"column {name!r}, which only {having} has, is a number to predict, and nan "
+                f"column {name!r}, which only {having}, is a number to predict, and nan "
                 f"elsewhere; if it is a class, pass --label-column {shlex.quote(name)}"
             )
             return Choice(optional=name, told=(told,))
         if only_column([name], texts):
             told = (
-                f"column {name!r}, which only {having} has, is the label; if it is not, pass "
+                f"column {name!r}, which only {having}, is the label; if it is not, pass "
                 f"--ignore-columns {shlex.quote(name)}"
             )
             return Choice(label=name, told=(told,))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.manifest.columns_seen import names_seen
 from beam_pipeline.sources.manifest.csv_header import cell_of_data
 from beam_pipeline.sources.manifest.csv_prelude import check_title, prelude_of
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
@@ -27,9 +28,8 @@ _BOXES = {
     "FNNNNTNN": ("SKU-110K's", "image,xmin,ymin,xmax,ymax,label,width,height"),
     "TNNNNFNN": ("makesense.ai's", "label,x,y,w,h,image,width,height"),
 }
-_HEADERLESS = (
-    "if there is no header line, name the columns with --column-names, or pass --no-header"
-)
+_NAMED = "name the columns with --column-names"
+_HEADERLESS = f"if there is no header line, {_NAMED}, or pass --no-header"
 _ROWS = 100
 _FEWEST_ROWS = 2
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
@@ -158,7 +158,10 @@ def _check_header(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
         if boxes := _BOXES.get("".join(map(_sort, header))):
             headerless = f"if each row has a box, as {boxes[0]} do, pass --column-names {boxes[1]}"
         else:
-            headerless = f"{_HEADERLESS}, else rename such columns"
+            names = ",".join(names_seen([header, *rows]))
+            named = f"name the columns, as by --column-names {shlex.quote(names)}"
+            headerless = _HEADERLESS.replace(_NAMED, named) if names else _HEADERLESS
+            headerless += ", else rename such columns"
         raise ConfigError(
             f"{path} begins with {shown}, of which {cell!r} is no name of a column, since {why}: "
             f"{headerless}"
@@ -241,6 +244,19 @@ def columns_of_list(path: str) -> list[str]:
             if are_classes and len(kinds) == 1 and all(kinds):
                 return [*kinds, "label", *([""] if is_wide else [])]
     return []
+
+
+def list_named(path: str, start: bytes) -> str:
+    """How a text is read that has a file and more than its class a line; "" if it is none."""
+    lines = start.decode(errors="replace").splitlines()
+    for delimiter in f"{_DELIMITERS} ":
+        rows = [line.strip().split(delimiter) for line in lines[:_ROWS]]
+        if len(rows) > 1 and len({*map(len, rows)}) == 1 and len(rows[0]) > 2:
+            names = names_seen(rows)
+            if {*names} & {"image", "audio"}:
+                named = shlex.quote(",".join(names))
+                return f"give {shlex.quote(path)} with --layout csv --column-names {named}"
+    return ""
 
 
 def is_like_table(start: bytes) -> bool:

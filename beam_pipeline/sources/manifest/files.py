@@ -28,10 +28,20 @@ class Manifest(NamingFile):
     Attributes:
         folder: What the files' paths are relative to.
         folders: Further such folders, of files that are not there.
+        before: What the paths begin with on the machine where they were written.
+        ending: The suffix that the files have here, if it is another.
     """
 
     folder: str
     folders: tuple[str, ...] = ()
+    before: str = ""
+    ending: str = ""
+
+    def as_here(self, name: str) -> str:
+        """A path as it is without the parts of another machine."""
+        if self.before:
+            name = name.strip().replace("\\", "/").removeprefix(self.before)
+        return f"{name.rpartition('.')[0]}.{self.ending}" if self.ending else name
 
     def key_of(self, name: str) -> str:
         """The key of the file that the manifest calls `name`; raises what `locate` does."""
@@ -42,6 +52,7 @@ class Manifest(NamingFile):
         return self._located(name)[1]
 
     def _located(self, name: str) -> tuple[str, str]:
+        name = self.as_here(name)
         first = self.locate(name, self.folder)
         if not self.folders or storage.exists(first[1]):
             return first

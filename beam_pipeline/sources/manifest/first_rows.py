@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.columns.class_values import are_no_classes, is_stated
-from beam_pipeline.sources.columns.column import ColumnFacts
+from beam_pipeline.sources.columns.column import FILE, ColumnFacts
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
@@ -122,6 +122,12 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
     values = {name: [value for _, value in column] for name, column in columns.items()}
     kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
     media = {name: kind for name, column in values.items() if (kind := _media(column))}
+    files = {
+        name
+        for name, column in values.items()
+        if name.strip().lower() in FILE and name not in media
+        if all(isinstance(value, str) for value in column)
+    }
     numbers = {name for name, of_column in kinds.items() if of_column <= {int, float}}
     lists = {
         name
@@ -135,6 +141,7 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
         lists=lists,
         media=media,
         files={name for name in media if _any_exists(columns[name])},
+        absent={name for name in files if not _any_exists(columns[name])},
         repeated={name for name in media if len(set(values[name])) < len(values[name])},
         fours={name for name in lists if _are_fours(values[name])},
         numbers=numbers,

@@ -25,6 +25,7 @@ from beam_pipeline.sources.manifest.class_names import classes_told, named_besid
 from beam_pipeline.sources.manifest.csv_dialect import columns_of_list, dialect_of
 from beam_pipeline.sources.manifest.csv_header import check_headers
 from beam_pipeline.sources.manifest.csv_table import CsvTable
+from beam_pipeline.sources.manifest.elsewhere import found_here
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
     FirstRows,
@@ -186,9 +187,13 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         if seen.facts.files or is_told or (storage.is_remote(self.path) and not is_tree):
             return seen, ()
         root = seen.tables[0].manifest.root
-        places = find_files(seen, self.tree or Tree(root, self.ignored), self)
+        tree = self.tree or Tree(root, self.ignored)
+        places = find_files(seen, tree, self)
         if not places:
-            return seen, ()
+            found, told = found_here(seen, tree)
+            for each in told:
+                self._tell(each)
+            return (self._look(found) if told else seen), ()
         tables = []
         for table, place in zip(seen.tables, places, strict=True):
             self._tell(places_told(table.manifest, place))
@@ -245,7 +250,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             self._warn("left out, since --schema does not declare them", left_out)
         else:
             columns = pick_columns(names, self, facts)
-            lost = facts.media.keys() - columns.taken - set(facts.files)
+            lost = {*facts.media, *facts.absent}.difference(columns.taken, facts.files)
             self._warn(
                 "read as text, since no such files exist in the input (see --image-root and "
                 "--allow-outside)",
