@@ -4,6 +4,7 @@ Where there is a file an image, one of them stands for all beside it.
 """
 
 import csv
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -209,3 +210,68 @@ def landmarks(files: Files, path: str) -> Iterator[Row]:
         if suffix(each) == "pts" and (image := images.get(each.rpartition(".")[0])):
             points = read_text(files.path(each)).partition("{")[2].partition("}")[0]
             yield {"image": image, "landmarks": [*map(float, points.split())]}
+
+
+def fiftyone(files: Files, path: str) -> Iterator[Row]:
+    content = read_json(path)
+    names = content.get("classes") or []
+    said = {name: _first_label(fields) for name, fields in content.get("labels", {}).items()}
+    for sample in content.get("samples", ()):  # by field
+        labels = (each for each in sample.values() if isinstance(each, dict) and "_cls" in each)
+        said[sample["filepath"]] = next(filter(None, map(_first_label, labels)), [])
+    for name, found in said.items():
+        image = files.find(name)
+        if isinstance(found, list):
+            boxes = [
+                (of_fractions(files.size(image), x, y, x + w, y + h), _named(each["label"], names))
+                for each in found
+                for x, y, w, h in [each["bounding_box"]]
+            ]
+            yield with_boxes(image, boxes)
+        else:
+            yield {"image": image, "label": _named(found, names)}
+
+
+def _first_label(found: Any) -> Any:
+    """A class, or a list of boxes."""
+    return found.get("detections", found.get("label")) if isinstance(found, dict) else found
+
+
+def _named(label: Any, names: list[str]) -> str:
+    return names[label] if isinstance(label, int) else label
+
+
+def labelbox(files: Files, path: str) -> Iterator[Row]:
+    text = read_text(path).strip()
+    items = json.loads(text) if text[0] == "[" else map(json.loads, text.splitlines())
+    rows = [*map(_of_labelbox, items)]
+    has_boxes = any(boxes for _, boxes, _ in rows)
+    for name, boxes, label in rows:
+        image = files.find(name)
+        yield with_boxes(image, boxes) if has_boxes else {"image": image, "label": label}
+
+
+def _of_labelbox(item: dict[str, Any]) -> tuple[str, list[tuple[Any, ...]], str]:
+    """The name, boxes and class of an image, in the exports of now and of 2023."""
+    if (row := item.get("data_row")) is None:
+        name, label, box, of_object, answer = (
+            item["External ID"],
+            item["Label"],
+            "bbox",
+            "title",
+            "answer",
+        )
+    else:
+        name, box, of_object, answer = row["external_id"], "bounding_box", "name", "radio_answer"
+        labels = (each for project in item["projects"].values() for each in project["labels"])
+        label = next((each["annotations"] for each in labels), {})
+    sides = ("left", "top", "width", "height")
+    boxes = [
+        ([each[box][side] for side in sides], each[of_object])
+        for each in label.get("objects", ())
+        if each.get(box)
+    ]
+    said: Any = next(
+        (each[answer] for each in label.get("classifications", ()) if each.get(answer)), {}
+    )
+    return name, boxes, said.get(of_object, "") if isinstance(said, dict) else said

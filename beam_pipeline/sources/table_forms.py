@@ -213,6 +213,8 @@ FORMS = (
             ("Azure ML", box_forms.azure_ml, "jsonl", "boxes.jsonl"),
             ("RectLabel", box_forms.rectlabel, "json", "boxes.jsonl"),
             ("Edge Impulse", box_forms.edge_impulse, "labels", "boxes.jsonl"),
+            ("FiftyOne", box_forms.fiftyone, "json", "boxes.jsonl"),
+            ("Labelbox", box_forms.labelbox, "(json|jsonl|ndjson)", "boxes.jsonl"),
             ("TT100K", box_forms.tt100k, "json", "boxes.jsonl"),
             ("HRSC2016", box_forms.hrsc, "xml", "boxes.jsonl"),
             ("COCO-Text or TextOCR", box_forms.coco_text, "json", "words.jsonl"),
