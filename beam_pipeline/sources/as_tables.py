@@ -22,7 +22,19 @@ from beam_pipeline.sources.tree import Tree, head
 _LOOKED_INTO = 20
 _SHARE = 0.8  # of the files of pairs; one of a pair may be missing
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
-_ENDINGS = ("json", "jsonl", "ndjson", "geojson", "manifest", "csv", "txt", "labels", "pts", "xml")
+_ENDINGS = (
+    "json",
+    "jsonl",
+    "ndjson",
+    "geojson",
+    "manifest",
+    "csv",
+    "tsv",
+    "txt",
+    "labels",
+    "pts",
+    "xml",
+)
 
 
 def as_table(tree: Tree) -> str:

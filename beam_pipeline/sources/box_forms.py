@@ -5,6 +5,7 @@ Where there is a file an image, one of them stands for all beside it.
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ from beam_pipeline.sources.table_rows import (
     with_boxes,
 )
 
+_BOX = re.compile(r"\((\d+), *(\d+)\), *\((\d+), *(\d+)\), *(\d+)")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -202,6 +204,18 @@ def hrsc(files: Files, path: str) -> Iterator[Row]:
                 for said in [{part.tag: part.text or "" for part in found}]
             ]
             yield with_boxes(files.find(image.findtext("Img_FileName", "")), boxes)
+
+
+def nwpu(files: Files, path: str) -> Iterator[Row]:
+    there = {each for each in files.paths if parent(files.path(each)) == parent(path)}
+    of_image = {stem(each): read_text(files.path(each)) for each in there}
+    for image in files.paths:
+        if media_kind(image) == "image":
+            found = _BOX.findall(of_image.get(stem(image), ""))
+            # The images without objects are numbered again, in a folder of their own.
+            boxes = [(of_corners(*map(int, corners)), label) for *corners, label in found]
+            is_without = "negative" in image
+            yield with_boxes(image, () if is_without else boxes)
 
 
 def landmarks(files: Files, path: str) -> Iterator[Row]:

@@ -20,6 +20,9 @@ _AS_TEXT = shlex.quote(
     '|| iconv -f CP1252 -t UTF-8 "$1" > "$1.txt" 2> /dev/null '
     '|| iconv -f LATIN1 -t UTF-8 "$1" > "$1.txt"; } && rm "$1"'
 )
+_OF_BYTES = re.compile(
+    r"(^|/)(data_batch_\d|test_batch|train|test|(train|test|unlabeled)_[Xy])\.bin$"
+)
 _DOCS = "docs/archives-and-arrays.md#what-is-not-read"
 
 
@@ -64,6 +67,12 @@ _FORMS = (
         "write its images as files in folders of their classes, by mxnet.recordio.unpack_img",
         _suffixes("rec"),
         re.compile(rb"\x0a\x23\xd7\xce"),
+    ),
+    _Form(
+        "bytes of an array without its shape, as those of CIFAR and STL-10",
+        "read it by numpy.fromfile, and save its arrays by numpy.savez, and give the .npz",
+        lambda path: _OF_BYTES.search(path) is not None,
+        re.compile(b""),
     ),
     _Form(
         "a video",

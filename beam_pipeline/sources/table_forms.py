@@ -194,6 +194,12 @@ FORMS = (
         re.compile(r".*\.csv"),
     ),
     Form(
+        "has the boxes of NWPU VHR-10, whose classes are numbers",
+        box_forms.nwpu,
+        re.compile(rb"\A\(\d+, *\d+\), *\(\d+, *\d+\), *\d"),
+        re.compile(r".*\.txt"),
+    ),
+    Form(
         "has the landmarks of an image, as 300-W's files do",
         box_forms.landmarks,
         re.compile(rb"\Aversion: *\d"),
@@ -272,7 +278,7 @@ def form_of(path: str, files: Sequence[str]) -> Form | None:
         and _is_name(named[1].decode(errors="replace"), files)
     ):
         return _BY_NAME
-    if suffix(path) == "txt" or name_of(path) == "text":  # Kaldi's
+    if suffix(path) in ("txt", "tsv") or name_of(path) == "text":  # Kaldi's
         lines = start.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
         names = {found[1] for line in lines if (found := _SPOKEN.match(line))}
         audio = {stem(each) for each in files if media_kind(each) == "audio"}

@@ -17,6 +17,7 @@ from tfrecord_dataset.split_names import split_in_name
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
 _TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")
+_SPAN = re.compile(r"\A\d+ \d+ (?=[^\n]+\Z)")  # of all samples, as TIMIT's one line has them
 _NORMALIZED = ".normalized"
 _AUDIO_HOMES = ("wav48_silence_trimmed", "wav48", "wavs", "wav", "flac", "audio")
 _MICROPHONE = re.compile(r"_mic\d$")
@@ -61,7 +62,7 @@ class TranscriptFiles(TextFiles):
     feature = "transcript"
 
     def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        text = storage.decoded(data, annotation).strip()
+        text = _SPAN.sub("", storage.decoded(data, annotation).strip())
         if _TIMES.match(text):
             raise malformed(
                 f"it begins with times, {text.splitlines()[0]!r:.80}; write the words alone"

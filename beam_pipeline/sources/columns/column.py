@@ -41,6 +41,15 @@ CORNERS = (
     (("left", "top", "right", "bottom"), "xyxy"),
     (("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax"), "xyxy"),
     (("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"), "xyxy"),
+    (
+        (
+            "upper left corner x",
+            "upper left corner y",
+            "lower right corner x",
+            "lower right corner y",
+        ),
+        "xyxy",
+    ),
     (("x", "y", "w", "h"), "xywh"),
     (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), "xywh"),
     (("bbox_x", "bbox_y", "bbox_width", "bbox_height"), "xywh"),
@@ -77,7 +86,7 @@ class LabelNames:
     )  # fmt: skip
     of_tables: tuple[str, ...] = (
         *of_record, "labelname", "class_id", "classid", "breed", "diagnosis", "dx",
-        "finding labels", "finding_labels",
+        "annotation tag", "finding labels", "finding_labels",
     )  # fmt: skip
     lists_of_record: tuple[str, ...] = (
         *of_record, "classes", "categories", "class_names", "label_names",

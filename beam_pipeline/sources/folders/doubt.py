@@ -10,7 +10,7 @@ from beam_pipeline.sources.beside import Named
 from beam_pipeline.sources.folders.by_names import by_names, of_speakers, ways
 from beam_pipeline.sources.folders.masks import masks
 from beam_pipeline.sources.folders.profile import Profile
-from beam_pipeline.sources.folders.views import same_things, things
+from beam_pipeline.sources.folders.views import pair, same_things, things
 from beam_pipeline.sources.paths import AUDIO_SUFFIXES, IMAGE_SUFFIXES, below
 from beam_pipeline.sources.tree import head, places
 from tfrecord_dataset.split_names import is_split, split_in_name
@@ -28,6 +28,7 @@ _MAX_NAMED = 5
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
 # Words of longer names: HAM10000_images_part_1, img_align_celeba, 5_Labels_all.
 _WORDS = frozenset({"images", "imgs", "img", "masks", "labels", "annotations"})
+_OF_ANNOTATIONS = frozenset({"annotations", "annotation", "ground truth", "groundtruth"})
 _OF_MASKS = frozenset({"labels", "label", "masks", "mask", "manualmask"})
 # What is numbered so is a share of the files: video_0, Actor_01.
 _SHARES = frozenset(
@@ -69,7 +70,7 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
     ):
         return problem
     not_read = f"; {_were(profile.beside)} not read" if profile.beside.number else ""
-    if problem := _of_folders(profile, root):
+    if problem := _of_pair(profile, root) or _of_folders(profile, root):
         return problem + ("" if "--ignore" in problem else not_read)
     classes = sorted(profile.classes)
     if kind == "audio" and (problem := of_speakers(profile)):
@@ -88,9 +89,23 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
             f"{_were(profile.beside)} not read, which have the landmarks of images; to read the "
             f"folders as classes, pass {profile.beside.ignoring()}"
         )
+    homes = {name for path in profile.beside.first for name in path.lower().split("/")[:-1]}
+    if len(classes) > 1 and not _OF_ANNOTATIONS.isdisjoint(homes):
+        return (
+            f"{_were(profile.beside)} not read, and lie in a folder called like that of "
+            f"annotations; to read the folders as classes, pass {profile.beside.ignoring()}"
+        )
     if len(classes) > 1:
         return same_things(profile, root, _pattern(profile, profile.class_depth))
     return unread(profile, root, kind, "are all of one class" if classes else "have no labels")
+
+
+def _of_pair(profile: Profile, root: str) -> str:
+    """That the folders at one depth are the two sides of pairs."""
+    depths = range(max(map(len, profile.folders), default=0))
+    return next(
+        filter(None, (pair(profile, root, _pattern(profile, each), each) for each in depths)), ""
+    )
 
 
 def unread(profile: Profile, root: str, kind: str, state: str = "have no labels") -> str:

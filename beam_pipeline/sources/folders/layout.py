@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shlex
 from collections.abc import Container, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
@@ -30,6 +31,7 @@ from tfrecord_dataset.split_names import split_in_name
 _PLACES_OF_LISTS = ("", "meta")
 _LINES_LOOKED_AT = 10
 _TEXTS_LOOKED_INTO = 16
+_LINE = """'tr "\\n" " " < "$1"; echo'"""  # a file as a line
 _NUMBERS = re.compile(rb"\s*[\d.eE+-]+([\s,;]+[\d.eE+-]+)+\s*")
 
 
@@ -81,6 +83,16 @@ def find_folders(tree: Tree) -> list[Place]:
             "or as arrays (docs/manifests.md)"
         )
         return [Place("", shown([path], "file"), problem)]
+    if kind == "text" and (path := _of_objects(tree)):
+        table = shlex.quote(tree.path("texts.jsonl"))
+        command = (
+            f"find {shlex.quote(tree.root)} -name '*.txt' -exec sh -c {_LINE} - {{}} ';' > {table}"
+        )
+        problem = (
+            f"files such as {path} hold JSON, no texts: make a table of them by {command}, and "
+            "give that"
+        )
+        return [Place("", shown([path], "file"), problem)]
     # Where not all folders were looked at, the whole listing will tell (folders/read.py).
     problem = one_class = ""
     if tree.has_all_folders:
@@ -119,6 +131,12 @@ def _table_of_numbers(tree: Tree) -> str:
     texts = [path for path in tree.files() if file_kind(path) == "text"][:_TEXTS_LOOKED_INTO]
     tables = [path for path in texts if _NUMBERS.fullmatch(tree.head(path))]
     return tables[0] if len(tables) * 2 > len(texts) else ""
+
+
+def _of_objects(tree: Tree) -> str:
+    """The first of the texts, if those looked into are objects of JSON; else ""."""
+    texts = [path for path in tree.files() if file_kind(path) == "text"][:_TEXTS_LOOKED_INTO]
+    return texts[0] if all(tree.head(path).lstrip()[:2] == b'{"' for path in texts) else ""
 
 
 def _home(tree: Tree) -> str:

@@ -44,6 +44,8 @@ _PAIRS = frozenset(
         ("lr lq", "hr hq gt"),
         ("low", "high normal"),
         ("before", "after"),
+        ("data", "gt"),
+        ("fg", "alpha"),
     )
     for first in firsts.split()
     for second in seconds.split()
@@ -100,15 +102,34 @@ def same_things(profile: Profile, root: str, pattern: str, depth: int | None = N
             f"{places(classes)} hold files of the same names, such as {files[0]} and {files[1]}, "
             "as several views of one thing do, not classes"
         )
-    elif _are_sides(views, root):
-        told = f"{places(views)} are called as the two sides of a pair, not after classes"
     else:
         return ""
+    return told + _helps(profile, root, views, pattern, is_deeper=is_deeper)
+
+
+def pair(profile: Profile, root: str, pattern: str, depth: int) -> str:
+    """That two folders hold the two sides of pairs by what they are called, and what helps.
+
+    The arguments are those of `same_things`.
+    """
+    sides = {place[depth] for place in profile.folders if len(place) > depth}
+    views = sorted(sides, key=lambda each: (_plain(each) not in _FIRST_SIDES, each))
+    if not _are_sides(views, root):
+        return ""
+    told = f"{places(views)} are called as the two sides of a pair, not after classes"
+    return told + _helps(profile, root, views, pattern, is_deeper=depth > 0)
+
+
+def _helps(
+    profile: Profile, root: str, views: Sequence[str], pattern: str, *, is_deeper: bool
+) -> str:
+    told = ""
     if 1 < len(views) <= _MOST_FOLDERS and of_views(Files(root), views):
         made = making(f"{root}/views.csv", root, *views)
         told += f": make a table with all of one thing in a row by {made}, and give that"
     elif not profile.in_splits and not is_deeper:
-        told += f"; give {shlex.quote(f'{root}/{classes[0]}')} to read one of them alone"
+        one = min(profile.classes, default=views[0])
+        told += f"; give {shlex.quote(f'{root}/{one}')} to read one of them alone"
     return told + ways(profile, ("where they are classes", pattern))
 
 

@@ -1,6 +1,6 @@
 """Files that a table names as they lie on another machine: by what their paths end with, here."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from beam_pipeline.sources.manifest.files import Manifest
@@ -12,25 +12,27 @@ from beam_pipeline.sources.tree import Tree
 _SHARE = 0.9  # of the files that the first rows name
 
 
-def found_here(seen: Seen, tree: Tree) -> tuple[list[Table], list[str]]:
-    """Tables whose columns name no file that is there, with where the files are; and what is told.
+def found_here(seen: Seen, tree: Tree, tell: Callable[[str], None]) -> list[Table]:
+    """Tables with where their files are, of which they name none that is there; none without such.
 
     Those of the same last parts, in one folder of the tree, perhaps with another suffix.
+
+    Args:
+        seen: The tables.
+        tree: Where files are looked for.
+        tell: Is told what is found.
     """
-    tables, told = [], []
+    tables, is_found = [], False
     for table in seen.tables if not seen.tables[0].is_typed else ():
         texts = texts_of([row for row in seen.rows if row.manifest == table.manifest])
-        found = (
-            (column, manifest)
-            for column in seen.facts.media
-            for manifest in [_elsewhere(table.manifest, texts.get(column, ()), tree)]
-            if manifest
-        )
-        column, manifest = next(found, ("", table.manifest))
+        manifest = table.manifest
+        for column in seen.facts.media:
+            if likely := _elsewhere(manifest, texts.get(column, ()), tree):
+                manifest, is_found = likely, True
+                tell(_told(column, manifest, tree))
+                break
         tables.append(replace(table, manifest=manifest))
-        if column:
-            told.append(_told(column, manifest, tree))
-    return tables, told
+    return tables if is_found else []
 
 
 def _told(column: str, manifest: Manifest, tree: Tree) -> str:

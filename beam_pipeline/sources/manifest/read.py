@@ -104,11 +104,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             f"left out, since they hold no {metadata}",
             folders_left_out(self.path, found, self.ignored),
         )
-        tables = [
+        return [
             self.opened(dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside)))
             for each in found
-        ]
-        return tables, []
+        ], []
 
     def job(self) -> "ReadTables":
         """What is to be read, and as what, once the first rows were looked at.
@@ -188,12 +187,9 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             return seen, ()
         root = seen.tables[0].manifest.root
         tree = self.tree or Tree(root, self.ignored)
-        places = find_files(seen, tree, self)
-        if not places:
-            found, told = found_here(seen, tree)
-            for each in told:
-                self._tell(each)
-            return (self._look(found) if told else seen), ()
+        if not (places := find_files(seen, tree, self)):
+            tables = found_here(seen, tree, self._tell)
+            return (self._look(tables) if tables else seen), ()
         tables = []
         for table, place in zip(seen.tables, places, strict=True):
             self._tell(places_told(table.manifest, place))
@@ -250,11 +246,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             self._warn("left out, since --schema does not declare them", left_out)
         else:
             columns = pick_columns(names, self, facts)
-            lost = {*facts.media, *facts.absent}.difference(columns.taken, facts.files)
             self._warn(
                 "read as text, since no such files exist in the input (see --image-root and "
                 "--allow-outside)",
-                lost,
+                {*facts.media, *facts.absent}.difference(columns.taken, facts.files),
             )
             check_files(rows, [each.column for each in columns.media])
         without = unlabelled(rows, columns.label_columns)
