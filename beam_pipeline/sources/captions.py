@@ -64,9 +64,6 @@ def _is_list(path: str) -> bool:
     return bool(_NUMBERED.match(start) or _HEADER.match(start))
 
 
-_READ = reading(ReadCaptionList, divided=lambda config: len(config.split) > 1)
-
-
 def find_captions(tree: Tree) -> list[Place]:
     """Lists of captions; or texts beside images."""
     lists = [
@@ -108,7 +105,7 @@ def read_captions(path: str, config: BuildConfig, scratch: str) -> beam.PTransfo
             )
         ignored = Ignored.of(config, path)
         return ReadSideFiles(input_folder(path), CaptionFiles(), ignored=ignored)
-    source: ReadCaptionList = _READ(path, config, scratch)
+    source: ReadCaptionList = reading(ReadCaptionList)(path, config, scratch)
     if not (config.image_root or config.image_template):
         top = config.input if storage.is_directory(config.input) else parent(path)
         tree = Tree(top, Ignored(tuple(config.ignore)))

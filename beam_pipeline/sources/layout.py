@@ -144,8 +144,8 @@ def reading(
 ) -> Callable[[str, BuildConfig, str], beam.PTransform]:
     """The `Layout.read` of a source, a dataclass whose first field is the path.
 
-    Fields that `BuildConfig` has, too, `scratch` and `ignored` are handed on; `derived` says what
-    others are.
+    Fields that `BuildConfig` has, too, `scratch` and `ignored` are handed on, and as `divided`
+    whether the build makes several splits; `derived` says what others are.
     """
     names = {field.name for field in dataclasses.fields(cast(type, source))}
 
@@ -153,6 +153,7 @@ def reading(
         options = {name: getattr(config, name) for name in names if hasattr(config, name)}
         options |= {name: of(config) for name, of in derived.items()}
         options |= {"scratch": scratch} if "scratch" in names else {}
+        options |= {"divided": len(config.split) > 1} if "divided" in names else {}
         options |= {"ignored": Ignored.of(config, path)} if "ignored" in names else {}
         return source(path, **options)
 

@@ -201,13 +201,10 @@ def _is_of_lj_speech(tree: Tree, path: str) -> bool:
     return first.count("|") + 1 in _COLUMNS and storage.exists(below(home, named))
 
 
-_READ = reading(ReadLjSpeech, divided=lambda config: len(config.split) > 1)
-
-
 def read_transcripts(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
     """What reads the transcripts at `path`: LJ Speech's table, or a folder of audio."""
     if not storage.is_directory(path):
-        return _READ(path, config, scratch)
+        return reading(ReadLjSpeech)(path, config, scratch)
     ignored = Ignored.of(config, path)
     tree = Tree(path, ignored)
     if any(name.endswith(_OF_CHAPTER) for name in tree.files()):

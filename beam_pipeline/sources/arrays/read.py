@@ -12,8 +12,7 @@ from beam_pipeline.media import hdf5, matlab
 from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.columns.choice import checked, lowered, there_are
-from beam_pipeline.sources.columns.column import LABELS, Columns
-from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.columns.column import LABELS, Columns, ValueOptions
 from beam_pipeline.sources.folders.profile import main_kind, profile_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Layout, Place, container_places, read_by

@@ -94,9 +94,9 @@ class ArrayTable(Table):
         starts = range(0, self.num_rows, _ROWS_A_RANGE)
         return [Range(table, start, start + _ROWS_A_RANGE) for start in starts]
 
-    def of(self, names: Collection[str]) -> Table:
-        """As `Table.of`."""
-        columns = {name: self.columns[name] for name in self.columns if name in names}
+    def bare(self, only: Collection[str] = ()) -> Table:
+        """As `Table.bare`."""
+        columns = {name: each for name, each in self.columns.items() if not only or name in only}
         return dataclasses.replace(self, columns=columns)
 
     def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:

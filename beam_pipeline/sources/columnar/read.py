@@ -14,8 +14,7 @@ from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.forms import Form
-from beam_pipeline.sources.columnar.parquet_file import opened_parquet
-from beam_pipeline.sources.columnar.row_groups import Open
+from beam_pipeline.sources.columnar.row_groups import Open, opened_parquet
 from beam_pipeline.sources.columnar.sqlite_file import MAGIC, opened_sqlite
 from beam_pipeline.sources.columnar.table import ColumnarTable, look_into
 from beam_pipeline.sources.columns.column import ColumnFacts, Columns
@@ -232,7 +231,7 @@ def _layout(
         name=name,
         sign=sign,
         kind="container",
-        **read_by(source, divided=lambda config: len(config.split) > 1),
+        **read_by(source),
         suffixes=source.suffixes,
         find=find,
         begins=begins,

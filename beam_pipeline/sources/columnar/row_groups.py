@@ -1,4 +1,8 @@
-"""Files of rows with types, in groups that are read by themselves."""
+"""Files of rows with types, in groups that are read by themselves; of which Parquet is one.
+
+The row groups of Parquet hold values packed with others of their column.
+Format: https://parquet.apache.org/docs/file-format/
+"""
 
 import contextlib
 import struct
@@ -7,10 +11,12 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
+from tfrecord_dataset.inflation import is_inflated
 
 
 class RowGroups(Protocol):
@@ -64,3 +70,42 @@ def damaged(path: str, noun: str, error: object) -> DataError:
 def unsupported(path: str, why: str, remedy: str) -> DataError:
     """What is said of a file that is whole, and that is not read."""
     return DataError(f"{path} cannot be read: {why}; {remedy}")
+
+
+class _ParquetGroups:
+    def __init__(self, file: pq.ParquetFile):
+        self._file = file
+        self.schema = file.schema_arrow
+        self.num_groups = file.metadata.num_row_groups
+
+    def num_rows(self, group: int) -> int:
+        return int(self._file.metadata.row_group(group).num_rows)
+
+    def batches(
+        self, group: int, columns: Sequence[str], num_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        yield from self._file.iter_batches(num_rows, [group], [*columns], use_threads=False)
+
+    def place(self, address: int, num_bytes: int) -> FileRef | None:
+        return None
+
+
+@contextlib.contextmanager
+def opened_parquet(path: str) -> Iterator[RowGroups]:
+    """A Parquet file to read; raises what `opened` does."""
+    with opened(path, "Parquet file") as handle, pq.ParquetFile(handle) as file:
+        _check_sizes(file.metadata)
+        yield _ParquetGroups(file)
+
+
+def _check_sizes(metadata: pq.FileMetaData) -> None:
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for index in range(group.num_columns):
+            column = group.column(index)
+            packed, content = column.total_compressed_size, column.total_uncompressed_size
+            if is_inflated(packed, content):
+                raise pa.ArrowInvalid(
+                    f"column {column.path_in_schema!r} of row group {number} states {content:,} "
+                    f"bytes, made of {packed:,}"
+                )

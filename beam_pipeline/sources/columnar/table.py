@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy
@@ -60,7 +60,7 @@ class ColumnarTable(Table):
         table = dataclasses.replace(self, manifest=manifest, scratch=scratch)
         return [Range(table, group, group + 1) for group in range(count)]
 
-    def bare(self) -> Table:
+    def bare(self, only: Collection[str] = ()) -> Table:
         """As `Table.bare`."""
         return dataclasses.replace(self, scratch="")
 

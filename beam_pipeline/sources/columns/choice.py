@@ -23,8 +23,8 @@ from beam_pipeline.sources.columns.column import (
     ColumnFacts,
     Columns,
     Media,
+    TableOptions,
 )
-from beam_pipeline.sources.columns.options import TableOptions
 
 
 def pick_columns(names: Iterable[str], options: TableOptions, facts: ColumnFacts) -> Columns:

@@ -21,9 +21,9 @@ from beam_pipeline.sources.columns.column import (
     SPLIT,
     ColumnFacts,
     Columns,
+    TableOptions,
     attribute_name,
 )
-from beam_pipeline.sources.columns.options import TableOptions
 from tfrecord_dataset.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.

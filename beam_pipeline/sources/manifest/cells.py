@@ -10,7 +10,7 @@ from typing import Any
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_name, classes_marked
-from beam_pipeline.sources.columns.options import TableOptions
+from beam_pipeline.sources.columns.column import TableOptions
 
 _NUMBER = re.compile(r"#\d+$")
 # With points between thousands, as they are written where the comma is the decimal one.

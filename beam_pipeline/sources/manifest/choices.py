@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.choice import lowered
 from beam_pipeline.sources.columns.class_values import OF_COLUMNS, is_stated, mark_of
-from beam_pipeline.sources.columns.column import CAPTIONS, ColumnFacts, Columns
+from beam_pipeline.sources.columns.column import CAPTIONS, ColumnFacts, Columns, TableOptions
 from beam_pipeline.sources.columns.kinds import list_of_text
-from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.manifest.advice import advice
 from beam_pipeline.sources.manifest.cells import Cells
 from beam_pipeline.sources.manifest.first_rows import MOST_VALUES, FirstRows, Seen, texts_of

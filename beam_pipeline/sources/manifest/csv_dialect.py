@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.columns_seen import names_seen
-from beam_pipeline.sources.manifest.csv_header import cell_of_data
-from beam_pipeline.sources.manifest.csv_prelude import check_title, prelude_of
+from beam_pipeline.sources.manifest.csv_header import cell_of_data, check_title, prelude_of
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
 from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
 from beam_pipeline.sources.splits import is_partition

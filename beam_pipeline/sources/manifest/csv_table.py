@@ -1,5 +1,6 @@
 """CSV and TSV files: rows that may hold line ends in quotes, and quotes that do not pair."""
 
+import bisect
 import contextlib
 import csv
 import dataclasses
@@ -7,59 +8,98 @@ import functools
 import io
 import itertools
 import operator
-import os
-import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.csv_dialect import Dialect
-from beam_pipeline.sources.manifest.csv_lines import Lines, RowTooLongError
 from beam_pipeline.sources.manifest.lines import (
     BLOCK_BYTES,
     MAX_LINE_BYTES,
+    Block,
+    as_utf8,
     count_lines,
     read_blocks,
 )
-from beam_pipeline.sources.manifest.table import (
-    BATCH_ROWS,
-    BadRow,
-    Batch,
-    Table,
-)
-from beam_pipeline.sources.manifest.text_table import TextTable
-from beam_pipeline.sources.paths import uncompressed
+from beam_pipeline.sources.manifest.table import BATCH_ROWS, BadRow, Batch, Table, TextTable
 from tfrecord_dataset.shown_text import is_unicode
 
 # So many rows within quotes are no text, even where the quotes pair.
 _MANY_LINES = 10
 # So many rows tell whether a range begins within quotes.
 _TELLING_ROWS = 100
-_LETTERS = re.compile(rb"[\x80-\xff]+")
-_MOST_IN_A_ROW = 2
+# Bytes that are read once more, in one range, behind quotes that are not closed; then a row has
+# one line.
+_MAX_AGAIN_BYTES = 8 * MAX_LINE_BYTES
 
 
-def as_utf8(path: str, data: bytes) -> str:
-    """What makes UTF-8 of the file at `path`: a command, where that is sure to help.
+class RowTooLongError(Exception):
+    """A row has lines and lines, since a quote is not closed."""
 
-    Letters of Western Europe (Windows-1252, which Latin-1 is a part of) stand alone among those of
-    ASCII; those of other encodings, such as GBK and Windows-1251, stand in a row.
 
-    Args:
-        path: The file, an absolute path or URL.
-        data: Some of it that is not UTF-8.
+class Lines:
+    """The lines of a file from a byte on, but for those that were dropped.
+
+    Attributes:
+        number: Of the first line that is kept, from 0.
+        texts: The lines from there on that are loaded.
+        starts: The byte at which each begins, and then the one at which the last ends.
+        is_unicode: Whether all lines so far were UTF-8.
     """
-    if uncompressed(path) != path or not os.path.isfile(path):  # it is remote, or in an archive
-        return "save it as UTF-8"
-    try:
-        data.decode("cp1252")
-        is_western = max(map(len, _LETTERS.findall(data)), default=0) <= _MOST_IN_A_ROW
-    except UnicodeDecodeError:
-        is_western = False
-    name, new = shlex.quote(path), shlex.quote(f"{path}.utf8")
-    command = f"iconv -f {'CP1252' if is_western else 'ENCODING'} -t UTF-8 {name} > {new}"
-    what = "" if is_western else ", where ENCODING is what it was saved in (GBK, CP1251, …)"
-    return f"save it as UTF-8, by {command} && mv {new} {name}{what}"
+
+    def __init__(self, blocks: Iterator[Block], dialect: Dialect):
+        self._blocks = blocks
+        self._dialect = dialect
+        self._again_bytes = 0
+        self.number = 0
+        self.texts: list[str] = []
+        self.starts: list[int] = []
+        self.is_unicode = True
+
+    def before(self, end: int) -> int:
+        """How many lines are loaded that begin before the byte `end`; 0 if none does."""
+        if not self.texts and (block := next(self._blocks, None)):
+            self._take(block)
+        return bisect.bisect_left(self.starts, end, hi=len(self.texts))
+
+    def drop(self, count: int) -> None:
+        """Forgets so many lines."""
+        del self.texts[:count], self.starts[:count]
+        self.number += count
+
+    def go_back(self, line: int, behind: int) -> None:
+        """Counts what is read once more: what is behind a row's first line, up to a line."""
+        self._again_bytes += self.starts[behind] - self.starts[line + 1]
+
+    def following(self, ends: Sequence[int]) -> Iterator[str]:
+        """The lines from the last of `ends` on; one alone, once too much was read again.
+
+        Args:
+            ends: The lines behind the rows so far: the last is where the next begins.
+
+        Raises:
+            RowTooLongError: When that row has more than any line may have.
+        """
+        if self._again_bytes > _MAX_AGAIN_BYTES:
+            return iter([self.texts[ends[-1]]])
+        loaded = map(self.texts.__getitem__, range(ends[-1], len(self.texts)))
+        return itertools.chain(loaded, itertools.chain.from_iterable(self._later(ends)))
+
+    def _later(self, ends: Sequence[int]) -> Iterator[list[str]]:
+        for block in self._blocks:
+            is_too_long = self.starts[-1] - self.starts[ends[-1]] > MAX_LINE_BYTES
+            first = len(self.texts)
+            self._take(block)
+            if is_too_long:
+                raise RowTooLongError("a quote is not closed")
+            yield self.texts[first:]
+
+    def _take(self, block: Block) -> None:
+        mends = block.has_quotes and self._dialect.may_have_stray_quotes
+        lines = map(self._dialect.mended, block.lines) if mends else block.lines
+        self.is_unicode = self.is_unicode and block.is_unicode
+        self.texts.extend(lines)
+        self.starts[-1:] = block.starts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,33 +142,30 @@ class CsvTable(TextTable):
         """
         rows: list[list[str]] = []
         faults: list[str] = []
-        ends = [0]
+        ends, first = [0], 0
+        reader: Any = None
         while ends[-1] < count and len(rows) < BATCH_ROWS:
-            first, line, fault = len(rows), ends[-1], ""
-            reader = self.dialect.reader(lines.following(ends))
+            line, fault = ends[-1], ""
+            fields: Any = []
+            if reader is None:
+                first, reader = line, self.dialect.reader(lines.following(ends))
             try:
-                for fields in reader:
-                    rows.append(fields)
-                    ends.append(line + reader.line_num)
-                    if ends[-1] >= count or len(rows) == BATCH_ROWS:
-                        break
+                if (fields := next(reader, None)) is None:
+                    reader = None
+                    continue
             except RowTooLongError as error:
                 fault = str(error)
             except csv.Error as error:
                 fault = f"{error}; quote a field that contains a quote, and double that quote"
-            if fault:
-                rows.append([])
-                ends.append(line + reader.line_num)
-            faults += [""] * (len(rows) - first - 1) + [fault]
-            several = [n for n in range(first, len(rows)) if ends[n + 1] - ends[n] > 1]
-            for number in several:
-                place = ends[number], ends[number + 1]
-                if why := self._unclosed(rows[number], faults[number], lines, place):
-                    lines.go_back(*place)
-                    del rows[number + 1 :], faults[number:], ends[number + 1 :]
-                    faults.append(why)
-                    ends.append(place[0] + 1)
-                    break
+            behind = first + reader.line_num
+            why = self._unclosed(fields, fault, lines, (line, behind)) if behind - line > 1 else ""
+            if why:
+                lines.go_back(line, behind)
+                fault, behind = why, line + 1
+            rows.append(fields)
+            faults.append(fault)
+            ends.append(behind)
+            reader = None if fault else reader
         return rows, ends, faults
 
     def _unclosed(

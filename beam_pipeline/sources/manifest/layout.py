@@ -164,7 +164,7 @@ def table_layout(
         name=name,
         sign=sign,
         kind="manifest",
-        **read_by(source, divided=lambda config: len(config.split) > 1),
+        **read_by(source),
         suffixes=suffixes,
         begins=_has_rows,
         find=functools.partial(find_tables, suffixes=suffixes),

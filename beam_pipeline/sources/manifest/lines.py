@@ -2,6 +2,8 @@
 
 import bisect
 import io
+import os
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -11,6 +13,7 @@ import numpy
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import is_compressed
+from beam_pipeline.sources.paths import uncompressed
 from beam_pipeline.sources.unpacking import blocks_of
 
 BLOCK_BYTES = 2 << 20
@@ -18,6 +21,8 @@ BLOCK_BYTES = 2 << 20
 MAX_LINE_BYTES = 16 << 20
 _BYTE_ORDER_MARK = "\ufeff"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_LETTERS = re.compile(rb"[\x80-\xff]+")
+_MOST_IN_A_ROW = 2
 
 
 class Block(NamedTuple):
@@ -103,6 +108,29 @@ def read_blocks(
         is_first = False
     if rest:
         yield from _block(b"".join(rest), position, is_first, start)
+
+
+def as_utf8(path: str, data: bytes) -> str:
+    """What makes UTF-8 of the file at `path`: a command, where that is sure to help.
+
+    Letters of Western Europe (Windows-1252, which Latin-1 is a part of) stand alone among those of
+    ASCII; those of other encodings, such as GBK and Windows-1251, stand in a row.
+
+    Args:
+        path: The file, an absolute path or URL.
+        data: Some of it that is not UTF-8.
+    """
+    if uncompressed(path) != path or not os.path.isfile(path):  # it is remote, or in an archive
+        return "save it as UTF-8"
+    try:
+        data.decode("cp1252")
+        is_western = max(map(len, _LETTERS.findall(data)), default=0) <= _MOST_IN_A_ROW
+    except UnicodeDecodeError:
+        is_western = False
+    name, new = shlex.quote(path), shlex.quote(f"{path}.utf8")
+    command = f"iconv -f {'CP1252' if is_western else 'ENCODING'} -t UTF-8 {name} > {new}"
+    what = "" if is_western else ", where ENCODING is what it was saved in (GBK, CP1251, …)"
+    return f"save it as UTF-8, by {command} && mv {new} {name}{what}"
 
 
 def count_lines(

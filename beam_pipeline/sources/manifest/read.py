@@ -13,10 +13,9 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
-from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns
+from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns, TableOptions
 from beam_pipeline.sources.columns.declared import declare_columns
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
-from beam_pipeline.sources.columns.options import TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.advice import check_no_shapes, check_no_volumes, places_told
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
@@ -38,7 +37,7 @@ from beam_pipeline.sources.manifest.first_rows import (
     texts_of,
     unlabelled,
 )
-from beam_pipeline.sources.manifest.json_columns import (
+from beam_pipeline.sources.manifest.kinds import (
     check_first_rows,
     ignorable,
     objects_of,

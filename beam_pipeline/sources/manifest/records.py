@@ -11,7 +11,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
-from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
+from beam_pipeline.records import Deferred, Element, FileRef, Record, Rejected, Value
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
@@ -62,10 +62,6 @@ class RecordMaker:
         """What becomes of a row that cannot be used."""
         return Rejected.of(self.source(line), error)
 
-    def names(self, batch: Batch) -> Iterable[Any]:
-        """What names the record of each row, if anything does."""
-        return batch.columns.get(self.columns.key, itertools.repeat(None, len(batch)))
-
     def key(self, name: Any, line: int) -> str:
         """The record's: the path of its main file, or its place in the manifest.
 
@@ -78,10 +74,24 @@ class RecordMaker:
             return self.manifest.key_of(name)
         return self.source(line)
 
-    def joined(self, batch: Batch) -> Iterator["JoinedRow"]:
-        """The rows as parts of an image's, of which others may be in other tables."""
-        for line, values in zip(batch.lines, batch.by_row(), strict=True):
-            yield JoinedRow(self.manifest, self.source(line), values)
+    def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
+        """The rows, keyed by their main file: to be joined as they are, or as elements."""
+        elements: Iterable[Any] = (
+            itertools.starmap(self._joined, zip(batch.lines, batch.by_row(), strict=True))
+            if self.columns.joins_rows
+            else self.elements(batch)
+        )
+        rows = zip(batch.lines, batch.lengths, self._names(batch), elements, strict=True)
+        for line, length, name, element in rows:
+            try:
+                key = element.key if isinstance(element, Record) else self.key(name, line)
+            except RecordError as error:
+                yield self.reject(line, error)
+            else:
+                yield Entry(key, (self.manifest.relative, self.first_line + line), element, length)
+
+    def _joined(self, line: int, values: dict[str, Any]) -> JoinedRow:
+        return JoinedRow(self.manifest, self.source(line), values)
 
     def elements(self, batch: Batch) -> list[Record | Rejected]:
         """The record of each row, or why it can be none; for rows that are no boxes."""
@@ -92,9 +102,13 @@ class RecordMaker:
                 return [self.reject(batch.lines[0], error)]
         return [element for half in batch.halves() for element in self.elements(half)]
 
+    def _names(self, batch: Batch) -> Sequence[Any]:
+        """What names the record of each row, if anything does."""
+        return batch.columns.get(self.columns.key) or [None] * len(batch)
+
     def _records(self, batch: Batch) -> Iterator[Record]:
-        keys = list(map(self.key, self.names(batch), batch.lines))
-        splits = batch.columns.get(self.columns.split, itertools.repeat(None, len(keys)))
+        keys = list(map(self.key, self._names(batch), batch.lines))
+        splits = batch.columns.get(self.columns.split) or [None] * len(keys)
         features = self._features(batch)
         for line, key, stated, values in zip(batch.lines, keys, splits, features, strict=True):
             split = split_of_row(stated, key, self.manifest, self.columns)
@@ -145,57 +159,24 @@ class RecordMaker:
         ]
 
 
-def read_table(part: Range | Folder | Other, all_rows: Overview) -> Iterator[Record | Other]:
-    """The records of a range whose rows go by their line, and name no files."""
-    if isinstance(part, Folder):
-        return
-    if not isinstance(part, Range):
-        yield part
-        return
-    for maker, batch in _batches(part, all_rows):
-        yield from _unreadable(maker, batch)
-        yield from maker.elements(batch)
-
-
-def read_entries(part: Range | Folder | Other, all_rows: Overview) -> Iterator[Entry | Other]:
-    """The rows of a range, keyed by their main file: to be joined as they are, or as elements.
+def read_rows(part: Range | Folder | Other, all_rows: Overview) -> Iterator[Entry | Element]:
+    """The rows of a range: entries by their main file; records, where they go by their line.
 
     The files of a folder that rows name are keyed by themselves.
     """
+    columns = all_rows.columns
     if isinstance(part, Folder):
-        yield from files_in(part)
+        yield from files_in(part) if columns.key else ()
         return
     if not isinstance(part, Range):
         yield part
         return
-    for maker, batch in _batches(part, all_rows):
-        yield from _unreadable(maker, batch)
-        elements: Iterable[Any] = (
-            maker.joined(batch) if all_rows.columns.joins_rows else maker.elements(batch)
-        )
-        rows = zip(batch.lines, batch.lengths, maker.names(batch), elements, strict=True)
-        for line, length, name, element in rows:
-            try:
-                key = element.key if isinstance(element, Record) else maker.key(name, line)
-            except RecordError as error:
-                yield maker.reject(line, error)
-            else:
-                order = (maker.manifest.relative, maker.first_line + line)
-                yield Entry(key, order, element, length)
-
-
-def _batches(part: Range, all_rows: Overview) -> Iterator[tuple[RecordMaker, Batch]]:
-    table = part.table
-    start, end, first_line = all_rows.places[table.manifest.path, part.start]
-    maker = RecordMaker(table, all_rows.columns, all_rows.kinds, first_line)
-    if start < end:
-        for batch in table.batches(start, end):
-            yield maker, batch
-
-
-def _unreadable(maker: RecordMaker, batch: Batch) -> Iterator[Rejected]:
-    for row in batch.bad:
-        yield maker.reject(row.line, malformed(row.detail))
+    start, end, first_line = all_rows.places[part.table.manifest.path, part.start]
+    maker = RecordMaker(part.table, columns, all_rows.kinds, first_line)
+    for batch in part.table.batches(start, end) if start < end else ():
+        for row in batch.bad:
+            yield maker.reject(row.line, malformed(row.detail))
+        yield from maker.entries(batch) if columns.key else maker.elements(batch)
 
 
 @dataclasses.dataclass
@@ -232,13 +213,12 @@ class ReadTables(beam.PTransform):
         )
         columns = self.questions.columns
         if not columns.key:
-            return ranges | "ReadTables" >> beam.FlatMap(
-                read_table, AsSingleton(all_rows)
-            )  # Record | Other
+            read = beam.FlatMap(read_rows, AsSingleton(all_rows)).with_output_types(Element)
+            return ranges | "ReadTables" >> read  # Element
         paths = [table.manifest.path for table in self.tables]
         num_bytes = sum(size or 0 for size in storage.sizes(paths))
         batches = ranges | "ReadRows" >> ReadInBatches(
-            num_bytes, read_entries, (AsSingleton(all_rows),)
+            num_bytes, read_rows, (AsSingleton(all_rows),)
         )  # (bucket, batch)
         if columns.joins_rows:
             return batches | Gather(

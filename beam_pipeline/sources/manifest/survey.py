@@ -18,8 +18,7 @@ from beam_pipeline.sources.columns.class_values import OF_COLUMNS, WholeNumbers,
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
 from beam_pipeline.sources.manifest.first_rows import split_folders_of
-from beam_pipeline.sources.manifest.json_columns import ignorable
-from beam_pipeline.sources.manifest.kinds import kinds_of
+from beam_pipeline.sources.manifest.kinds import ignorable, kinds_of
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table, whole
 from beam_pipeline.sources.manifest.unnamed import Folder
 from tfrecord_dataset.python_words import note
@@ -154,9 +153,7 @@ def surveyed(part: Range | Folder | Other, questions: Questions) -> list[Survey]
 
 def survey(part: Range, questions: Questions) -> Survey:
     """What one range of a table is."""
-    table = part.table.bare()
-    if questions.label and not questions.of_all:
-        table = table.of({questions.label})
+    table = part.table.bare(() if questions.of_all else {questions.label} - {""})
     start = end = table.first_row(part.start)
     profile = Profile()
     num_lines = 0

@@ -1,81 +1,39 @@
 """A table: one file of rows, how it is cut into ranges, and the rows of a range in batches.
 
+Tables that are text are cut at bytes, and read from the line that begins there or behind. A file
+that is none, but of which text is made, is such a table too: it is unpacked once.
+
 What its columns mean is said elsewhere, and alike for all tables (`columns`, `records`). A further
 kind of table is a subclass of `Table`, and one of `read.ReadManifest` that opens it.
 """
 
 import abc
 import dataclasses
-import functools
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-import pyarrow
-import pyarrow.compute as compute
-
+from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.files.compressed import is_compressed
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.column import Columns
-from beam_pipeline.sources.columns.kinds import (
-    Kind,
-    kind_of_int,
-    kind_of_json,
-    kind_of_text,
-    wider,
-)
+from beam_pipeline.sources.columns.kinds import Kind
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.manifest.feature_columns import FeatureColumn, other_columns
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
+from beam_pipeline.sources.manifest.lines import (
+    BLOCK_BYTES,
+    TextOf,
+    count_lines,
+    read_blocks,
+    text_of,
+)
+from beam_pipeline.sources.unpacking import unpacked, with_ranges
 
 RANGE_BYTES = 16 << 20
 # Rows whose columns are looked at together.
 BATCH_ROWS = 1024
-# Of so few digits that 64 bits hold each; the rest of `kinds.kind_of_text` is left to that.
-_INTEGER = r"\A[+-]?(0|[1-9][0-9]{0,17})\z"
-_FRACTION = (
-    r"\A[+-]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
-    r"|\A[+-]?(0|[1-9][0-9]*)[eE][+-]?[0-9]+\z"
-)
-
-
-def kind_of_texts(texts: Sequence[str]) -> Kind | None:
-    """What holds all fields of a column of a CSV: `kinds.kind_of_text` of each, and the widest."""
-    column = pyarrow.array(texts, pyarrow.string())
-    is_integer = compute.match_substring_regex(column, _INTEGER)
-    rest = column.filter(compute.invert(is_integer))
-    is_fraction = compute.match_substring_regex(rest, _FRACTION)
-    others = rest.filter(compute.invert(is_fraction)).unique()
-    kind: Kind | None = int if len(rest) < len(texts) else None
-    if compute.any(is_fraction).as_py():
-        kind = wider(kind, float)
-    return _widest(kind, map(kind_of_text, map(str, others)))
-
-
-def kind_of_values(values: Sequence[Any]) -> Kind | None:
-    """The same of a column of JSON: `kinds.kind_of_json` of each, and the widest.
-
-    Raises:
-        RecordError: As `kinds.kind_of_json`.
-    """
-    types = set(map(type, values)) - {type(None)}
-    if not types:
-        return None
-    if not types <= {int, float, bool, str}:
-        return functools.reduce(wider, map(kind_of_json, values))
-    if str in types:
-        return str
-    numbers = [value for value in values if type(value) is int] if int in types else [0]
-    kind: Kind | None = wider(kind_of_int(min(numbers)), kind_of_int(max(numbers)))
-    return wider(kind, float) if float in types else kind
-
-
-def _widest(kind: Kind | None, others: Iterable[Kind | None]) -> Kind | None:
-    for other in others:
-        if kind is str:  # which holds all
-            break
-        kind = wider(kind, other)
-    return kind
 
 
 class BadRow(NamedTuple):
@@ -217,12 +175,12 @@ class Table(abc.ABC):
         """What the row on a line, from 1, is called: in messages, and where nothing names it."""
         return f"{self.manifest.relative}:{line}"
 
-    def of(self, names: Collection[str]) -> "Table":
-        """The table with these columns alone, where that spares reading the others."""
-        return self
+    def bare(self, only: Collection[str] = ()) -> "Table":
+        """The table without the files in it, which only records need.
 
-    def bare(self) -> "Table":
-        """The table without the files in it, which only records need."""
+        Args:
+            only: The columns that are asked for, where others need not be read; empty for all.
+        """
         return self
 
     def other_columns(
@@ -245,10 +203,6 @@ class Table(abc.ABC):
             line, behind = batch.next_line, batch.next_offset
         return line, behind
 
-    def kind_of(self, values: Sequence[Any]) -> Kind | None:
-        """The kind of a column that holds `values`; raises RecordError where there is none."""
-        return kind_of_values(values) if self.is_typed else kind_of_texts(values)
-
     def cell(self, column: str) -> Callable[[bytes], Any]:
         """Reads the value of one column from the bytes of a row; pickles in a few bytes."""
         raise NotImplementedError(f"rows of {self.manifest.path} have no bytes of their own")
@@ -261,3 +215,57 @@ Other = Rejected | DeclaredClasses
 def whole(table: Table) -> Range:
     """A table as one range."""
     return Range(table, 0, sys.maxsize)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextTable(Table):
+    """A table that is text, in which a row begins with a line.
+
+    Attributes:
+        made_by: Makes text of a file that is none; None of one that is.
+        part: What of the file that is, where it may be one of several.
+    """
+
+    made_by: TextOf | None = None
+    part: str = ""
+
+    @property
+    def is_packed(self) -> bool:
+        """As `Table.is_packed`."""
+        return self.made_by is not None or is_compressed(self.manifest.path)
+
+    def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
+        """As `Table.ranges`."""
+        table, path = self, self._with_ranges(scratch) if scratch else self.manifest.path
+        if path != self.manifest.path:
+            manifest = dataclasses.replace(self.manifest, path=path)
+            table = dataclasses.replace(self, manifest=manifest, made_by=None)
+        size = None if table.is_packed else storage.size(path)
+        if size is None:
+            return [whole(table)]
+        return [
+            Range(table, start, start + range_bytes)
+            for start in range(0, max(size, 1), range_bytes)
+        ]
+
+    def first_row(self, start: int) -> int:
+        """As `Table.first_row`, where no row goes on in another line."""
+        if not start:
+            return 0
+        block = next(read_blocks(self.manifest.path, start), None)
+        return block.starts[0] if block else storage.size(self.manifest.path) or 0
+
+    def skim(self, start: int, end: int) -> tuple[int, int]:
+        """As `Table.skim`, where no row goes on in another line."""
+        num_lines, behind, _ = count_lines(self.manifest.path, start, end, self.made_by)
+        return num_lines, behind
+
+    def _with_ranges(self, scratch: str) -> str:
+        """Where its text lies so that ranges of it can be read."""
+        path = self.manifest.path
+        if self.is_packed:
+            return unpacked(path, self.part, scratch, text_of(path, self.made_by))
+        try:
+            return with_ranges(path, scratch)
+        except RecordError as error:
+            raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error

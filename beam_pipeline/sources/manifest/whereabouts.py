@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import lowered
-from beam_pipeline.sources.columns.column import LABELS
-from beam_pipeline.sources.columns.options import TableOptions
+from beam_pipeline.sources.columns.column import LABELS, TableOptions
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import Seen, is_there, texts_of
 from beam_pipeline.sources.manifest.table import Table

@@ -19,8 +19,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.read import ReadManifest
+from beam_pipeline.sources.manifest.read_json import JsonTable
 from beam_pipeline.sources.manifest.table import Table
 from tfrecord_dataset.inflation import is_inflated
 

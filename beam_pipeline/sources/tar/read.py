@@ -16,7 +16,7 @@ from beam_pipeline.files.archive.tar_members import compressed, read_members
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.sources.beside import beside_containers
-from beam_pipeline.sources.columns.options import ValueOptions, value_options
+from beam_pipeline.sources.columns.column import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files

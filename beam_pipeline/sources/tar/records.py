@@ -16,6 +16,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_label
+from beam_pipeline.sources.columns.column import ValueOptions
 from beam_pipeline.sources.columns.fitting import (
     OF_FILE,
     fit,
@@ -24,7 +25,6 @@ from beam_pipeline.sources.columns.fitting import (
     value_of_file,
 )
 from beam_pipeline.sources.columns.kinds import convert
-from beam_pipeline.sources.columns.options import ValueOptions
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, stem_of, text_of, values_of

@@ -11,7 +11,7 @@ from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.manifest.joining import join_rows, numbered
 from beam_pipeline.sources.manifest.read import ReadManifest
-from beam_pipeline.sources.manifest.records import read_entries, read_table
+from beam_pipeline.sources.manifest.records import read_rows
 from beam_pipeline.sources.manifest.survey import overview, survey
 from beam_pipeline.sources.manifest.table import RANGE_BYTES
 
@@ -70,10 +70,9 @@ def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         job = source.job()
         parts = [part for table in job.tables for part in table.ranges(range_bytes, job.scratch)]
         all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
+        read = (each for part in [*parts, *job.folders] for each in read_rows(part, all_rows))
         if not all_rows.columns.key:
-            return [element for part in parts for element in read_table(part, all_rows)]
-        parts = [*parts, *job.folders]
-        read = (entry for part in parts for entry in read_entries(part, all_rows))
+            return [*read]
         if all_rows.columns.joins_rows:
             return gather(read, join_rows, all_rows)
         return gather(read, numbered)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from beam_pipeline.sources.manifest.csv_table import as_utf8
+from beam_pipeline.sources.manifest.lines import as_utf8
 
 _COMMAND = re.compile("by (iconv .*?)(?:, where .*)?$")
 

@@ -10,8 +10,8 @@ import pytest
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import questions_of
-from beam_pipeline.sources.columns.options import ValueOptions
-from beam_pipeline.sources.manifest.records import ranges_of, read_table
+from beam_pipeline.sources.columns.column import ValueOptions
+from beam_pipeline.sources.manifest.records import ranges_of, read_rows
 from beam_pipeline.sources.manifest.survey import overview, surveyed
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
@@ -51,7 +51,7 @@ def read(
         parts = [each for table in tables for each in ranges_of(table, str(tmp_path / "scratch"))]
         rows = overview([found for part in parts for found in surveyed(part, questions)], questions)
         for part in parts:
-            elements += read_table(part, rows)
+            elements += read_rows(part, rows)
         return by_name(elements)
 
     return run

@@ -76,7 +76,7 @@ def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
 def test_labels_are_looked_at_alone(write, tmp_path):
     [table], _ = find_tables(write({"a.npz": {"x": X, "y": Y}}))
     [(stored, start, end)] = table.ranges(scratch=str(tmp_path))
-    [batch] = stored.of({"y"}).batches(start, end)
+    [batch] = stored.bare({"y"}).batches(start, end)
     assert batch.columns == {"y": Y.tolist()}
 
 

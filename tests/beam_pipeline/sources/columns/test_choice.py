@@ -6,8 +6,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.columns.choice import pick_columns
-from beam_pipeline.sources.columns.column import ColumnFacts, Media
-from beam_pipeline.sources.columns.options import TableOptions
+from beam_pipeline.sources.columns.column import ColumnFacts, Media, TableOptions
 
 
 def pick(names, facts=None, **named):

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text, wider
-from beam_pipeline.sources.manifest.table import kind_of_texts, kind_of_values
+from beam_pipeline.sources.manifest.kinds import kind_of_texts, kind_of_values
 
 DIGITS = st.text("0123456789", max_size=22)
 NUMBERS = st.builds(

@@ -4,9 +4,8 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.columns.column import ColumnFacts
+from beam_pipeline.sources.columns.column import ColumnFacts, TableOptions
 from beam_pipeline.sources.columns.declared import declare_columns
-from beam_pipeline.sources.columns.options import TableOptions
 
 TENSOR = {"kind": "tensor", "dtype": "float32", "shape": [2]}
 AGE = {"kind": "scalar", "dtype": "int64"}

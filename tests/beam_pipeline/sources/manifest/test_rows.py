@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.sources.manifest import csv_lines
+from beam_pipeline.sources.manifest import csv_table
 from beam_pipeline.sources.manifest.lines import read_blocks
 from beam_pipeline.sources.manifest.read import ReadCsv
 
@@ -38,7 +38,7 @@ def test_a_quote_that_is_not_closed_costs_its_line_alone(tmp_path, write):
 
 
 def test_quotes_that_never_pair_are_looked_for_only_so_far(tmp_path, monkeypatch, write):
-    monkeypatch.setattr(csv_lines, "_MAX_AGAIN_BYTES", 100_000)
+    monkeypatch.setattr(csv_table, "_MAX_AGAIN_BYTES", 100_000)
     path = write(tmp_path / "a.csv", "a,b\n" + 'x","\n' * 50_000)
     rows = csv_rows(path)
     assert len(rows) == 50_000

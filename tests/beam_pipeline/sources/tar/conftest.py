@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.columns.options import ValueOptions
+from beam_pipeline.sources.columns.column import ValueOptions
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tar.read import is_tar, read_tar
