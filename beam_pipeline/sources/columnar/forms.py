@@ -8,7 +8,7 @@ audio, and the names of classes whose numbers are stored
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,8 +18,9 @@ from beam_pipeline.media import audio_format, other_formats
 from beam_pipeline.sources.columns.choice import lowered
 from beam_pipeline.sources.columns.column import BOXES
 from beam_pipeline.sources.manifest.cells import json_text
+from beam_pipeline.sources.manifest.table import Form
 
-# Makes the values of rows as JSON has them of what Arrow gives.
+# As `Form.convert`, of what Arrow gives.
 Convert = Callable[[Any], list[Any]]
 _MEDIA = {"Image": "image", "Audio": "audio"}
 
@@ -27,22 +28,6 @@ _MEDIA = {"Image": "image", "Audio": "audio"}
 def _values(array: Any) -> list[Any]:
     values: list[Any] = array.to_pylist()
     return values
-
-
-class Form(NamedTuple):
-    """How a column is read.
-
-    Attributes:
-        media: "image" or "audio" where it holds encoded files; else "".
-        convert: Makes the values of its rows; of files not asked.
-        classes: The names of its classes, or those of the boxes in it, by number.
-        is_nested: Whether its values are written as texts in JSON.
-    """
-
-    media: str = ""
-    convert: Convert = _values
-    classes: tuple[str, ...] = ()
-    is_nested: bool = False
 
 
 def features_of(schema: pa.Schema) -> Mapping[str, Any]:

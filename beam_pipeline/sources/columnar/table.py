@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy
 import pyarrow as pa
@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.columnar.forms import Form, features_of, form_of
+from beam_pipeline.sources.columnar.forms import features_of, form_of
 from beam_pipeline.sources.columnar.row_groups import Open, RowGroups
 from beam_pipeline.sources.columns.long_values import is_long
+from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 from beam_pipeline.sources.manifest.table import BATCH_ROWS, RANGE_BYTES, Batch, Range, Table
 from beam_pipeline.sources.references import name_of
@@ -37,14 +38,12 @@ class ColumnarTable(Table):
 
     Attributes:
         open_file: Opens it.
-        forms: How each column is read.
         scratch: The folder for what is unpacked; "" where files are not asked for.
     """
 
     has_sources: ClassVar[bool] = False
 
     open_file: Open
-    forms: Mapping[str, Form]
     scratch: str = ""
 
     def row(self, line: int) -> str:
@@ -199,22 +198,15 @@ def _long_value(data: bytes, column: str) -> Any:
     return json.loads(data)[column]
 
 
-class Opened(NamedTuple):
-    """What the footer of a file and its first values say."""
-
-    names: tuple[str, ...]
-    forms: dict[str, Form]
-
-
-def look_into(path: str, open_file: Open, ignored: Sequence[str]) -> Opened:
-    """The columns of a file.
+def look_into(manifest: Manifest, open_file: Open, ignored: Sequence[str]) -> ColumnarTable:
+    """A file as a table of its columns, but for those that are ignored.
 
     Raises:
         RecordError: "damaged file": it cannot be read; "unsupported column": no feature can be
             made of one.
     """
     try:
-        with open_file(path) as file, naming(name_of(path)):
+        with open_file(manifest.path) as file, naming(name_of(manifest.path)):
             names = tuple(file.schema.names)
             if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
                 raise RecordError(
@@ -228,9 +220,9 @@ def look_into(path: str, open_file: Open, ignored: Sequence[str]) -> Opened:
                 for field in file.schema
                 if field.name not in ignored
             }
-            return Opened(names, forms)
     except DataError as error:
         raise RecordError("damaged file", str(error)) from error
+    return ColumnarTable(manifest=manifest, header=names, forms=forms, open_file=open_file)
 
 
 def _begin(file: RowGroups, column: str) -> bytes:

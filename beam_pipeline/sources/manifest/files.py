@@ -2,14 +2,14 @@
 
 import dataclasses
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.columns.column import Columns
+from beam_pipeline.sources.columns.column import Columns, TableOptions
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import NamingFile
+from beam_pipeline.sources.input_files import InputFile, NamingFile
 from beam_pipeline.sources.paths import folder, joined, media_kind, suffix, uncompressed
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
@@ -62,21 +62,19 @@ class Manifest(NamingFile):
 
 def find_manifests(
     path: str,
-    image_root: str,
-    metadata: str,
-    suffixes: Collection[str],
+    suffixes: Sequence[str],
+    options: TableOptions,
     ignored: Ignored = NOTHING,
     names: Collection[str] = (),
 ) -> list[Manifest]:
     """The manifests that `path` means.
 
     Args:
-        path: A file, or a folder that has: the file `metadata`; or one in each folder of a
+        path: A file, or a folder that has: Hugging Face's metadata file; or one in each folder of a
             split (also below `data/`); or files of `suffixes` named after splits; or a
             single file of `suffixes`.
-        image_root: What the files' paths are relative to, if not the manifest's folder.
-        metadata: Hugging Face's file name.
-        suffixes: Of manifests, without dot.
+        suffixes: Of manifests, without dot; "metadata." and the first is Hugging Face's.
+        options: What a user says of tables.
         ignored: Files that are left out.
         names: Those of a folder, where it is known which are meant.
 
@@ -84,39 +82,57 @@ def find_manifests(
         ConfigError: There is no such file, or it is not clear which.
     """
     path = storage.absolute(path).rstrip("/") or "/"
-    media_root = storage.absolute(image_root).rstrip("/") if image_root else None
-    if not storage.is_directory(path):
-        if not storage.exists(path):
-            raise ConfigError(f"the manifest {path} does not exist")
-        manifest = manifest_of(parent(path), name_of(path), None, media_root)
-        return [dataclasses.replace(manifest, path=path)]
-    if names:
-        return [
-            manifest_of(path, name, split, media_root)
-            for name, split in splits_of(sorted(names)).items()
-        ]
-    if storage.exists(storage.join(path, metadata)) and not ignored(metadata):
-        return [manifest_of(path, metadata, None, media_root)]
+    if storage.is_directory(path):
+        root = path
+        found = splits_of(sorted(names)) if names else _tables_in(path, suffixes, ignored)
+        files = {storage.join(path, name): (name, split) for name, split in found.items()}
+    elif storage.exists(path):
+        root, files = parent(path), {path: (name_of(path), None)}
+    else:
+        raise ConfigError(f"the manifest {path} does not exist")
+    return [
+        manifest_of(InputFile(path=file, relative=name, split=split), root, options)
+        for file, (name, split) in files.items()
+    ]
 
+
+def _tables_in(path: str, suffixes: Sequence[str], ignored: Ignored) -> Mapping[str, str | None]:
+    """The split of each table of a folder that is meant, by its path there."""
+    metadata = f"metadata.{suffixes[0]}"
+    if storage.exists(storage.join(path, metadata)) and not ignored(metadata):
+        return {metadata: None}
     found = sorted(
         file.relative
         for file in storage.list_files(path)
         if suffix(uncompressed(file.relative)) in suffixes and file.relative.count("/") <= 2
         if not ignored(file.relative)
     )
-    if by_folder := [file for file in found if name_of(file) == metadata]:
-        return [manifest_of(path, file, name_of(parent(file)), media_root) for file in by_folder]
+    if by_folder := {file: name_of(parent(file)) for file in found if name_of(file) == metadata}:
+        return by_folder
     top = [file for file in found if "/" not in file]
     if splits := splits_of_tables(top):
-        return [manifest_of(path, file, split, media_root) for file, split in splits.items()]
+        return splits
     if len(top) == 1:
-        return [manifest_of(path, top[0], None, media_root)]
+        return {top[0]: None}
     of_splits = [name for name in top if split_of_name(name)]
     others = " ".join(f"--ignore {shlex.quote(each)}" for each in top if each not in of_splits)
     without = f"pass {others}, or " if splits_of_tables(of_splits) else ""
     raise ConfigError(
         f"{path} has {', '.join(top[:5]) or 'no manifest'}: {without}give one file itself, or a "
-        f"folder with {metadata} or files named after splits (train.{metadata.rpartition('.')[2]})"
+        f"folder with {metadata} or files named after splits (train.{suffixes[0]})"
+    )
+
+
+def manifest_of(file: InputFile, root: str, options: TableOptions) -> Manifest:
+    """A file below `root`, whose names lie below a user's root of images, or beside it."""
+    media_root = storage.absolute(options.image_root).rstrip("/") if options.image_root else None
+    return Manifest(
+        path=file.path,
+        relative=file.relative,
+        split=file.split,
+        folder=media_root or parent(file.path),
+        root=media_root or root,
+        allowed=(root, *options.allow_outside),
     )
 
 
@@ -165,17 +181,4 @@ def folders_left_out(
         each
         for each in beside - holders
         if any(media_kind(name) for _, below in tree.walk(each) for name in below.files)
-    )
-
-
-def manifest_of(root: str, relative: str, split: str | None, media_root: str | None) -> Manifest:
-    """The file at a path below `root`, whose names lie below `media_root`, or below `root`."""
-    path = storage.join(root, relative)
-    return Manifest(
-        path=path,
-        relative=relative,
-        split=split,
-        folder=media_root or parent(path),
-        root=media_root or root,
-        allowed=(root,),
     )

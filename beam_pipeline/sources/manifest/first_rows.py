@@ -15,11 +15,13 @@ from beam_pipeline.sources.columns.column import FILE, ColumnFacts
 from beam_pipeline.sources.columns.kinds import (
     Kind,
     ListOf,
+    kind_of_json,
+    kind_of_text,
     list_of_text,
     wider,
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
-from beam_pipeline.sources.manifest.table import Table
+from beam_pipeline.sources.manifest.table import Form, Table
 from beam_pipeline.sources.paths import media_kind
 
 # So many rows of a manifest are looked at before the job starts, and read so many bytes at once.
@@ -67,6 +69,11 @@ class Seen(NamedTuple):
     names: Mapping[str, None]
     facts: ColumnFacts
 
+    @property
+    def forms(self) -> Mapping[str, Form]:
+        """What the tables say of their columns; the first that has one says it."""
+        return forms_of(self.tables)
+
 
 # The kind of one value: of text in CSV, of any value in JSON Lines.
 KindOf = Callable[[Any], Kind | None]
@@ -85,6 +92,11 @@ def names_of(tables: Iterable[Table], rows: FirstRows) -> dict[str, None]:
     return stated or dict.fromkeys(filter(None, (name for row in rows for name in row.values)))
 
 
+def forms_of(tables: Sequence[Table]) -> dict[str, Form]:
+    """As `Seen.forms`."""
+    return {name: form for table in reversed(tables) for name, form in table.forms.items()}
+
+
 def texts_of(rows: FirstRows) -> dict[str, list[str]]:
     """What the columns of the first rows have of short texts, each value once."""
     found: dict[str, dict[str, None]] = {}
@@ -101,11 +113,13 @@ def _rows(table: Table) -> Iterator[FirstRow]:
             yield FirstRow(table.manifest, line + 1, values)
 
 
-def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
-    """What the columns of these rows hold; a few files are looked for.
+def look(tables: Sequence[Table], rows: FirstRows) -> ColumnFacts:
+    """What the columns of tables hold by their first rows; a few files are looked for.
 
     Of each column the values of its form count: the others' rows are rejected when they are read.
     """
+    kind_of = kind_of_json if tables[0].is_typed else kind_of_text
+    held = {name: form.media for name, form in forms_of(tables).items() if form.media}
     columns: dict[str, list[tuple[Manifest, Any]]] = {}
     for manifest, _, values_of_row in rows:
         for name, value in values_of_row.items():
@@ -139,8 +153,8 @@ def look(rows: FirstRows, kind_of: KindOf) -> ColumnFacts:
         nested={name for name, form in forms.items() if form != "plain"},
         objects={name for name, form in forms.items() if form == "object"},
         lists=lists,
-        media=media,
-        files={name for name in media if _any_exists(columns[name])},
+        media={**media, **held},
+        files={*held, *(name for name in media if _any_exists(columns[name]))},
         absent={name for name in files if not _any_exists(columns[name])},
         repeated={name for name in media if len(set(values[name])) < len(values[name])},
         fours={name for name in lists if _are_fours(values[name])},

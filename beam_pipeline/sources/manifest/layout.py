@@ -8,6 +8,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import is_compressed
 from beam_pipeline.sources.beside import may_hold_data
+from beam_pipeline.sources.columns.column import TableOptions
 from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.manifest.files import find_manifests
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
@@ -146,7 +147,7 @@ def _first_text(tree: Tree, name: str) -> bytes:
 
 
 def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
-    return find_manifests(folder, "", f"metadata.{suffixes[0]}", suffixes)[0].relative
+    return find_manifests(folder, suffixes, TableOptions())[0].relative
 
 
 def table_layout(

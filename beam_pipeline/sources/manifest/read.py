@@ -4,7 +4,7 @@ import abc
 import copy
 import dataclasses
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import apache_beam as beam
@@ -13,9 +13,8 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.columns.choice import check_ignored, pick_columns
-from beam_pipeline.sources.columns.column import LABELS, ColumnFacts, Columns, TableOptions
+from beam_pipeline.sources.columns.column import LABELS, Columns, TableOptions
 from beam_pipeline.sources.columns.declared import declare_columns
-from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.manifest.advice import check_no_shapes, check_no_volumes, places_told
 from beam_pipeline.sources.manifest.cells import AS_THEY_ARE, Cells, cells
@@ -95,18 +94,12 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
 
     def tables(self) -> tuple[list[Table], list[Rejected]]:
         """The files to read, and those that cannot be; raises ConfigError where none can."""
-        metadata = f"metadata.{self.suffixes[0]}"
-        found = find_manifests(
-            self.path, self.image_root, metadata, self.suffixes, self.ignored, self.names
-        )
+        found = find_manifests(self.path, self.suffixes, self, self.ignored, self.names)
         self._warn(
-            f"left out, since they hold no {metadata}",
+            f"left out, since they hold no metadata.{self.suffixes[0]}",
             folders_left_out(self.path, found, self.ignored),
         )
-        return [
-            self.opened(dataclasses.replace(each, allowed=(*each.allowed, *self.allow_outside)))
-            for each in found
-        ], []
+        return list(map(self.opened, found)), []
 
     def job(self) -> "ReadTables":
         """What is to be read, and as what, once the first rows were looked at.
@@ -115,6 +108,14 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             ConfigError: There is no manifest, or none that can be used as asked.
         """
         opened, rejected = self.tables()
+        if not getattr(self, "column_names", ()):  # else a user leaves them out
+            nameless = [
+                f"column {number}"
+                for table in opened
+                for number, name in enumerate(table.header, start=1)
+                if not name
+            ]
+            self._warn("left out, since they have no name", {*nameless})
         seen = self._look(opened)
         if not seen.rows and not opened[0].header:
             raise ConfigError(
@@ -126,7 +127,8 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             used = {name: values for name, values in texts if name not in self.ignore_columns}
             check_no_volumes(opened[0].manifest.path, used)
         objects = objects_of(seen.rows, self).difference(self.ignore_columns)
-        self._warn("texts in JSON, since they hold objects", objects)
+        nested = {name for name, form in seen.forms.items() if form.is_nested}
+        self._warn("texts in JSON, since they hold objects", objects | nested)
         prepared = dataclasses.replace(self.cells(seen.names), as_json=objects)
         if prepared != AS_THEY_ARE:
             seen = self._look([dataclasses.replace(each, cells=prepared) for each in opened])
@@ -140,7 +142,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         seen, choice = self._with_classes(seen, bool(folders))
         reader = copy.copy(self)
         reader.label_column = choice.label or self.label_column
-        columns = reader.columns(seen.names, seen.rows, seen.facts)
+        columns = reader.columns(seen)
         columns, told = completed(columns, choice, seen, self, bool(folders))
         columns, of_maps, declared = with_maps(columns, seen.rows)
         tables, rows = seen.tables, seen.rows
@@ -160,7 +162,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         check_first_rows(tables[0], rows, columns)
         questions = self.questions(columns, rows, states_splits=not folders)
         questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
-        others = [*rejected, *self.declared(tables, columns), *declared]
+        others = [*rejected, *_classes_of_forms(seen, columns), *declared]
         if classes:
             feature = "boxes" if columns.corners or columns.boxes else "label"
             names = dict(enumerate(classes.names.values()))
@@ -170,8 +172,8 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
 
     def _look(self, tables: Sequence[Table]) -> Seen:
         rows = first_rows(tables)
-        facts = look(rows, kind_of_json if tables[0].is_typed else kind_of_text)
-        return Seen(tables, rows, names_of(tables, rows), self.facts(tables, facts))
+        facts = look(tables, rows)
+        return Seen(tables, rows, names_of(tables, rows), facts)
 
     def _with_files(self, seen: Seen) -> tuple[Seen, Sequence[Folder]]:
         """The tables with the paths of their files, if these lie elsewhere in the input.
@@ -224,37 +226,37 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         """What becomes of values before anything else is made of them; raises ConfigError."""
         return cells(self, names)
 
-    def facts(self, tables: Sequence[Table], facts: ColumnFacts) -> ColumnFacts:
-        """What the columns hold by their first rows, and by what the tables say of themselves."""
-        return facts
-
-    def declared(self, tables: Sequence[Table], columns: Columns) -> Iterable[DeclaredClasses]:
-        """The classes that the tables state."""
-        return ()
-
-    def columns(self, names: Iterable[str], rows: FirstRows, facts: ColumnFacts) -> Columns:
+    def columns(self, seen: Seen) -> Columns:
         """Which column is which, by their names and the first rows.
 
         Raises:
             ConfigError: An option or the schema does not fit the columns, or all files of one lie
-                outside the input.
+                outside the input; or rows are boxes of images that lie in the table.
         """
         if self.schema:
-            columns = declare_columns(names, self, facts)
+            columns = declare_columns(seen.names, self, seen.facts)
             left_out = columns.ignored.difference(self.ignore_columns)
             self._warn("left out, since --schema does not declare them", left_out)
         else:
-            columns = pick_columns(names, self, facts)
+            columns = pick_columns(seen.names, self, seen.facts)
             self._warn(
                 "read as text, since no such files exist in the input (see --image-root and "
                 "--allow-outside)",
-                {*facts.media, *facts.absent}.difference(columns.taken, facts.files),
+                {*seen.facts.media, *seen.facts.absent}.difference(columns.taken, seen.facts.files),
             )
-            check_files(rows, [each.column for each in columns.media])
-        without = unlabelled(rows, columns.label_columns)
+            check_files(seen.rows, [each.column for each in columns.media])
+        without = unlabelled(seen.rows, columns.label_columns)
         self._warn("without any label in the first rows, so records may lack labels", without)
+        is_held = columns.key in seen.forms and seen.forms[columns.key].media
+        if is_held and columns.corners:
+            raise ConfigError(
+                f"rows have a box each ({', '.join(columns.corners)}) and an image each in "
+                f"{columns.key!r}: which rows are one image, nothing tells; put its boxes into one "
+                f"row, or leave the boxes out with --ignore-columns {','.join(columns.corners)}"
+            )
         return dataclasses.replace(
             columns,
+            key="" if is_held else columns.key,
             classes=tuple(self.classes),
             unlabelled=without,
             missing_number=self.missing_number,
@@ -305,15 +307,10 @@ class ReadCsv(ReadManifest):
             has_header=not (names or self.no_header),
         )
 
-    def tables(self) -> tuple[list[Table], list[Rejected]]:
-        """As `ReadManifest.tables`."""
-        tables, rejected = super().tables()
-        if not self.column_names:
-            nameless = {
-                f"column {number}"
-                for table in tables
-                for number, name in enumerate(table.header, start=1)
-                if not name
-            }
-            self._warn("left out, since they have no name", nameless)
-        return tables, rejected
+
+def _classes_of_forms(seen: Seen, columns: Columns) -> Iterator[DeclaredClasses]:
+    """The classes of labels and boxes that the tables themselves state."""
+    boxes = [("boxes", columns.boxes)] if columns.boxes else []
+    for feature, column in (*columns.labels, *boxes):
+        if column in seen.forms and (classes := seen.forms[column].classes):
+            yield DeclaredClasses(feature=feature, names=dict(enumerate(classes)))

@@ -118,6 +118,23 @@ class Range(NamedTuple):
     end: int
 
 
+class Form(NamedTuple):
+    """What a table says of one of its columns.
+
+    Attributes:
+        media: "image" or "audio" where it holds encoded files; else "".
+        convert: Makes the values of its rows as JSON has them of what the file holds; of files not
+            asked.
+        classes: The names of its classes, or those of the boxes in it, by number.
+        is_nested: Whether its values are written as texts in JSON.
+    """
+
+    media: str = ""
+    convert: Callable[[Any], list[Any]] = list
+    classes: tuple[str, ...] = ()
+    is_nested: bool = False
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table(abc.ABC):
     """One file of rows, whatever form it has.
@@ -129,6 +146,7 @@ class Table(abc.ABC):
         manifest: The file.
         header: The names of its columns, "" for one that is left out; empty where rows state them.
         cells: What a user says of the values.
+        forms: What the table itself says of columns, by name.
         is_typed: Whether values have types; else all of them are texts.
         has_sources: Whether records say which row they come from; else their keys do.
     """
@@ -139,6 +157,7 @@ class Table(abc.ABC):
     manifest: Manifest
     header: tuple[str, ...] = ()
     cells: Cells = AS_THEY_ARE
+    forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
 
     @property
     def is_packed(self) -> bool:

@@ -226,8 +226,6 @@ class ReadXlsx(ReadManifest):
     def opened(self, manifest: Manifest) -> Table:
         """As `ReadManifest.opened`."""
         sheet, columns = sheet_of(manifest.path, self.table)
-        nameless = {f"column {number}" for number, name in enumerate(columns, 1) if not name}
-        self._warn("left out, since they have no name", nameless)
         return SheetTable(
             manifest=manifest,
             header=tuple(columns),

@@ -2,17 +2,19 @@
 
 import pytest
 
-from beam_pipeline.sources.columns.kinds import kind_of_json, kind_of_text
+from beam_pipeline.sources.manifest.csv_dialect import Dialect
+from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import FirstRow, look
+from beam_pipeline.sources.manifest.read_json import JsonTable
 
 NO_CLASSES = {"lists", "no_classes"}
 
 
-def looks_of(column, folder, kind_of=kind_of_json):
+def looks_of(column, folder, table=JsonTable, **of_table):
     manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
     rows = [FirstRow(manifest, line, {"x": value}) for line, value in enumerate(column)]
-    facts = look(rows, kind_of)
+    facts = look([table(manifest=manifest, **of_table)], rows)
     names = ("nonempty", "nested", "lists", "objects", "media", "files", "numbers", "no_classes")
     return {name for name in names if "x" in getattr(facts, name)} - {"nonempty"}
 
@@ -61,7 +63,8 @@ def test_values_of_json(tmp_path, column, expected):
     ],
 )
 def test_fields_of_csv(tmp_path, column, expected):
-    assert looks_of(column, tmp_path, kind_of_text) == expected
+    of_csv = {"dialect": Dialect(1, ",", False), "has_header": True}
+    assert looks_of(column, tmp_path, CsvTable, **of_csv) == expected
 
 
 @pytest.mark.parametrize(
