@@ -210,7 +210,7 @@ KINDS = {
     "scalar",
 }
 # Cells of tables become values of the kind that a user declares: what is read tells them apart.
-READERS_OF_CELLS = {"sources/columns/fitting.py", "sources/columns/long_values.py"}
+READERS_OF_CELLS = {"sources/columns/fitting.py", "sources/manifest/feature_columns.py"}
 
 
 def told_apart(path: Path) -> set[str]:

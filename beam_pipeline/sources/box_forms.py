@@ -7,6 +7,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from operator import itemgetter, mul
 from typing import Any
 
 from defusedxml.ElementTree import fromstring
@@ -48,7 +49,7 @@ def datumaro(files: Files, path: str) -> Iterator[Row]:
 def darwin(files: Files, path: str) -> Iterator[Row]:
     for _, content in _beside(files, path):
         found = [each for each in content["annotations"] if each.get("bounding_box")]
-        boxes = [([each["bounding_box"][side] for side in "xywh"], each["name"]) for each in found]
+        boxes = [(itemgetter(*"xywh")(each["bounding_box"]), each["name"]) for each in found]
         yield with_boxes(files.find(content["item"]["name"]), boxes)
 
 
@@ -64,11 +65,9 @@ def encord(files: Files, path: str) -> Iterator[Row]:
         boxes = []
         for each in unit["labels"].get("objects", []):
             if box := each.get("boundingBox"):
-                sides = [box["x"], box["y"], box["w"], box["h"]]
-                size = [unit["width"], unit["height"]] * 2
-                boxes.append(
-                    ([side * of for side, of in zip(sides, size, strict=True)], each["name"])
-                )
+                size = itemgetter("width", "height", "width", "height")(unit)
+                box = [*map(mul, itemgetter(*"xywh")(box), size)]
+                boxes.append((box, each["name"]))
         yield with_boxes(files.find(unit["data_title"]), boxes)
 
 
@@ -86,10 +85,10 @@ def kili(files: Files, path: str) -> Iterator[Row]:
 
 
 def scale(files: Files, path: str) -> Iterator[Row]:
-    sides = ("left", "top", "width", "height")
+    box = itemgetter("left", "top", "width", "height")
     for task in read_json(path):
         found = [each for each in task["response"]["annotations"] if "left" in each]
-        boxes = [([each[side] for side in sides], each["label"]) for each in found]
+        boxes = [(box(each), each["label"]) for each in found]
         yield with_boxes(files.find(task["params"]["attachment"]), boxes)
 
 
@@ -98,11 +97,8 @@ def superannotate(files: Files, path: str) -> Iterator[Row]:
         if "instances" not in content:  # the classes lie among them
             continue
         found = [each for each in content["instances"] if each["type"] == "bbox"]
-        corners = ("x1", "y1", "x2", "y2")
-        boxes = [
-            (of_corners(*(each["points"][at] for at in corners)), each["className"])
-            for each in found
-        ]
+        corners = itemgetter("x1", "y1", "x2", "y2")
+        boxes = [(of_corners(*corners(each["points"])), each["className"]) for each in found]
         yield with_boxes(files.find(content["metadata"]["name"]), boxes)
 
 
@@ -113,25 +109,21 @@ def rectlabel(files: Files, path: str) -> Iterator[Row]:
 
 
 def edge_impulse(files: Files, path: str) -> Iterator[Row]:
+    sides = itemgetter("x", "y", "width", "height")
     for each in read_json(path)["files"]:
-        sides = ("x", "y", "width", "height")
-        found = each.get("boundingBoxes", [])
-        boxes = [([box[side] for side in sides], box["label"]) for box in found]
+        boxes = [(sides(box), box["label"]) for box in each.get("boundingBoxes", [])]
         yield with_boxes(files.find(each["path"]), boxes)
 
 
 def azure_ml(files: Files, path: str) -> Iterator[Row]:
-    corners = ("topX", "topY", "bottomX", "bottomY")
+    corners = itemgetter("topX", "topY", "bottomX", "bottomY")
     for each in read_lines(path):
         image, label = files.find(each["image_url"]), each["label"]
         if isinstance(label, str):
             yield {"image": image, "label": label}
             continue
         size = files.size(image)
-        boxes = [
-            (of_fractions(size, *(box[corner] for corner in corners)), box["label"])
-            for box in label
-        ]
+        boxes = [(of_fractions(size, *corners(box)), box["label"]) for box in label]
         yield with_boxes(image, boxes)
 
 
@@ -144,11 +136,8 @@ def automl(files: Files, path: str) -> Iterator[Row]:
         image, split = files.find(name), found[0][0].lower()
         if has_boxes:
             size = files.size(image)
-            boxes = [
-                (of_fractions(size, row[3], row[4], row[7], row[8]), row[2])
-                for row in found
-                if row[3]
-            ]
+            corners = itemgetter(3, 4, 7, 8)
+            boxes = [(of_fractions(size, *corners(row)), row[2]) for row in found if row[3]]
             yield with_boxes(image, boxes, split)
         else:
             yield {"image": image, "split": split, "label": found[0][2]}

@@ -54,12 +54,8 @@ def buckets_of_bytes(num_bytes: int) -> Buckets:
 
 def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int, bytes]]:
     """The (bucket, packed entries) of `entries`."""
-    return buckets.send(((entry.key, tuple(entry)) for entry in entries), size=_num_bytes)
-
-
-def _num_bytes(entry: tuple[Any, ...]) -> int:
-    num_bytes: int = entry[3]
-    return num_bytes
+    packed = ((entry.key, tuple(entry)) for entry in entries)
+    return buckets.send(packed, size=operator.itemgetter(3))
 
 
 def gathered(

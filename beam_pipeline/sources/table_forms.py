@@ -5,6 +5,7 @@ What has several files beside each other, such as one an image, becomes one tabl
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from beam_pipeline.media.matlab import structs_of
@@ -46,11 +47,9 @@ def _ground_truth_of_sagemaker(files: Files, path: str) -> Iterator[Row]:
                 continue
             names = said.get("class-map", {})
             if isinstance(value, dict):
-                sides = ("left", "top", "width", "height")
-                boxes = [
-                    ([box[side] for side in sides], names[str(box["class_id"])])
-                    for box in value["annotations"]
-                ]
+                sides = itemgetter("left", "top", "width", "height")
+                found = value["annotations"]
+                boxes = [(sides(box), names[str(box["class_id"])]) for box in found]
                 row |= with_boxes(row["image"], boxes)
             else:
                 row["label"] = said.get("class-name") or sorted(names.values())
@@ -98,11 +97,8 @@ def _vertex_ai(files: Files, path: str) -> Iterator[Row]:
             label = each["classificationAnnotation"]["displayName"]
             yield {"image": image, "split": split, "label": label}
         else:
-            size, sides = files.size(image), ("xMin", "yMin", "xMax", "yMax")
-            boxes = [
-                (of_fractions(size, *(box[side] for side in sides)), box["displayName"])
-                for box in found
-            ]
+            size, corners = files.size(image), itemgetter("xMin", "yMin", "xMax", "yMax")
+            boxes = [(of_fractions(size, *corners(box)), box["displayName"]) for box in found]
             yield with_boxes(image, boxes, split)
 
 

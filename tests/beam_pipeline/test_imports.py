@@ -43,7 +43,6 @@ def test_what_reads_long_values_again_loads_no_beam():
     sources = "beam_pipeline.sources"
     modules = ("feature_columns", "csv_table", "json_table")
     names = [*(f"{sources}.manifest.{name}" for name in modules), f"{sources}.tar.records"]
-    names.append(f"{sources}.columns.long_values")
     assert "apache_beam" not in modules_after("import " + ", ".join(names))
 
 

@@ -72,6 +72,7 @@ class ArrayTable(Table):
     has_sources = False
 
     columns: Mapping[str, Column]
+    numbering: tuple[str, int] = ("#", 0)
 
     @property
     def name(self) -> str:
@@ -82,10 +83,6 @@ class ArrayTable(Table):
     def num_rows(self) -> int:
         """How many rows there are."""
         return next(iter(self.columns.values())).shape[0]
-
-    def row(self, line: int) -> str:
-        """As `Table.row`; rows are counted from 0."""
-        return f"{self.manifest.relative}#{line - 1}"
 
     def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
         """As `Table.ranges`, of so many rows each; raises RecordError where one is damaged."""

@@ -14,12 +14,7 @@ from beam_pipeline.sources.columnar.row_groups import opened_parquet
 from beam_pipeline.sources.columnar.sqlite_file import MAGIC, opened_sqlite
 from beam_pipeline.sources.columnar.table import look_into
 from beam_pipeline.sources.input_files import find_files
-from beam_pipeline.sources.layout import (
-    Layout,
-    Place,
-    container_places,
-    read_by,
-)
+from beam_pipeline.sources.layout import Layout, Place, container_places, read_by
 from beam_pipeline.sources.manifest.files import Manifest, manifest_of
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
@@ -50,11 +45,14 @@ class ReadColumnar(ReadManifest):
 
     def tables(self) -> tuple[list[Table], list[Rejected]]:
         """As `ReadManifest.tables`."""
-        files, others = find_files(self.path, self.is_meant, self.ignored)
+        files, others = find_files(
+            self.path, lambda name: suffix(name) in self.suffixes, self.ignored
+        )
         # What a table names is read; none says anything of files that it does not name.
         names_files = {name_of(each.relative) for each in files} == {_USUAL}
+        suffixes = " or ".join(f".{each}" for each in self.suffixes)
         rejected = [
-            beside_containers(each, self.noun, _shown(self.suffixes))
+            beside_containers(each, self.noun, suffixes)
             for each in others
             if not (names_files and media_kind(each))
         ]
@@ -68,11 +66,6 @@ class ReadColumnar(ReadManifest):
         if not tables:
             raise ConfigError(f"{rejected[-1].detail}")
         return tables, rejected
-
-    @classmethod
-    def is_meant(cls, path: str) -> bool:
-        """Whether the file's name is one of this kind."""
-        return suffix(path) in cls.suffixes
 
 
 @dataclasses.dataclass
@@ -116,10 +109,6 @@ class ReadSqlite(ReadColumnar):
         """As `ReadManifest.opened`."""
         open_file = functools.partial(opened_sqlite, table=self.table)
         return look_into(manifest, open_file, self.ignore_columns)
-
-
-def _shown(suffixes: Sequence[str]) -> str:
-    return " or ".join(f".{each}" for each in suffixes)
 
 
 def _doubt(tree: Tree, files: Sequence[str]) -> str:

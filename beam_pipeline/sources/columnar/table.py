@@ -21,7 +21,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.columnar.forms import features_of, form_of
 from beam_pipeline.sources.columnar.row_groups import Open, RowGroups
-from beam_pipeline.sources.columns.long_values import is_long
+from beam_pipeline.sources.manifest.feature_columns import is_long
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
 from beam_pipeline.sources.manifest.table import BATCH_ROWS, RANGE_BYTES, Batch, Range, Table
@@ -45,10 +45,7 @@ class ColumnarTable(Table):
 
     open_file: Open
     scratch: str = ""
-
-    def row(self, line: int) -> str:
-        """As `Table.row`; rows are counted from 0."""
-        return f"{self.manifest.relative}#{line - 1}"
+    numbering: tuple[str, int] = ("#", 0)
 
     def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
         """As `Table.ranges`: a group of rows each."""

@@ -54,7 +54,7 @@ def pick_columns(names: Iterable[str], options: TableOptions, facts: ColumnFacts
         columns,
         key=next((each.column for each in media if each.feature == each.kind), ""),
         media=media,
-        labels=tuple((name, name) for name in classes) if classes[1:] else _label(classes),
+        labels=tuple((name if classes[1:] else "label", name) for name in classes),
         split=told("split", options, usable) or first(SPLIT, free),
         ignored=frozenset(options.ignore_columns),
     )
@@ -253,10 +253,6 @@ def _labels(
         LABELS.lists_of_record, {lowered(each): each for each in lists}
     )
     return [name] if name else []
-
-
-def _label(classes: list[str]) -> tuple[tuple[str, str], ...]:
-    return tuple(("label", name) for name in classes)
 
 
 def _check_clashes(usable: list[str], columns: Columns) -> None:

@@ -186,11 +186,7 @@ class WholeNumbers:
 
 
 def whole_numbers(values: Iterable[Any]) -> WholeNumbers:
-    """What some values of a column are: texts of a CSV, values of JSON, or an array of one axis."""
-    if isinstance(values, np.ndarray):
-        all_whole = values.dtype.kind in "biu"
-        different = np.unique(values).astype(np.int64) if all_whole else _none()
-        return WholeNumbers(len(values), different, all_whole)
+    """What some values of a column are: texts of a CSV, or values of JSON."""
     stated = [value for value in values if is_stated(value)]
     try:
         if not {str, int}.issuperset(map(type, stated)):

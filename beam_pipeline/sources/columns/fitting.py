@@ -206,15 +206,10 @@ def _class(feature: Feature, value: Any) -> str:
     return label
 
 
-def value_of_file(kind: str, file: FileRef) -> Value:
-    """An image, audio, an array or raw bytes, by the name of its kind."""
-    return OF_FILE[kind](file=file)
-
-
 def value_of_feature(feature: Feature, file: FileRef) -> Value:
     """What a file is that holds a declared feature of such a kind, or a map."""
     if feature.kind != "map":
-        return value_of_file(feature.kind, file)
+        return OF_FILE[feature.kind](file=file)
     shows = "depth" if feature.dtype == "uint16" else "classes"
     return Map(file=file, shows=shows, num_classes=len(feature.classes))
 

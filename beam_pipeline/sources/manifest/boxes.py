@@ -136,7 +136,9 @@ def _as_lists(row: Mapping[str, Any], columns: Columns) -> tuple[dict[str, list[
             {name: [item.get(name) for item in value] for name in names}
         )
     elif isinstance(value, list) or value is None:
-        members, box_format = {"": value or [], **lists_beside(row, columns)}, "xyxy"
+        beside = {name: row.get(name) for name in sorted(columns.box_lists)}
+        stated = {name: values for name, values in beside.items() if values is not None}
+        members, box_format = {"": value or [], **stated}, "xyxy"
         if columns.box_labels:
             members["labels"] = row.get(columns.box_labels) or []
     else:
@@ -146,11 +148,6 @@ def _as_lists(row: Mapping[str, Any], columns: Columns) -> tuple[dict[str, list[
             shown = f"{len(values)} values" if isinstance(values, list) else repr(values)
             raise malformed(f"{name or 'box'!r} has {shown} for {len(members[''])} boxes")
     return members, box_format
-
-
-def lists_beside(row: Mapping[str, Any], columns: Columns) -> dict[str, list[Any]]:
-    """The columns of a row that hold a value for each box of the list of boxes beside."""
-    return {name: row[name] for name in sorted(columns.box_lists) if row.get(name) is not None}
 
 
 def are_beside(boxes: Any, values: Any) -> bool:

@@ -46,10 +46,6 @@ class Cells:
         few = (*self.classes[:2], "…", self.classes[-1]) if self.classes[4:] else self.classes
         return ", ".join(few)
 
-    def with_classes(self, classes: tuple[str, ...]) -> "Cells":
-        """The same, with columns that are a class each."""
-        return dataclasses.replace(self, classes=classes)
-
     def names(self, names: Iterable[str]) -> dict[str, None]:
         """The columns that become of those of these names."""
         kept = [name for name in names if name not in self.classes]
@@ -62,6 +58,7 @@ class Cells:
             columns: The values of each column, one a row.
             missing: What the table has where there is no value.
         """
+        num_rows = len(next(iter(columns.values()), ()))
         for name in self.as_json.intersection(columns):
             columns[name] = list(map(json_text, columns[name]))
         if self.missing:
@@ -79,7 +76,6 @@ class Cells:
                 for value in columns[self.numbered]
             ]
         if self.classes and columns:
-            num_rows = len(next(iter(columns.values())))
             has_classes = any(name in columns for name in self.classes)
             marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
             columns[self.label] = [
@@ -87,11 +83,8 @@ class Cells:
                 for values in zip(*marks, strict=True)
             ]
         if self.column and columns:
-            num_rows = len(next(iter(columns.values())))
-            nothing = [None] * num_rows
-            parts = [
-                map(class_name, columns.get(name, nothing)) for _, name in self.template if name
-            ]
+            used = [name for _, name in self.template if name]
+            parts = [map(class_name, columns.get(name, [None] * num_rows)) for name in used]
             columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
 
     def _path(self, texts: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from beam_pipeline.sources.columns.column import CAPTIONS, ColumnFacts, Columns,
 from beam_pipeline.sources.columns.kinds import list_of_text
 from beam_pipeline.sources.manifest.advice import advice
 from beam_pipeline.sources.manifest.cells import Cells
-from beam_pipeline.sources.manifest.first_rows import MOST_VALUES, FirstRows, Seen, texts_of
+from beam_pipeline.sources.manifest.first_rows import MOST_VALUES, FirstRows, Seen
 from tfrecord_dataset.split_names import split_in_name
 
 NO_SEPARATOR = "none"
@@ -42,13 +42,13 @@ class Choice(NamedTuple):
         label: The column of the record's classes; "" where names or options say it, or nothing.
         classes: Columns of which each is a class, in the place of one of labels.
         optional: A number to predict that only some tables have.
-        told: What a user is told of it.
+        told: What a user is told of it, if anything.
     """
 
     label: str = ""
     classes: tuple[str, ...] = ()
     optional: str = ""
-    told: tuple[str, ...] = ()
+    told: str = ""
 
 
 def choose(seen: Seen, options: TableOptions, columns: Columns, with_found_files: bool) -> Choice:
@@ -62,24 +62,19 @@ def choose(seen: Seen, options: TableOptions, columns: Columns, with_found_files
     """
     if options.schema or options.label_column or columns.label_columns or columns.boxes:
         return Choice()
-    texts = texts_of(seen.rows)
+    texts = seen.texts
     headers = {table.manifest.relative: table.header for table in seen.tables}
     name = label_of_some(headers)
     if name and name not in columns.taken and not columns.corners:
         tables = [table for table, header in headers.items() if name in header]
         having = f"{', '.join(tables)} {'have' if tables[1:] else 'has'}"
+        which, quoted = f"column {name!r}, which only {having}, is", shlex.quote(name)
         if is_amount(name, seen.facts, texts):
-            told = (
-                f"column {name!r}, which only {having}, is a number to predict, and nan "
-                f"elsewhere; if it is a class, pass --label-column {shlex.quote(name)}"
-            )
-            return Choice(optional=name, told=(told,))
+            told = f"{which} a number to predict, and nan elsewhere; if it is a class, pass "
+            return Choice(optional=name, told=f"{told}--label-column {quoted}")
         if only_column([name], texts):
-            told = (
-                f"column {name!r}, which only {having}, is the label; if it is not, pass "
-                f"--ignore-columns {shlex.quote(name)}"
-            )
-            return Choice(label=name, told=(told,))
+            told = f"{which} the label; if it is not, pass --ignore-columns {quoted}"
+            return Choice(label=name, told=told)
     if columns.corners or not columns.key:
         return Choice()
     made_of = {column for table in seen.tables for _, column in table.cells.template}
@@ -91,14 +86,14 @@ def choose(seen: Seen, options: TableOptions, columns: Columns, with_found_files
             f"columns {label} are classes, which a row has (1) or has not; to read them as "
             "numbers, declare them by --schema"
         )
-        return Choice(label, found, told=(told,))
+        return Choice(label, found, told=told)
     name = only_column(free, texts) if with_found_files else ""
     if name and not is_amount(name, seen.facts, texts):
         told = (
             f"column {name!r} is the label, as the only one beside the files; if it is not, pass "
             f"--ignore-columns {shlex.quote(name)}"
         )
-        return Choice(name, told=(told,))
+        return Choice(name, told=told)
     return Choice()
 
 
@@ -141,7 +136,7 @@ def completed(
     if any(table.header for table in seen.tables):
         lists = seen.facts.lists if not columns.separator else seen.names
         labels = [name for _, name in columns.labels if name not in lists]
-        texts = texts_of(seen.rows)
+        texts = seen.texts
         told += advice(texts, labels)
         told += _may_be(texts, len(seen.rows), columns)
     return columns, told
@@ -173,7 +168,7 @@ def _may_be(texts: Mapping[str, Sequence[str]], num_rows: int, columns: Columns)
 def _separator(columns: Columns, seen: Seen, options: TableOptions, told: list[str]) -> str:
     if options.label_separator:
         return "" if options.label_separator == NO_SEPARATOR else options.label_separator
-    values = texts_of(seen.rows).get(columns.label, ())
+    values = seen.texts.get(columns.label, ())
     separator = separator_of(columns.label, values)
     if separator and columns.label not in {*seen.facts.lists, *seen.facts.nested}:
         example = next(value for value in values if separator in value)

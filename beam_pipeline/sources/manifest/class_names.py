@@ -18,7 +18,7 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.sources.columns.class_values import is_class_number
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.manifest.first_rows import Seen, texts_of
+from beam_pipeline.sources.manifest.first_rows import Seen
 from beam_pipeline.sources.nesting import is_deep
 from beam_pipeline.sources.paths import below, folder, joined, suffix
 from beam_pipeline.sources.references import name_of
@@ -109,7 +109,7 @@ def named_beside(seen: Seen, columns: Columns, ignored: Ignored) -> ClassMap | N
     root = seen.tables[0].manifest.root
     if not column or storage.is_remote(root):
         return None
-    values = texts_of(seen.rows).get(column, ())
+    values = seen.texts.get(column, ())
     labels = {
         label
         for value in values

@@ -1,4 +1,4 @@
-"""What the columns of a manifest become, a column at a time."""
+"""What the columns of a table become, a column at a time; long values become references."""
 
 import dataclasses
 import functools
@@ -6,17 +6,22 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.records import FileRef, Value
+from beam_pipeline.records import Array, ClassLabels, FileRef, Value
 from beam_pipeline.sources.columns.class_values import class_label, is_stated
 from beam_pipeline.sources.columns.column import Columns, Media
-from beam_pipeline.sources.columns.fitting import fit, value_of_file
+from beam_pipeline.sources.columns.fitting import OF_FILE, fit
 from beam_pipeline.sources.columns.kinds import Kind, convert_column
-from beam_pipeline.sources.columns.long_values import Convert
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.files import Manifest
 from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]
+Convert = Callable[[Sequence[Any]], list[Value | None]]
+"""Makes values of what a column holds in some rows; None where a record lacks the feature."""
+
+# A reference takes some hundred bytes itself, and its range is read once more.
+LONG_RANGE_BYTES = 1 << 10
+LONG_VALUE_BYTES = 256
 
 
 class FeatureColumn(NamedTuple):
@@ -39,47 +44,33 @@ def main_columns(
 ) -> list[FeatureColumn]:
     """Files, what a user declared, and the record's classes."""
     unlabelled = manifest.relative in columns.unlabelled
-    media = [
-        FeatureColumn(
-            each.feature,
-            each.column,
-            functools.partial(_media_values, media=each, path_of=manifest.path_of),
+    main = []
+    for each in columns.media:
+        files = functools.partial(_media_values, media=each, path_of=manifest.path_of)
+        main.append(FeatureColumn(each.feature, each.column, files))
+    for feature, column in columns.declared:
+        is_optional = unlabelled or feature.default is not None
+        values = functools.partial(
+            _declared_values,
+            feature=feature,
+            column=column,
+            path_of=manifest.path_of,
+            missing_number=columns.missing_number,
+            may_lack=feature.kind == "class_label" and is_optional,
         )
-        for each in columns.media
-    ]
-    declared = [
-        FeatureColumn(
-            feature.name,
-            column,
-            functools.partial(
-                _declared_values,
-                feature=feature,
-                column=column,
-                path_of=manifest.path_of,
-                missing_number=columns.missing_number,
-                may_lack=feature.kind == "class_label"
-                and (unlabelled or feature.default is not None),
-            ),
+        main.append(FeatureColumn(feature.name, column, values))
+    for name, column in columns.labels:
+        label = functools.partial(
+            class_label,
+            column=column,
+            kind=kinds.get(column),
+            classes=columns.classes,
+            separator=columns.separator,
+            names=columns.class_names,
         )
-        for feature, column in columns.declared
-    ]
-    labels = [
-        FeatureColumn(
-            name,
-            column,
-            functools.partial(
-                _classes,
-                column=column,
-                kind=kinds.get(column),
-                classes=columns.classes,
-                may_lack=unlabelled,
-                separator=columns.separator,
-                names=columns.class_names,
-            ),
-        )
-        for name, column in columns.labels
-    ]
-    return [*media, *declared, *labels]
+        classes = functools.partial(_classes, label=label, may_lack=unlabelled)
+        main.append(FeatureColumn(name, column, classes))
+    return main
 
 
 def other_columns(
@@ -126,7 +117,7 @@ def _media_values(values: Sequence[Any], media: Media, path_of: PathOf) -> list[
     ]
     if media.like:
         return [dataclasses.replace(media.like, file=file) for file in files]
-    return [value_of_file(media.kind, file) for file in files]
+    return [OF_FILE[media.kind](file=file) for file in files]
 
 
 def _declared_values(
@@ -146,22 +137,55 @@ def _declared_values(
 
 
 def _classes(
-    values: Sequence[Any],
-    column: str,
-    kind: Kind | None,
-    classes: Sequence[str],
-    may_lack: bool,
-    separator: str,
-    names: Mapping[str, str],
+    values: Sequence[Any], label: Callable[[Any], Value], may_lack: bool
 ) -> list[Value | None]:
-    """The classes that the values name, by the names that the user gives the numbers."""
+    """The classes that the values name; None where one may be missing, and is."""
 
-    def label(value: Any) -> Value | None:
-        if may_lack and not is_stated(value):
-            return None
-        return class_label(value, column, kind, classes, separator, names)
+    def stated(value: Any) -> Value | None:
+        return None if may_lack and not is_stated(value) else label(value)
 
     if set(map(type, values)) in ({str}, {int}):  # few differ
-        label_of = {value: label(value) for value in dict.fromkeys(values)}
+        label_of = {value: stated(value) for value in dict.fromkeys(values)}
         return [label_of[value] for value in values]
-    return [label(value) for value in values]
+    return list(map(stated, values))
+
+
+def is_long_range(num_bytes: int) -> bool:
+    """Whether what lies in so many bytes may hold long values."""
+    return num_bytes > LONG_RANGE_BYTES
+
+
+def is_long(value: object) -> bool:
+    """Whether a text, a list or what is made of it is worth a reference."""
+    return _num_bytes(value) >= LONG_VALUE_BYTES
+
+
+def _num_bytes(value: object) -> int:
+    match value:
+        case str():
+            return len(value)
+        case tuple() | list():
+            return sum(map(_num_bytes, value)) + 8 * len(value)
+        case dict():
+            return _num_bytes([*value, *value.values()])
+        case ClassLabels():
+            return _num_bytes(value.names)
+        case Array():
+            return len(value.data)
+    return 0
+
+
+def reader(cell: Callable[[bytes], Any], convert: Convert) -> Callable[[bytes], Value]:
+    """The `Deferred.read` of a column's values.
+
+    Args:
+        cell: Reads what the column holds from the bytes of a range.
+        convert: Makes values of what the column holds.
+    """
+    return functools.partial(_read, cell=cell, convert=convert)
+
+
+def _read(data: bytes, cell: Callable[[bytes], Any], convert: Convert) -> Value:
+    (value,) = convert([cell(data)])
+    assert value is not None  # it was long
+    return value

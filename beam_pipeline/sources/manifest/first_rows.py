@@ -70,6 +70,11 @@ class Seen(NamedTuple):
     facts: ColumnFacts
 
     @property
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """What the columns have of short texts, each value once."""
+        return texts_of(self.rows)
+
+    @property
     def forms(self) -> Mapping[str, Form]:
         """What the tables say of their columns; the first that has one says it."""
         return forms_of(self.tables)

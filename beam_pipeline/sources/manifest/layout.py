@@ -37,25 +37,10 @@ _MEDIA_NAME = re.compile(
 _TEXT_BYTES = 4096
 _OF_AUTOML = re.compile(rb"[A-Z]+,gs://")  # of Google, in a bucket
 # What may lie beside a table that is the data itself.
-_BESIDE_TABLES = frozenset(
-    {
-        "",
-        "csv",
-        "tsv",
-        "jsonl",
-        "ndjson",
-        "json",
-        "yaml",
-        "yml",
-        "txt",
-        "md",
-        "rst",
-        "xlsx",
-        "html",
-        "pdf",
-        "names",
-    }
-)
+_BESIDE_TABLES = frozenset({
+    "", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "xlsx", "html",
+    "pdf", "names",
+})  # fmt: skip
 
 
 def find_tables(tree: Tree, suffixes: tuple[str, ...]) -> list[Place]:

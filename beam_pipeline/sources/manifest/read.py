@@ -26,27 +26,20 @@ from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.elsewhere import found_here
 from beam_pipeline.sources.manifest.files import Manifest, find_manifests, folders_left_out
 from beam_pipeline.sources.manifest.first_rows import (
-    FirstRows,
     Seen,
     are_in_split_folders,
     check_files,
     first_rows,
     look,
     names_of,
-    texts_of,
     unlabelled,
 )
-from beam_pipeline.sources.manifest.kinds import (
-    check_first_rows,
-    ignorable,
-    objects_of,
-    with_lists,
-)
+from beam_pipeline.sources.manifest.joining import Folder, check_beside, with_images
+from beam_pipeline.sources.manifest.kinds import check_first_rows, ignorable, objects_of, with_lists
 from beam_pipeline.sources.manifest.map_columns import with_maps
 from beam_pipeline.sources.manifest.records import ReadTables
 from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
-from beam_pipeline.sources.manifest.unnamed import Folder, check_beside, with_images
 from beam_pipeline.sources.manifest.whereabouts import find_files, placed
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.python_words import in_python, note
@@ -123,7 +116,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             )
         check_no_shapes(opened[0].manifest.path, seen.names)
         if not self.schema:
-            texts = texts_of(seen.rows).items()
+            texts = seen.texts.items()
             used = {name: values for name, values in texts if name not in self.ignore_columns}
             check_no_volumes(opened[0].manifest.path, used)
         objects = objects_of(seen.rows, self).difference(self.ignore_columns)
@@ -151,7 +144,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             columns = dataclasses.replace(columns, class_names=classes.names)
             self.also_read = (classes.path,)
             told.append(classes_told(classes))
-        for each in (*choice.told, *told, *of_maps):
+            feature = "boxes" if columns.corners or columns.boxes else "label"
+            names = dict(enumerate(classes.names.values()))
+            declared.append(DeclaredClasses(feature=feature, names=names))
+        for each in filter(None, (choice.told, *told, *of_maps)):
             self._tell(each)
         headers = {table.manifest.relative: table.header for table in tables}
         may_lack = {*self.ignore_columns, *reader.labels, *LABELS.of_tables, *choice.classes}
@@ -160,13 +156,17 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             check_beside(tables[0].manifest, self.tree or Tree(self.path, self.ignored))
         columns = with_lists(columns, seen.facts, rows)
         check_first_rows(tables[0], rows, columns)
-        questions = self.questions(columns, rows, states_splits=not folders)
-        questions = dataclasses.replace(questions, ignored=elsewhere, names=tuple(ignorables))
+        # The files' folders state the splits, where nothing else does and the tables name folders.
+        # But a folder `train` alone states nothing that `--split` could not divide.
+        states = not folders and not columns.split and are_in_split_folders(rows, columns.key)
+        questions = Questions(
+            columns=dataclasses.replace(columns, split_folders=states),
+            kinds=not columns.declared or bool(columns.boxes or columns.joins_rows),
+            one_folder=states and self.divided,
+            ignored=elsewhere,
+            names=tuple(ignorables),
+        ).about_label("" if self.label_column or self.classes else columns.label)
         others = [*rejected, *_classes_of_forms(seen, columns), *declared]
-        if classes:
-            feature = "boxes" if columns.corners or columns.boxes else "label"
-            names = dict(enumerate(classes.names.values()))
-            others.append(DeclaredClasses(feature=feature, names=names))
         folders = [with_images(each, seen, columns) for each in folders]
         return ReadTables(tables, questions, self.scratch, others, folders)
 
@@ -207,11 +207,10 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         choice = choose(seen, self, columns, with_found_files)
         if not choice.classes:
             return seen, choice
-        cells = [each.cells.with_classes(choice.classes) for each in seen.tables]
-        tables = [
-            dataclasses.replace(table, cells=of_table)
-            for table, of_table in zip(seen.tables, cells, strict=True)
-        ]
+        tables = []
+        for table in seen.tables:
+            cells = dataclasses.replace(table.cells, classes=choice.classes)
+            tables.append(dataclasses.replace(table, cells=cells))
         return self._look(tables), choice
 
     def _warn(self, what: str, names: Collection[str]) -> None:
@@ -261,21 +260,6 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
             unlabelled=without,
             missing_number=self.missing_number,
         )
-
-    def questions(
-        self, columns: Columns, rows: FirstRows, *, states_splits: bool = True
-    ) -> Questions:
-        """What all rows are asked for.
-
-        The files' folders state the splits, where nothing else does and the tables name folders.
-        But a folder `train` alone states nothing that `--split` could not divide.
-        """
-        states = states_splits and not columns.split and are_in_split_folders(rows, columns.key)
-        return Questions(
-            columns=dataclasses.replace(columns, split_folders=states),
-            kinds=not columns.declared or bool(columns.boxes or columns.joins_rows),
-            one_folder=states and self.divided,
-        ).about_label("" if self.label_column or self.classes else columns.label)
 
 
 @dataclasses.dataclass

@@ -15,21 +15,22 @@ from beam_pipeline.records import Deferred, Element, FileRef, Record, Rejected, 
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
-from beam_pipeline.sources.columns.long_values import is_long, is_long_range, reader
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.boxes import boxes_from_lists, named_boxes
 from beam_pipeline.sources.manifest.feature_columns import (
     FeatureColumn,
+    is_long,
+    is_long_range,
     main_columns,
     path_text,
+    reader,
 )
 from beam_pipeline.sources.manifest.files import split_of_row
-from beam_pipeline.sources.manifest.joining import JoinedRow, join_rows, numbered
+from beam_pipeline.sources.manifest.joining import Folder, JoinedRow, files_in, join_rows, numbered
 from beam_pipeline.sources.manifest.kinds import check_plain
 from beam_pipeline.sources.manifest.survey import Overview, Questions, overview, surveyed
 from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table
-from beam_pipeline.sources.manifest.unnamed import Folder, files_in
 
 Kinds = Mapping[str, Kind | None]
 

@@ -19,8 +19,7 @@ from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
 from beam_pipeline.sources.manifest.first_rows import split_folders_of
 from beam_pipeline.sources.manifest.kinds import ignorable, kinds_of
-from beam_pipeline.sources.manifest.table import Batch, Other, Range, Table, whole
-from beam_pipeline.sources.manifest.unnamed import Folder
+from beam_pipeline.sources.manifest.table import Batch, Range, Table, whole
 from tfrecord_dataset.python_words import note
 from tfrecord_dataset.shown_text import one_line
 
@@ -146,7 +145,7 @@ class Overview:
     places: Mapping[tuple[str, int], Place]
 
 
-def surveyed(part: Range | Folder | Other, questions: Questions) -> list[Survey]:
+def surveyed(part: object, questions: Questions) -> list[Survey]:
     """What one range is, if its table can be used."""
     return [survey(part, questions)] if isinstance(part, Range) else []
 

@@ -147,6 +147,8 @@ class Table(abc.ABC):
         header: The names of its columns, "" for one that is left out; empty where rows state them.
         cells: What a user says of the values.
         forms: What the table itself says of columns, by name.
+        numbering: What stands between the file and a row's number in what the row is called, and
+            the number of the first line.
         is_typed: Whether values have types; else all of them are texts.
         has_sources: Whether records say which row they come from; else their keys do.
     """
@@ -158,6 +160,7 @@ class Table(abc.ABC):
     header: tuple[str, ...] = ()
     cells: Cells = AS_THEY_ARE
     forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
+    numbering: tuple[str, int] = (":", 1)
 
     @property
     def is_packed(self) -> bool:
@@ -192,7 +195,8 @@ class Table(abc.ABC):
 
     def row(self, line: int) -> str:
         """What the row on a line, from 1, is called: in messages, and where nothing names it."""
-        return f"{self.manifest.relative}:{line}"
+        sign, first = self.numbering
+        return f"{self.manifest.relative}{sign}{line - 1 + first}"
 
     def bare(self, only: Collection[str] = ()) -> "Table":
         """The table without the files in it, which only records need.

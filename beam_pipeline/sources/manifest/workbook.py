@@ -19,8 +19,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.read import ReadManifest
-from beam_pipeline.sources.manifest.read_json import JsonTable
 from beam_pipeline.sources.manifest.table import Table
 from tfrecord_dataset.inflation import is_inflated
 
@@ -34,15 +34,6 @@ _BLOCK_BYTES = 1 << 20
 _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
 _MAX_DIGITS = 9  # and letters
 _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SheetTable(JsonTable):
-    """One sheet; its rows are unpacked, a line each, and called by their numbers in the sheet."""
-
-    def row(self, line: int) -> str:
-        """As `Table.row`; the first row of the sheet is 1, and names the columns."""
-        return f"{self.manifest.relative}:{line + 1}"
 
 
 def sheet_of(path: str, stated: str) -> tuple[str, list[str]]:
@@ -94,11 +85,6 @@ def lines_of_sheet(path: str, sheet: str) -> Iterator[bytes]:
         yield b"".join(
             _line(columns, row) for row in itertools.islice(rows, start, start + _ROWS_AT_ONCE)
         )
-
-
-def _maker(sheet: str) -> functools.partial[Iterator[bytes]]:
-    """What makes lines of a workbook's sheet."""
-    return functools.partial(lines_of_sheet, sheet=sheet)
 
 
 def _line(columns: Sequence[str], row: Sequence[Any]) -> bytes:
@@ -166,33 +152,31 @@ def _check_sizes(path: str, data: bytes) -> None:
 
 
 def _corner(content: Any) -> tuple[int, int]:
-    """(rows, columns) of the rectangle that a sheet's XML spans."""
-    corner = _Corner()
+    """(rows, columns) of the rectangle that a sheet's XML spans from A1.
+
+    A cell that does not say where it is may be anywhere in a row.
+    """
+    rows = columns = 0
+    for text in _elements(content):
+        places = _PLACE.findall(text)
+        letters = {letters for letters, _ in places if letters}
+        columns = max(columns, *map(_column, letters), 0)
+        rows = max(rows, *(_row(digits) for _, digits in places), 0)
+        if sum(bool(letters) for letters, _ in places) < len(_CELL.findall(text)):
+            columns = _MAX_COLUMNS
+    return rows, columns
+
+
+def _elements(content: Any) -> Iterator[bytes]:
+    """Whole elements of a sheet's XML, many at a time."""
     rest = b""
     while block := content.read(_BLOCK_BYTES):
         text, tag, rest = (rest + block).rpartition(b"<")
         rest = tag + rest
         if len(rest) > _BLOCK_BYTES:
             raise ValueError("an element of its XML has over a mebibyte")
-        corner.add(text)
-    corner.add(rest)
-    return corner.rows, corner.columns
-
-
-class _Corner:
-    """How far cells lie from A1; those that do not say where they are may be anywhere in a row."""
-
-    def __init__(self) -> None:
-        self.rows = self.columns = 0
-
-    def add(self, text: bytes) -> None:
-        """Goes on with whole elements of a sheet's XML."""
-        places = _PLACE.findall(text)
-        columns = {letters for letters, _ in places if letters}
-        self.columns = max(self.columns, *map(_column, columns), 0)
-        self.rows = max(self.rows, *(_row(digits) for _, digits in places), 0)
-        if sum(bool(letters) for letters, _ in places) < len(_CELL.findall(text)):
-            self.columns = _MAX_COLUMNS
+        yield text
+    yield rest
 
 
 def _column(letters: bytes) -> int:
@@ -226,9 +210,10 @@ class ReadXlsx(ReadManifest):
     def opened(self, manifest: Manifest) -> Table:
         """As `ReadManifest.opened`."""
         sheet, columns = sheet_of(manifest.path, self.table)
-        return SheetTable(
+        return JsonTable(
             manifest=manifest,
             header=tuple(columns),
-            made_by=_maker(sheet),
+            made_by=functools.partial(lines_of_sheet, sheet=sheet),
             part=f"sheet {sheet}",
+            numbering=(":", 2),  # as in the sheet, whose first row names the columns
         )

@@ -11,8 +11,8 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.paths import Member
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
-from beam_pipeline.sources.columns.long_values import is_long, is_long_range
 from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.manifest.feature_columns import is_long, is_long_range
 from beam_pipeline.sources.paths import media_kind
 from tfrecord_dataset.feature import Feature
 

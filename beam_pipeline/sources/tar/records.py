@@ -22,7 +22,6 @@ from beam_pipeline.sources.columns.fitting import (
     fit,
     no_path,
     value_of_feature,
-    value_of_file,
 )
 from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.input_files import InputFile
@@ -94,7 +93,7 @@ def found_features(
         elif part:
             # A second image of the record goes by its extension.
             feature = name if role.feature in features else role.feature
-            features[feature] = value_of_file(role.form, _range(part, path))
+            features[feature] = OF_FILE[role.form](file=_range(part, path))
     for name, role in roles.items():
         if role.feature not in features:
             raise RecordError(
@@ -160,7 +159,7 @@ def declared_features(
         if form == "map":
             features[feature.name] = value_of_feature(feature, _range(part, path))
         elif form in OF_FILE:
-            features[feature.name] = value_of_file(form, _range(part, path))
+            features[feature.name] = OF_FILE[form](file=_range(part, path))
         else:
             make = functools.partial(
                 fit, feature, name, path_of=no_path, missing_number=options.missing_number

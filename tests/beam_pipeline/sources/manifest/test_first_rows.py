@@ -6,7 +6,7 @@ from beam_pipeline.sources.manifest.csv_dialect import Dialect
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.first_rows import FirstRow, look
-from beam_pipeline.sources.manifest.read_json import JsonTable
+from beam_pipeline.sources.manifest.json_table import JsonTable
 
 NO_CLASSES = {"lists", "no_classes"}
 

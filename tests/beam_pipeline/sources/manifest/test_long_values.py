@@ -11,7 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred, Record
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.columns import long_values
+from beam_pipeline.sources.manifest import feature_columns
 from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
@@ -88,9 +88,9 @@ def test_long_values_are_read_from_their_rows(
 ):
     rows = [{**row, **({image: "a.jpg"} if image else {})} for row in ROWS]
     source = read(write(tmp_path / name, rows))
-    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 40)
+    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 40)
     inline = by_key(read_manifest(source))
-    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 10)
+    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
     small = by_key(read_manifest(source, range_bytes))
 
     assert inline.keys() == small.keys()
@@ -113,9 +113,9 @@ def test_long_values_that_are_declared(tmp_path, read_manifest, monkeypatch, is_
     )
     read, write = (ReadJsonl, write_jsonl) if is_json else (ReadCsv, write_csv)
     source = read(write(tmp_path / "m", ROWS), schema=schema)
-    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 40)
+    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 40)
     inline = by_key(read_manifest(source))
-    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 10)
+    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
     small = by_key(read_manifest(source))
 
     for key, record in inline.items():
@@ -126,7 +126,7 @@ def test_long_values_that_are_declared(tmp_path, read_manifest, monkeypatch, is_
 @pytest.mark.parametrize("is_json", [False, True])
 def test_a_row_that_is_another_than_before(tmp_path, read_manifest, monkeypatch, is_json):
     read, write = (ReadJsonl, write_jsonl) if is_json else (ReadCsv, write_csv)
-    monkeypatch.setattr(long_values, "LONG_RANGE_BYTES", 1 << 10)
+    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
     record, *_ = read_manifest(read(write(tmp_path / "m", ROWS)))
     for data in (b"", b"1", b'"1\n', b"[1]"):
         with pytest.raises(RecordError):

@@ -16,9 +16,10 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import Deferred
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.manifest.files import Manifest
+from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.lines import read_blocks
 from beam_pipeline.sources.manifest.read import ReadCsv
-from beam_pipeline.sources.manifest.read_json import JsonTable, ReadJsonl
+from beam_pipeline.sources.manifest.read_json import ReadJsonl
 from beam_pipeline.sources.manifest.survey import Questions, overview, survey
 from beam_pipeline.sources.manifest.workbook import ReadXlsx
 
