@@ -36,6 +36,8 @@ _SOURCES: dict[str, type[ReadManifest]] = {
 _MAX_TABLES = 20
 _OF_FOLD = re.compile(r"fold[_-]?\d")
 _MAX_NAMED = 3
+# Of lists and annotations in whatever form.
+_LISTS = frozenset({"mat", "txt", "yaml", "yml", "stm", "trn", "lst", "dat"})
 _HELD_BACK = ("test", "val", "valid", "validation")
 
 
@@ -248,7 +250,8 @@ def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
     told = _or_else(tables)
     if not told:
         whose = own_list(tree) or as_table(tree) or _list(tree) or described(tree.root, beside)
-        told = f"; {whose}" if whose or (whose := _table_alone(tree)) else ""
+        whose = whose or _table_alone(tree) or _to_write(found.doubt + found.one_class, beside)
+        told = f"; {whose}" if whose else ""
     return dataclasses.replace(
         found,
         doubt=found.doubt and found.doubt + told,
@@ -301,6 +304,14 @@ def _table_alone(tree: Tree) -> str:
     of_train = [name for name in tables if is_of_training(stem(name))]
     path = shlex.quote(tree.path([*of_train, *tables][0])) if tables else ""
     return f"or give {path} to read that table alone" if path else ""
+
+
+def _to_write(problem: str, beside: Sequence[str]) -> str:
+    """What helps where files beside are of forms that nothing here knows."""
+    is_open = "re not read" in problem or "was not read" in problem
+    if not is_open or " by python " in problem or _LISTS.isdisjoint(map(suffix, beside)):
+        return ""
+    return "or write what such files say into a table with a row per file (docs/manifests.md)"
 
 
 def own_list(tree: Tree) -> str:
