@@ -70,6 +70,11 @@ def test_workers_and_threads_write_the_same_bytes(written, tmp_path, digests):
     assert {**one, "build.json": ""} == {**other, "build.json": ""}
 
 
+def test_a_column_without_a_name_is_told_of(written, caplog):
+    ReadParquet(str(written(pa.table({"": [1], "x": [2]})))).job()
+    assert "left out, since they have no name: column 1" in caplog.text
+
+
 def test_nothing_that_was_unpacked_stays(written, tmp_path):
     built(written(photographs(5)), tmp_path / "data")
 
