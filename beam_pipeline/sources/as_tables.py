@@ -9,12 +9,7 @@ from collections.abc import Container, Iterator, Sequence
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.table_forms import (
-    OF_IMAGENET,
-    OF_MASKS,
-    Form,
-    form_of,
-)
+from beam_pipeline.sources.table_forms import OF_IMAGENET, OF_MASKS, Form, form_of
 from beam_pipeline.sources.table_rows import Files, Row, read_json
 from beam_pipeline.sources.text_forms import text_form_of
 from beam_pipeline.sources.tree import Tree, head
@@ -39,16 +34,16 @@ _ENDINGS = (
 
 def as_table(tree: Tree) -> str:
     """The command that makes a table of what lies beside the files of a tree; "" without one."""
-    paths = [path for path in (*tree.outside, *tree.files()) if _may_be(path)]
+    paths = [
+        path
+        for path in (*tree.outside, *tree.files())
+        if suffix(path) in _ENDINGS or name_of(path) == "text"
+    ]
     for path in map(tree.path, paths[:_LOOKED_INTO]):
         if form := form_of(path, tree.files()):
             made = making(tree.path(form.table), tree.root, path)
             return f"{name_of(path)} {form.what}: make a table of it by {made}, and give that"
     return ""
-
-
-def _may_be(path: str) -> bool:
-    return suffix(path) in _ENDINGS or name_of(path) == "text"
 
 
 def making(table: str, root: str, *names: str) -> str:

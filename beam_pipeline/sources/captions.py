@@ -26,7 +26,7 @@ from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.texts import CaptionFiles, is_numbered, texts_beside
-from beam_pipeline.sources.tree import Tree, counted, head, places
+from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.split_names import split_in_name
 
 _NAME = re.compile(r"captions\.txt|results\.csv|(?!.*lemma).*\.token(\.txt)?", re.IGNORECASE)
@@ -75,7 +75,7 @@ def find_captions(tree: Tree) -> list[Place]:
         return [_of_list(path, tree) for path in lists]
     if tree.only_folder or not (counts := texts_beside(tree, CaptionFiles())):
         return []
-    what = f"{tree.at_least}{counted(sum(counts.values()), 'text file')} in {places(counts)}"
+    what = tree.told(counts, CaptionFiles.noun)
     return [Place("", what, has_usual_name=all(map(is_numbered, counts)))]
 
 

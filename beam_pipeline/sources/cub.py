@@ -151,10 +151,6 @@ def find_cub(tree: Tree) -> list[Place]:
     return []
 
 
-def _files_that_fit(folder: str) -> str:
-    return _IMAGES if storage.exists(below(folder, _IMAGES)) else ""
-
-
 LAYOUT = Layout(
     name="cub",
     sign="images.txt, image_class_labels.txt and classes.txt, next to images/",
@@ -162,5 +158,5 @@ LAYOUT = Layout(
     read=lambda path, config, scratch: ReadCub(path),
     takes=(),
     find=find_cub,
-    accept=_files_that_fit,
+    accept=lambda folder: _IMAGES if storage.exists(below(folder, _IMAGES)) else "",
 )

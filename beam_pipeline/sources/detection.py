@@ -104,12 +104,13 @@ def _chosen(
         layout: What a user says that it is.
     """
     kinds = {each.layout.kind for each in inputs}
-    in_doubt = kinds == {"folders"} and bool(inputs[0].doubt or inputs[0].one_class)
-    alone = inputs[0].tables if len(inputs) == 1 and not inputs[0].has_usual_name else ()
+    in_doubt = kinds == {"folders"} and any((inputs[0].place.doubt, inputs[0].place.one_class))
+    first = inputs[0].place if len(inputs) == 1 else None
+    alone = first.tables if first and not first.has_usual_name else ()
     if alone and (several := others_as_good(alone, tree)):
         ways = "; or ".join(map(str, several))
         raise ConfigError(f"{path} has {len(several)} tables that name its files: {ways}")
-    of_masks = any(each.doubt and each.layout.name == "masks" for each in inputs)
+    of_masks = any(each.place.doubt and each.layout.name == "masks" for each in inputs)
     if in_doubt or of_masks or (len(inputs) > 1 and kinds == {"manifest"}):
         # CelebA's list of persons says less than its attributes.
         found = [each for each in readings(tree) if not (each.is_list and own_list(tree))]
@@ -145,14 +146,11 @@ def _at(layout: Layout, place: Place, tree: Tree) -> Input:
         )
     return dataclasses.replace(
         _input(layout, tree.path(place.path), place.summary),
-        doubt=place.doubt,
-        has_usual_name=place.has_usual_name,
-        one_class=place.one_class,
+        place=place,
         beside=tuple(_beside(place, tree)),
         split_lists=tuple(
             f"{split}={storage.join(tree.root, path)}" for path, split in place.split_lists
         ),
-        tables=place.tables,
         class_list=storage.join(tree.root, place.class_list) if place.class_list else "",
     )
 
@@ -179,17 +177,6 @@ def _beside(place: Place, tree: Tree) -> Iterator[str]:
     )
 
 
-def _class_folders(tree: Tree) -> list[Input]:
-    """Folders that say what class their files are of."""
-    return [
-        _input(layout, tree.root, place.summary)
-        for layout in layouts().values()
-        if layout.kind == "folders"
-        for place in layout.places(tree)
-        if place.states_classes and not place.doubt
-    ]
-
-
 def _inputs(tree: Tree) -> list[Input]:
     by_kind = {
         kind: [layout for layout in layouts().values() if layout.kind == kind]
@@ -202,12 +189,17 @@ def _inputs(tree: Tree) -> list[Input]:
     if found := of_kind("annotations"):
         return found
     found = of_kind("manifest")
-    tables = [table for each in found for table in each.tables]
+    tables = [table for each in found for table in each.place.tables]
     if found and not leaves_out_train(tables, tree):
-        usual = any(table.has_usual_name for table in found)
-        return found if usual else found + _class_folders(tree)
+        if any(each.place.has_usual_name for each in found):
+            return found
+        return found + [
+            dataclasses.replace(each, path=tree.root)
+            for each in of_kind("folders")
+            if each.place.states_classes and not each.place.doubt
+        ]
     if found := of_kind("container"):
-        return found if found[0].has_usual_name else found + of_kind("folders")
+        return found if found[0].place.has_usual_name else found + of_kind("folders")
     folders = of_kind("folders")
     if not tree.only_folder or any(each.split_lists for each in folders):
         return folders
@@ -224,12 +216,13 @@ def _only(inputs: list[Input], path: str, tree: Tree | None = None) -> Input | N
     if not inputs:
         return None
     [found] = inputs
+    doubt = found.place.doubt
     if found.path != storage.absolute(path).rstrip("/"):  # patterns are of paths below it
         given = f"give {shlex.quote(found.path)} with --path-pattern"
-        doubt = found.doubt.replace("pass --path-pattern", given)
-        found = dataclasses.replace(found, doubt=doubt)
-    if found.doubt and not found.one_class:
-        raise ConfigError(f"{found.path} cannot be read as it lies: {found.doubt}")
+        doubt = doubt.replace("pass --path-pattern", given)
+        found = dataclasses.replace(found, place=found.place._replace(doubt=doubt))
+    if doubt and not found.place.one_class:
+        raise ConfigError(f"{found.path} cannot be read as it lies: {doubt}")
     return found
 
 
@@ -272,17 +265,14 @@ def _layouts_of_file(path: str) -> list[Layout]:
     for layout in layouts().values():
         if layout.refuse:
             layout.refuse([path])
-    likely = _by_suffix(path) or [
+    name = uncompressed(unsigned(path))
+    likely = [layout for layout in layouts().values() if layout.fits(name)] or [
         layout for layout in layouts().values() if layout.begins and not layout.suffixes
     ]
     fits = [layout for layout in likely if not layout.begins or layout.begins(path)]
     # What marks images, by how it begins, may begin like a table, too.
     marking = [layout for layout in fits if layout.begins and layout.kind == "annotations"]
     return marking or fits
-
-
-def _by_suffix(path: str) -> list[Layout]:
-    return [layout for layout in layouts().values() if layout.fits(uncompressed(unsigned(path)))]
 
 
 def _of_pattern(pattern: str, ignored: Ignored) -> Input:

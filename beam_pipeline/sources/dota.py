@@ -5,15 +5,12 @@ pixels, category, difficult; before them perhaps "imagesource:" and "gsd:".
 """
 
 import re
-from collections import Counter
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import Value
 from beam_pipeline.sources.layout import first_file
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import split_at
-from beam_pipeline.sources.shapes import Shapes, number
+from beam_pipeline.sources.shapes import Shapes, Told, number
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.layout import side_file_layout
 
@@ -28,12 +25,12 @@ class DotaFiles(SideFiles):
     home = "labeltxt"
     image_home = "images"
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        shapes, left = Shapes(), list[str]()
+    def parse(self, data: bytes, annotation: str) -> Told:
+        shapes = Shapes()
         for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
             fields = line.split()
             if header := _HEADER.match(line):
-                left.append(header[1].lower())
+                shapes.left.append(header[1].lower())
             elif len(fields) in (9, 10):
                 corners = [number(each, f"line {place}: a corner") for each in fields[:8]]
                 difficult = int(number(fields[9] if fields[9:] else 0, f"line {place}: difficult"))
@@ -43,7 +40,7 @@ class DotaFiles(SideFiles):
                     f"line {place}: {len(fields)} columns; an object has x, y of four corners, a "
                     "category and difficult"
                 )
-        return {"boxes": shapes.objects()}, not_kept(left)
+        return shapes.told()
 
 
 LAYOUT = side_file_layout(

@@ -29,6 +29,8 @@ _ENTRIES_AT_ONCE = 100_000
 _ENTRIES_A_PART = 256
 # Starts the keys under which finished elements travel along.
 _FINISHED = "\0"
+# Of an entry, by which it is sorted: its key and order.
+_PLACE = operator.itemgetter(0, 1)
 
 
 class Entry(NamedTuple):
@@ -45,11 +47,6 @@ class Entry(NamedTuple):
     order: tuple[Any, ...]
     value: Any
     num_bytes: int = 0
-
-
-def buckets_of_bytes(num_bytes: int) -> Buckets:
-    """Into how many buckets so many bytes of annotations go."""
-    return Buckets.of(num_bytes, _BUCKET_BYTES, at_most=_MAX_BUCKETS)
 
 
 def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int, bytes]]:
@@ -73,13 +70,9 @@ def gathered(
     every = gather(batches)
     entries = every if max_values is None else _first(every, max_values)
     with spilling() as spill:
-        ordered = heapq.merge(*_sorted_runs(entries, spill), key=_place)
+        ordered = heapq.merge(*_sorted_runs(entries, spill), key=_PLACE)
         for key, group in itertools.groupby(ordered, key=operator.itemgetter(0)):
             yield key, map(operator.itemgetter(2), group)
-
-
-def _place(entry: tuple[Any, ...]) -> tuple[Any, ...]:
-    return entry[:2]
 
 
 def _sorted_runs(
@@ -87,13 +80,13 @@ def _sorted_runs(
 ) -> list[Iterable[tuple[Any, ...]]]:
     """Parts of the entries, each in order; the last one in memory."""
     runs: list[Iterable[tuple[Any, ...]]] = []
-    run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_place)
+    run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_PLACE)
     while len(run) == _ENTRIES_AT_ONCE:
         parts = (
             run[start : start + _ENTRIES_A_PART] for start in range(0, len(run), _ENTRIES_A_PART)
         )
         runs.append(gather(spill.all([spill.put(pack(part)) for part in parts])))
-        run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_place)
+        run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_PLACE)
     return [*runs, run]
 
 
@@ -147,8 +140,9 @@ class ReadInBatches(beam.PTransform):
     arguments: Sequence[Any] = ()
 
     def expand(self, sources: beam.PCollection) -> beam.PCollection:
+        buckets = Buckets.of(self.num_bytes, _BUCKET_BYTES, at_most=_MAX_BUCKETS)
         return sources | "Read" >> beam.FlatMap(
-            _read_in_batches, self.read, buckets_of_bytes(self.num_bytes), *self.arguments
+            _read_in_batches, self.read, buckets, *self.arguments
         )  # (bucket, batch)
 
 

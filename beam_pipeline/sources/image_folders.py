@@ -35,6 +35,7 @@ def annotation_file(
     images: str | None,
     places: Sequence[str] = ("images", "data"),
     image_set: str = "",
+    allowed: Sequence[str] = (),
 ) -> AnnotationFile:
     """A file of annotations, with the folders where its images may be.
 
@@ -44,6 +45,7 @@ def annotation_file(
         images: The folder of the images, where a user names it.
         places: Folders of images below the dataset's, or the file's own.
         image_set: What the images' folder may be called beside the split: "train2017".
+        allowed: Folders elsewhere whose images may be named, too.
     """
     path = storage.join(root, relative)
     split = split_of_file(relative)
@@ -61,7 +63,7 @@ def annotation_file(
         split=split,
         root=images or root,
         image_folders=tuple(dict.fromkeys(folders)),
-        allowed=(root,),
+        allowed=(root, *allowed),
     )
 
 

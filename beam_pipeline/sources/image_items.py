@@ -184,9 +184,11 @@ class ReadItems(beam.PTransform):
                 image_folders=each.image_folders
                 if images
                 else (*each.image_folders, *_at_root(root, places, each.split)),
-                allowed=(*each.allowed, *self.allow_outside),
             )
-            for each in (annotation_file(root, each, images, usual) for each in paths)
+            for each in (
+                annotation_file(root, each, images, usual, allowed=self.allow_outside)
+                for each in paths
+            )
         ]
         read = ItemReader(self.formats)
         return pipeline | ReadFiles(files, [], read) | Gather(_nothing_to_join)

@@ -53,7 +53,8 @@ def _found(config: BuildConfig, scratch: str) -> Input:
     else:
         found = detection.resolve(config.input, config.layout, Ignored(config.ignore))
     _check_options(config, found.layout)
-    if found.one_class and (problem := found.doubt if config.one_class else found.one_class):
+    doubt, of_one_class = found.place.doubt, found.place.one_class
+    if of_one_class and (problem := doubt if config.one_class else of_one_class):
         raise ConfigError(f"{found.path} cannot be read as it lies: {problem}")
     _check_ignored(config)
     return found
@@ -111,8 +112,8 @@ def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransfo
     """
     config = through_archives(config, scratch)
     source: Any = input_.layout.read(input_.path, config, scratch)
-    if input_.tables:
-        source = dataclasses.replace(source, names=input_.tables)
+    if tables := input_.place.tables:
+        source = dataclasses.replace(source, names=tables)
     if input_.class_list:
         source = dataclasses.replace(source, class_list=input_.class_list)
     if input_.beside:

@@ -7,16 +7,16 @@ rotation_y; of results also a score.
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.records import Objects, Value
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, joined, split_at
+from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
 from beam_pipeline.sources.side_files.layout import side_file_layout
 
@@ -46,44 +46,42 @@ class KittiFiles(SideFiles):
         sets = survey.sets.without(of_testing, f"it names images of {_UNLABELLED}/, not labelled")
         return dataclasses.replace(survey, sets=sets)
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        objects, notes = parse_kitti(storage.decoded(data, annotation))
-        return {"boxes": objects}, notes
+    def parse(self, data: bytes, annotation: str) -> Told:
+        """The objects of one label file, and what of its lines is not kept.
 
+        Boxes are "xyxy" in pixels, as written. The attributes are truncated (0 to 1), occluded (0
+        to 3) and alpha (radians), and score where there are 16 columns; -1, or -10 of alpha, is
+        unknown.
 
-def parse_kitti(text: str) -> tuple[Objects, Counter[str]]:
-    """The objects of one label file, and what of its lines is not kept.
-
-    Boxes are "xyxy" in pixels, as written. The attributes are truncated (0 to 1), occluded (0 to
-    3) and alpha (radians), and score where there are 16 columns; -1, or -10 of alpha, is unknown.
-
-    Raises:
-        RecordError: "malformed annotation", with the line's number (from 1).
-    """
-    check_number(text.count("\n"))
-    rows, labels, left = list[list[float]](), list[str](), list[str]()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not (fields := line.split()):
-            continue
-        try:
-            row = _numbers(fields, len(rows[0]) if rows else None)
-        except ValueError as error:
-            raise malformed(f"line {number}: {error}") from None
-        if fields[0] == "DontCare":
-            left.append(fields[0])
-            continue
-        rows.append(row)
-        labels.append(fields[0])
-        left += ["3D box"] * (max(row[7:10]) > 0)
-    attributes: dict[str, tuple[int | float, ...]] = {
-        "truncated": tuple(row[0] for row in rows),
-        "occluded": tuple(int(row[1]) for row in rows),
-        "alpha": tuple(row[2] for row in rows),
-    }
-    if rows and len(rows[0]) > _COLUMNS:
-        attributes["score"] = tuple(row[_COLUMNS] for row in rows)
-    boxes = tuple((row[3], row[4], row[5], row[6]) for row in rows)
-    return Objects(boxes=boxes, labels=tuple(labels), attributes=attributes), not_kept(left)
+        Raises:
+            RecordError: "malformed annotation", with the line's number (from 1).
+        """
+        text = storage.decoded(data, annotation)
+        check_number(text.count("\n"))
+        rows, labels, left = list[list[float]](), list[str](), list[str]()
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not (fields := line.split()):
+                continue
+            try:
+                row = _numbers(fields, len(rows[0]) if rows else None)
+            except ValueError as error:
+                raise malformed(f"line {number}: {error}") from None
+            if fields[0] == "DontCare":
+                left.append(fields[0])
+                continue
+            rows.append(row)
+            labels.append(fields[0])
+            left += ["3D box"] * (max(row[7:10]) > 0)
+        attributes: dict[str, tuple[int | float, ...]] = {
+            "truncated": tuple(row[0] for row in rows),
+            "occluded": tuple(int(row[1]) for row in rows),
+            "alpha": tuple(row[2] for row in rows),
+        }
+        if rows and len(rows[0]) > _COLUMNS:
+            attributes["score"] = tuple(row[_COLUMNS] for row in rows)
+        boxes = tuple((row[3], row[4], row[5], row[6]) for row in rows)
+        objects = Objects(boxes=boxes, labels=tuple(labels), attributes=attributes)
+        return {"boxes": objects}, not_kept(left)
 
 
 def _numbers(fields: Sequence[str], expected: int | None) -> list[float]:

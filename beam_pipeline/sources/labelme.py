@@ -8,7 +8,6 @@ import dataclasses
 import io
 import posixpath
 import re
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,12 @@ from PIL import Image as Pixels
 
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import mask_of
-from beam_pipeline.records import Mask, Objects, Value
+from beam_pipeline.records import Mask
 from beam_pipeline.sources.layout import first_file
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, joined, suffix
-from beam_pipeline.sources.shapes import OBJECTS, Shapes, stated_size
+from beam_pipeline.sources.paths import folder, joined, place_of, suffix
+from beam_pipeline.sources.shapes import OBJECTS, Shapes, Told, around, stated_size
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
-from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.side_files.layout import side_file_layout
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
@@ -62,57 +59,49 @@ class LabelMeFiles(SideFiles):
         name = _parsed(data).get("imagePath")
         return name.replace("\\", "/") if isinstance(name, str) else ""
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        objects, notes = parse_labelme(data, self.points)
-        return {"boxes": objects}, notes
+    def parse(self, data: bytes, annotation: str) -> Told:
+        """The shapes of one file that have an area, and what is not kept.
 
-
-def parse_labelme(data: bytes, points: str = OBJECTS) -> tuple[Objects, Counter[str]]:
-    """The shapes of one file that have an area, and what is not kept.
-
-    Args:
-        data: The file's bytes.
-        points: What points in no group are: OBJECTS or LANDMARKS.
-
-    Raises:
-        RecordError: "malformed annotation", with the shape's number (from 1) and value.
-    """
-    value = _parsed(data)
-    check_number(len(value["shapes"]))
-    sides: list[Any] = [value.get("imageWidth"), value.get("imageHeight")]
-    are_whole = all(type(side) is int for side in sides)
-    shapes = Shapes(stated_size(*sides) if are_whole else None, points=points)
-    left = ["flags"] * _says(value.get("flags"))
-    groups = {_group(each) for each in value["shapes"] if _kind(each) == "point"} - {None}
-    for number, shape in enumerate(value["shapes"], start=1):
-        if not isinstance(shape, dict):
-            raise malformed(f"shape {number} is {shape!r:.80}, not an object")
-        kind, label, group = _kind(shape), shape.get("label"), _group(shape)
-        if kind not in _FEWEST:
-            left.append(kind)
-            continue
-        if not isinstance(label, str) or not label.strip():
-            raise malformed(f"shape {number} has no label")
-        where = f"shape {number} ({label:.80})"
-        corners = _corners(shape.get("points"), kind, where)
-        if kind == "point":
-            seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
-            shapes.loose_points(label, seen, group)
-        elif kind == "polygon":
-            shapes.polygon(label, [corners])
-        elif kind == "rotation":  # of X-AnyLabeling
-            shapes.turned_box(label, corners)
-        elif kind == "mask":
-            mask = _mask(shape.get("mask"), corners, shapes.size, where)
-            shapes.mask(label, mask, _box(corners))
-        else:
-            shapes.box(label, _box(corners))
-        if group in groups and kind != "point":
-            shapes.group(group)
-        kept = _KEPT | {"group_id"} if group in groups else _KEPT
-        left += (name for name, said in shape.items() if name not in kept and _says(said))
-    objects = shapes.objects()
-    return objects, not_kept(left) + shapes.notes
+        Raises:
+            RecordError: "malformed annotation", with the shape's number (from 1) and value.
+        """
+        value = _parsed(data)
+        check_number(len(value["shapes"]))
+        sides: list[Any] = [value.get("imageWidth"), value.get("imageHeight")]
+        are_whole = all(type(side) is int for side in sides)
+        shapes = Shapes(stated_size(*sides) if are_whole else None, points=self.points)
+        shapes.left += ["flags"] * _says(value.get("flags"))
+        groups = {_group(each) for each in value["shapes"] if _kind(each) == "point"} - {None}
+        for number, shape in enumerate(value["shapes"], start=1):
+            if not isinstance(shape, dict):
+                raise malformed(f"shape {number} is {shape!r:.80}, not an object")
+            kind, label, group = _kind(shape), shape.get("label"), _group(shape)
+            if kind not in _FEWEST:
+                shapes.left.append(kind)
+                continue
+            if not isinstance(label, str) or not label.strip():
+                raise malformed(f"shape {number} has no label")
+            where = f"shape {number} ({label:.80})"
+            corners = _corners(shape.get("points"), kind, where)
+            if kind == "point":
+                seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
+                shapes.loose_points(label, seen, group)
+            elif kind == "polygon":
+                shapes.polygon(label, [corners])
+            elif kind == "rotation":  # of X-AnyLabeling
+                shapes.turned_box(label, corners)
+            elif kind == "mask":
+                mask = _mask(shape.get("mask"), corners, shapes.size, where)
+                shapes.mask(label, mask, around([corners]))
+            else:
+                shapes.box(label, around([corners]))
+            if group in groups and kind != "point":
+                shapes.group(group)
+            kept = _KEPT | {"group_id"} if group in groups else _KEPT
+            shapes.left += (
+                name for name, said in shape.items() if name not in kept and _says(said)
+            )
+        return shapes.told()
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -149,18 +138,13 @@ def _corners(points: Any, kind: str, where: str) -> list[float]:
     return [each for corner in corners for each in corner]
 
 
-def _box(corners: list[float]) -> tuple[float, float, float, float]:
-    xs, ys = corners[::2], corners[1::2]
-    return min(xs), min(ys), max(xs), max(ys)
-
-
 def _mask(stated: Any, corners: list[float], size: ImageSize | None, where: str) -> Mask:
     """A PNG file of the window whose first and last pixel are stated, in base64."""
     if size is None:
         raise malformed(
             f"{where}: a mask in an image whose imageWidth and imageHeight are not told"
         )
-    left, top, right, bottom = map(int, _box(corners))
+    left, top, right, bottom = map(int, around([corners]))
     try:
         with Pixels.open(io.BytesIO(base64.b64decode(stated))) as opened:
             found = ImageSize(opened.height, opened.width)

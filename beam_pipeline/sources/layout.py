@@ -52,6 +52,9 @@ class Place(NamedTuple):
     class_list: str = ""
 
 
+NOWHERE = Place("", "")
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """One way in which raw data lies.
@@ -118,24 +121,18 @@ class Input:
         layout: Its layout.
         path: What `layout.read` takes: an absolute folder, file, or pattern of files.
         summary: What lies there, in one sentence: "voc: 364 XML files in Annotations/, …".
-        doubt: Why it cannot be read as it lies, and what helps; "" where it can.
-        has_usual_name: As in `Place`.
-        one_class: As in `Place`.
+        place: Where it was found in a tree, and what is said of that.
         beside: Files outside of what the layout lists that may hold data, below the input.
         split_lists: As "SPLIT=PATH" what lists of files the layout has found.
-        tables: As in `Place`.
         class_list: The path of that of `Place`.
     """
 
     layout: Layout
     path: str
     summary: str
-    doubt: str = ""
-    has_usual_name: bool = False
-    one_class: str = ""
+    place: Place = NOWHERE
     beside: tuple[str, ...] = ()
     split_lists: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
     class_list: str = ""
 
 
@@ -169,15 +166,11 @@ class Reads(TypedDict):
 
 def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], Any]) -> Reads:
     """The `Layout.read` of a source with the options that its fields are; as `reading`."""
-    return Reads(read=reading(source, **derived), takes=_options_taken(source))
-
-
-def _options_taken(source: type) -> frozenset[str]:
-    """What `Layout.takes` of a source, a dataclass, that reads what its fields say."""
-    names = {field.name for field in dataclasses.fields(source)} - _OF_ALL
+    names = {field.name for field in dataclasses.fields(cast(type, source))} - _OF_ALL
     # The source gets the number itself.
     names |= {"missing_numbers"} if "missing_number" in names else set()
-    return frozenset(names.intersection(field.name for field in dataclasses.fields(BuildConfig)))
+    takes = names.intersection(field.name for field in dataclasses.fields(BuildConfig))
+    return Reads(read=reading(source, **derived), takes=takes)
 
 
 def container_places(files: Sequence[str]) -> list[Place]:

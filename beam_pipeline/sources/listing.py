@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import apache_beam as beam
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import composed
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import below, joined, stem
+from beam_pipeline.sources.paths import below, joined
 
 Names = tuple[str, Sequence[str]]
 """A folder below the root, "" for the root itself, and the names of files in it."""
@@ -56,32 +55,26 @@ class ListNames(beam.PTransform):
 
 
 def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Iterator[Part]:
-    for folder in folders:
-        yield from parts_of(folder, root, ignored)
-
-
-def parts_of(folder: str, root: str, ignored: Ignored = NOTHING) -> Iterator[Part]:
-    """The parts of a folder that workers can list at once, and what its own level holds already.
+    """The parts of folders that workers can list at once, and what their own levels hold already.
 
     A local folder is one part, for only so links that lead back up are known. As bytes, for
     Beam's strings hold no name that is not UTF-8.
     """
     if not storage.is_remote(root):
-        yield os.fsencode(folder), b""
+        yield from ((os.fsencode(folder), b"") for folder in folders)
         return
-    files = []
-    for name, is_folder in storage.scan_folder(_path(root, folder)):
-        if is_folder:
-            yield os.fsencode(joined(folder, name)), b""
-            continue
-        if ignored and ignored(joined(folder, name)):
-            continue
-        files.append(name)
-        if len(files) == storage.NAMES_AT_ONCE:
+    for folder in folders:
+        files = []
+        for name, is_folder in storage.scan_folder(_path(root, folder)):
+            if is_folder:
+                yield os.fsencode(joined(folder, name)), b""
+            elif not (ignored and ignored(joined(folder, name))):
+                files.append(name)
+            if len(files) == storage.NAMES_AT_ONCE:
+                yield b"", pack([(folder, files)])
+                files = []
+        if files:
             yield b"", pack([(folder, files)])
-            files = []
-    if files:
-        yield b"", pack([(folder, files)])
 
 
 def list_part(part: Part, root: str, ignored: Ignored = NOTHING) -> Iterator[bytes]:
@@ -113,11 +106,6 @@ def paths_in(names: Iterable[Names]) -> Iterator[str]:
     for folder, files in names:
         prefix = f"{folder}/" if folder else ""
         yield from (prefix + name for name in files)
-
-
-def name_of(path: str) -> str:
-    """What an image and its annotation have in common: the name without folders and suffix."""
-    return composed(stem(path))
 
 
 def buckets_of_names(files: int, files_per_bucket: int = FILES_PER_BUCKET) -> Buckets:

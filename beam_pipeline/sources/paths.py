@@ -8,7 +8,7 @@ from typing import TypeVar
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import suffix_of
-from beam_pipeline.records import Rejected
+from beam_pipeline.records import Rejected, composed
 
 # A suffix says what a file was meant to be; its content is Inspect's to judge.
 IMAGE_SUFFIXES = frozenset(
@@ -76,14 +76,29 @@ def joined(relative: str, name: str) -> str:
 
 
 def split_at(path: str, name: str) -> tuple[str, str] | None:
-    """The folders of `path` before and after the last one called `name`, in any case; or None."""
-    if name not in path.lower():  # most paths: spares half the time of a listing
+    """The folders of `path` before and after the last one called `name`, in any case; or None.
+
+    Nothing is called "".
+    """
+    if not name or name not in path.lower():  # most paths: spares half the time of a listing
         return None
     parts = folder(path).split("/")
     for at in reversed(range(len(parts))):
         if parts[at].lower() == name:
             return "/".join(parts[:at]), "/".join(parts[at + 1 :])
     return None
+
+
+def shared_name(path: str) -> str:
+    """What an image and its annotation have in common: the name without folders and suffix."""
+    return composed(stem(path))
+
+
+def place_of(path: str, home: str = "") -> str:
+    """The folder of a file without `home`, in lower case, and its name without suffix."""
+    around = split_at(path, home)
+    parts = "/".join(filter(None, around)) if around else folder(path)
+    return f"{parts.lower()}/{shared_name(path)}"
 
 
 def has_image_suffix(path: str) -> bool:

@@ -148,16 +148,14 @@ def _groups(found: Sequence[Reading]) -> list[list[Reading]]:
 
 
 def _together(several: Sequence[Reading]) -> Reading:
+    refused = [each for each in several if each.problem]
+    refused.sort(key=lambda each: _is_held_back(each.tables))
     return Reading(
         several[0].layout,
         tuple(each.tables[0] for each in several),
         any(each.has_labels for each in several),
         tuple(way for each in several for way in each.ways),
-        max(
-            (each for each in several if each.problem),
-            key=lambda each: not _is_held_back(each.tables),
-            default=several[0],
-        ).problem,
+        refused[0].problem if refused else "",
         all(each.is_list for each in several),
         all(each.has_run_lengths for each in several),
         next((each.differs for each in several if each.differs), ""),
@@ -186,21 +184,24 @@ def _reading(tree: Tree, name: str) -> Reading | None:
         return None
     if len(table.header) == 1 and suffix(name) == "txt":  # a list says nothing of its files
         return None
-    runs = columns.has_runs
-    found = Reading(
+    return Reading(
         layout,
         (name,),
         has_labels,
-        (),
+        _ways(table, storage.join(tree.root, name)),
         is_list=is_list,
-        has_run_lengths=runs,
+        has_run_lengths=columns.has_runs,
         differs=_differs(table, columns.key, [column for _, column in columns.labels]),
     )
-    path, files = storage.join(tree.root, name), table.manifest.folder
-    options = {"--layout": "csv"} if suffix(name) == "txt" else {}
+
+
+def _ways(table: Table, path: str) -> tuple[str, ...]:
+    """How a user names a table, with the options that say where its files are."""
+    files = table.manifest.folder
+    options = {"--layout": "csv"} if suffix(path) == "txt" else {}
     if not is_inside(files, [parent(path)]):
         if table.manifest.folders or table.manifest.before or table.manifest.ending:
-            return found  # no option names several folders, or parts of other paths
+            return ()  # no option names several folders, or parts of other paths
         options["--image-root"] = files
         if template := "".join(
             literal + (f"{{{column}}}" if column else "")
@@ -208,8 +209,7 @@ def _reading(tree: Tree, name: str) -> Reading | None:
         ):
             options["--image-template"] = template
     typed = " ".join(f"{option} {shlex.quote(value)}" for option, value in options.items())
-    way = shlex.quote(path) + (f" with {typed}" if typed else "")
-    return found._replace(ways=(way,))
+    return (shlex.quote(path) + (f" with {typed}" if typed else ""),)
 
 
 def _files_of(table: Table, column: str) -> Iterator[bool]:
@@ -250,13 +250,12 @@ def with_tables(found: Input, tree: Tree, tables: Sequence[Reading]) -> Input:
     told = _or_else(tables)
     if not told:
         whose = own_list(tree) or as_table(tree) or _list(tree) or described(tree.root, beside)
-        whose = whose or _table_alone(tree) or _to_write(found.doubt + found.one_class, beside)
+        place = found.place
+        whose = whose or _table_alone(tree) or _to_write(place.doubt + place.one_class, beside)
         told = f"; {whose}" if whose else ""
-    return dataclasses.replace(
-        found,
-        doubt=found.doubt and found.doubt + told,
-        one_class=found.one_class and found.one_class + told,
-    )
+    doubt, one_class = (each and each + told for each in (found.place.doubt, found.place.one_class))
+    place = found.place._replace(doubt=doubt, one_class=one_class)
+    return dataclasses.replace(found, place=place)
 
 
 def _list(tree: Tree) -> str:

@@ -18,6 +18,8 @@ Label = str | None
 Attribute = int | float | str
 Attributes = Mapping[str, Attribute]
 Point = tuple[float, float, float]
+Told = tuple[dict[str, Value], Counter[str]]
+"""The features of an image beside the image itself, and notes of what is not kept."""
 
 NONE: Attributes = {}
 # What is counted.
@@ -72,7 +74,7 @@ class Shapes:
     def turned_box(self, label: Label, corners: Sequence[Any], more: Attributes = NONE) -> None:
         """Adds a box that is not upright, by x, y of its four corners."""
         ring = _numbers(corners, 8)
-        self._add(label, _around([ring]), (ring,), None, more, ring)
+        self._add(label, around([ring]), (ring,), None, more, ring)
 
     def polygon(
         self, label: Label, rings: Sequence[Sequence[Any]], more: Attributes = NONE
@@ -83,7 +85,7 @@ class Shapes:
             if len(ring) < 6 or len(ring) % 2:
                 raise malformed(f"a polygon of {len(ring)} numbers; x, y of 3 corners are fewest")
         self._are_segments = True
-        self._add(label, _around(known), known, None, more)
+        self._add(label, around(known), known, None, more)
 
     def mask(self, label: Label, mask: Mask, box: Sequence[float], more: Attributes = NONE) -> None:
         """Adds pixels, and the box around them."""
@@ -92,7 +94,7 @@ class Shapes:
 
     def points(self, label: Label, named: Mapping[str, Point], more: Attributes = NONE) -> None:
         """Adds an object of points (x, y, visibility) by name, with the box around them."""
-        xmin, ymin, xmax, ymax = _around([[each for point in named.values() for each in point[:2]]])
+        xmin, ymin, xmax, ymax = around([[each for point in named.values() for each in point[:2]]])
         width, height = (self.size.width, self.size.height) if self.size else (_MOST, _MOST)
         xs, ys = _side(xmin, xmax, width), _side(ymin, ymax, height)
         self._add(label, (xs[0], ys[0], xs[1], ys[1]), (), None, more)
@@ -145,7 +147,7 @@ class Shapes:
     def __len__(self) -> int:
         return len(self._boxes)
 
-    def told(self) -> tuple[dict[str, Value], Counter[str]]:
+    def told(self) -> Told:
         """The feature that all of them are, and the notes of what of the image is not kept."""
         return {"boxes": self.objects()}, not_kept(self.left) + self.notes
 
@@ -274,7 +276,8 @@ def _side(least: float, most: float, size: float) -> tuple[float, float]:
     return start, start + 1
 
 
-def _around(rings: Sequence[Sequence[float]]) -> Box:
+def around(rings: Sequence[Sequence[float]]) -> Box:
+    """xmin, ymin, xmax, ymax of rings, each x, y of one corner after the other."""
     xs = [x for ring in rings for x in ring[::2]]
     ys = [y for ring in rings for y in ring[1::2]]
     if not xs:

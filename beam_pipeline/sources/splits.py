@@ -31,14 +31,10 @@ def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
     """
     if of_shards := splits_of_shards(names):
         return dict(zip(names, of_shards, strict=True))
-    if alone := {name: stem(uncompressed(name)) for name in names if _is_alone(name)}:
+    if alone := {name: only for name in names if is_split(only := stem(uncompressed(name)))}:
         return alone
     splits = {name: split for name in names if (split := split_of_name(name))}
     return splits if len(set(splits.values())) == len(names) else {}
-
-
-def _is_alone(name: str) -> bool:
-    return is_split(stem(uncompressed(name)))
 
 
 def lists_of_splits(names: Iterable[str]) -> list[str]:

@@ -8,7 +8,6 @@ import dataclasses
 import io
 import re
 import zlib
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,10 @@ from PIL import Image as Pixels
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.masks import mask_of
-from beam_pipeline.records import Value
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import has_image_suffix, stem
-from beam_pipeline.sources.shapes import OBJECTS, Shapes, number, stated_size
+from beam_pipeline.sources.paths import has_image_suffix, place_of, stem
+from beam_pipeline.sources.shapes import OBJECTS, Shapes, Told, number, stated_size
 from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.side_files.layout import side_file_layout
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
@@ -48,7 +44,7 @@ class SuperviselyFiles(SideFiles):
     def image_keys(self, annotation: str, name: str) -> list[str]:
         return [place_of(annotation.removesuffix(".json"), self.home)]
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+    def parse(self, data: bytes, annotation: str) -> Told:
         try:
             value = parse_object(data)
         except JsonError as error:
@@ -58,7 +54,7 @@ class SuperviselyFiles(SideFiles):
             raise malformed("no size and objects, as Supervisely writes them")
         sides = size.get("width"), size.get("height")
         shapes = Shapes(stated_size(*sides), points=self.points)
-        left = ["image tags"] * bool(value.get("tags"))
+        shapes.left += ["image tags"] * bool(value.get("tags"))
         for each in objects:
             one = each if isinstance(each, dict) else {}
             kind, label = str(one.get("geometryType")), one.get("classTitle", "")
@@ -68,7 +64,7 @@ class SuperviselyFiles(SideFiles):
                     points = zip(corners[::2], corners[1::2], strict=False)
                     shapes.loose_points(label, [(x, y, 2.0) for x, y in points], None)
                 elif kind == "polygon":
-                    left += ["hole of a polygon"] * num_holes
+                    shapes.left += ["hole of a polygon"] * num_holes
                     shapes.polygon(label, [corners])
                 else:
                     xs, ys = sorted(corners[::2]), sorted(corners[1::2])
@@ -76,9 +72,9 @@ class SuperviselyFiles(SideFiles):
             elif kind == "bitmap":
                 _add_bitmap(shapes, label, one.get("bitmap"))
             else:
-                left.append(kind)
-            left += ["tags"] * bool(one.get("tags"))
-        return {"boxes": shapes.objects()}, not_kept(left) + shapes.notes
+                shapes.left.append(kind)
+            shapes.left += ["tags"] * bool(one.get("tags"))
+        return shapes.told()
 
 
 def _corners(points: Any) -> tuple[list[float], int]:

@@ -2,16 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import ClassVar
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import Value
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, media_kind, split_at, stem
+from beam_pipeline.sources.paths import folder, media_kind, place_of, split_at, stem
+from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
-from beam_pipeline.sources.side_files.homes import place_of
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import split_in_name
 
@@ -49,7 +47,7 @@ class CaptionFiles(TextFiles):
 
     feature = "captions"
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+    def parse(self, data: bytes, annotation: str) -> Told:
         lines = storage.decoded(data, annotation).splitlines()
         captions = tuple(line.strip() for line in lines if line.strip())
         return {self.feature: captions}, Counter()
@@ -61,7 +59,7 @@ class TranscriptFiles(TextFiles):
     media = "audio"
     feature = "transcript"
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+    def parse(self, data: bytes, annotation: str) -> Told:
         text = _SPAN.sub("", storage.decoded(data, annotation).strip())
         if _TIMES.match(text):
             raise malformed(
@@ -125,14 +123,10 @@ def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
         for path in likely
         if files.annotates(path) and not media.isdisjoint(files.image_keys(path, ""))
     ]
-    if not texts or len(texts) * 2 < len(media) or not any(_are_texts(tree, texts)):
+    first = (path for path in texts[:_FILES_LOOKED_INTO] if not split_at(path, "labels"))
+    if len(texts) * 2 < len(media) or all(_NUMBERS.fullmatch(tree.head(path)) for path in first):
         return {}
-    return dict(Counter(map(folder, texts)))
-
-
-def _are_texts(tree: Tree, paths: list[str]) -> Iterator[bool]:
-    for path in paths[:_FILES_LOOKED_INTO]:
-        yield not _NUMBERS.fullmatch(tree.head(path)) and not split_at(path, "labels")
+    return tree.counted(texts)
 
 
 def is_numbered(path: str) -> bool:

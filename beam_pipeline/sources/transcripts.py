@@ -150,15 +150,11 @@ class ReadLjSpeech(ReadCsv):
     """
 
     def __post_init__(self) -> None:
-        self.column_names = _COLUMNS[_num_columns(self.path)]
+        self.column_names = _COLUMNS[_first_line(self.path).count("|") + 1]
 
     def cells(self, names: Mapping[str, None]) -> Cells:
         """As `ReadManifest.cells`."""
         return Cells(column="audio", template=((f"{_HOME}/", "id"), (".wav", "")))
-
-
-def _num_columns(path: str) -> int:
-    return _first_line(path).count("|") + 1
 
 
 def _first_line(path: str) -> str:
@@ -175,22 +171,17 @@ def find_transcripts(tree: Tree) -> list[Place]:
     chapters = {
         folder(path): path
         for path in tree.files()
-        if path.endswith(_OF_CHAPTER) and any(map(_is_audio, tree.look(folder(path)).files))
+        if path.endswith(_OF_CHAPTER) and "audio" in map(media_kind, tree.look(folder(path)).files)
     }
     if chapters:
         what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
         return [Place("", f"{what} ({places(sorted(chapters))})", has_usual_name=True)]
     for files in _BESIDE:
         if counts := texts_beside(tree, files):
-            number = counted(sum(counts.values()), f".{files.suffix} file")
-            what = f"{tree.at_least}{number} in {places(counts)}"
+            what = tree.told(counts, f".{files.suffix} file")
             is_usual = files.are_told_by_name or all(map(is_numbered, counts))
             return [Place("", what, has_usual_name=is_usual)]
     return []
-
-
-def _is_audio(name: str) -> bool:
-    return media_kind(name) == "audio"
 
 
 def _is_of_lj_speech(tree: Tree, path: str) -> bool:

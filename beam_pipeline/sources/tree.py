@@ -3,13 +3,14 @@
 import contextlib
 import dataclasses
 import functools
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import below, joined, media_kind, suffix
+from beam_pipeline.sources.paths import below, folder, joined, media_kind, stem, suffix
 from tfrecord_dataset.store.at_once import at_once
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
@@ -20,6 +21,8 @@ _LOOKED_AT_FIRST = frozenset(
     | {"train", "val", "test"}
 )
 _HEAD_BYTES = 4096
+# Of the files of a folder so many tell what begins as they do.
+_HEADS_LOOKED_AT = 5
 # Of the files of one folder with one suffix: a table is seen among a million images.
 _MAX_NAMES_PER_SUFFIX = 512
 _MAX_SUFFIXES = 512
@@ -65,11 +68,9 @@ class _Sample:
             self.names = list(filter(self._is_kept, self.names))
 
     def _is_kept(self, name: str) -> bool:
-        return self.every == 1 or not zlib.crc32(_stem_bytes(name)) % self.every
-
-
-def _stem_bytes(name: str) -> bytes:
-    return (name.rpartition(".")[0] or name).encode(errors="surrogatepass")
+        if self.every == 1:
+            return True
+        return not zlib.crc32(stem(name).encode(errors="surrogatepass")) % self.every
 
 
 def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
@@ -224,6 +225,23 @@ class Tree:
         """
         return self._by_suffix.get(suffix, ())
 
+    def counted(
+        self, paths: Iterable[str], begins: re.Pattern[bytes] | None = None
+    ) -> dict[str, int]:
+        """How many of these files lie in each folder, where one of the first there begins so."""
+        by_folder: dict[str, list[str]] = {}
+        for path in paths:
+            by_folder.setdefault(folder(path), []).append(path)
+        return {
+            home: len(found)
+            for home, found in by_folder.items()
+            if begins is None or any(map(begins.search, map(self.head, found[:_HEADS_LOOKED_AT])))
+        }
+
+    def told(self, counts: Mapping[str, int], noun: str) -> str:
+        """So many files by folder, for people: "at least 12 label files in train/, val/"."""
+        return f"{self.at_least}{counted(sum(counts.values()), noun)} in {places(counts)}"
+
     def head(self, relative: str) -> bytes:
         """The first bytes of a file."""
         return head(self.path(relative))
@@ -231,7 +249,9 @@ class Tree:
 
 def _first(folders: Sequence[str]) -> list[str]:
     """Of the folders of a level those that are looked at."""
-    likely = sorted(folders, key=lambda path: _name(path).lower() not in _LOOKED_AT_FIRST)
+    likely = sorted(
+        folders, key=lambda path: path.rpartition("/")[2].lower() not in _LOOKED_AT_FIRST
+    )
     return likely[:_MAX_FOLDERS_PER_LEVEL]
 
 
@@ -240,10 +260,6 @@ def head(path: str) -> bytes:
     with contextlib.suppress(RecordError):
         return storage.read_start(path, _HEAD_BYTES)
     return b""
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def shown(names: Sequence[str], noun: str) -> str:

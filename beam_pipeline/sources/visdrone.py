@@ -5,13 +5,10 @@ height, score, category, truncation, occlusion.
 """
 
 import re
-from collections import Counter
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import Value
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.shapes import Shapes, number
+from beam_pipeline.sources.shapes import Shapes, Told, number
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.layout import side_file_layout
 
@@ -36,8 +33,8 @@ class VisDroneFiles(SideFiles):
         stated = _SPLIT.search(path)
         return stated[1] if stated else super().split_of_folder(path)
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        shapes, left = Shapes(), list[str]()
+    def parse(self, data: bytes, annotation: str) -> Told:
+        shapes = Shapes()
         for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
             fields = [each for each in line.split(",") if each.strip()]
             if not fields:
@@ -47,11 +44,11 @@ class VisDroneFiles(SideFiles):
                 raise malformed(f"line {place}: {line!r:.80} is not 8 numbers with a category")
             x, y, width, height, _, category, truncated, occluded = numbers
             if not category:
-                left.append(_CLASSES[0])
+                shapes.left.append(_CLASSES[0])
                 continue
             more = {"truncated": truncated, "occluded": occluded}
             shapes.box(_CLASSES[category], (x, y, x + width, y + height), more)
-        return {"boxes": shapes.objects()}, not_kept(left)
+        return shapes.told()
 
 
 LAYOUT = side_file_layout(

@@ -8,7 +8,6 @@ import dataclasses
 import functools
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, ParseError
 
@@ -16,18 +15,17 @@ import apache_beam as beam
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from beam_pipeline.records import Objects, Value
+from beam_pipeline.records import Objects
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
+from beam_pipeline.sources.layout import Layout, first_file, read_by
 from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.listing import FILES_PER_BUCKET, name_of
+from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
-from beam_pipeline.sources.shapes import turned_corners
+from beam_pipeline.sources.paths import folder, input_folder, shared_name, split_at, suffix
+from beam_pipeline.sources.shapes import Told, around, turned_corners
 from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.layout import annotations_in, described
+from beam_pipeline.sources.side_files.layout import places_of
 from beam_pipeline.sources.side_files.read import ReadSideFiles
-from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.image_size import ImageSize
 
 # The third is ILSVRC's, those behind it are DIOR's.
@@ -60,53 +58,6 @@ def parse_xml(data: bytes) -> Element:
     if element.tag != "annotation":
         raise malformed(f"the root element is <{element.tag}>, not <annotation>")
     return element
-
-
-def parse_annotation(data: bytes, box_format: str = "xyxy") -> tuple[Objects, Counter[str]]:
-    """The boxes of one VOC annotation, as it states them, and what of its objects is not kept.
-
-    Args:
-        data: XML.
-        box_format: VOC's own is in pixels; "rel_xyxy" where somebody wrote fractions.
-
-    Raises:
-        RecordError: "malformed annotation", with the object's number (from 1) and value.
-    """
-    annotation = parse_xml(data)
-    if annotation.find("object") is None and annotation.find("objects/object") is not None:
-        raise malformed("its objects lie in <objects>, as FAIR1M's: write them as DOTA's labelTxt")
-    coordinates, labels, left = [], [], list[str]()
-    outlines: list[tuple[float, ...]] = []
-    turned: list[tuple[float, ...]] = []
-    attributes: dict[str, list[int]] = {name: [] for name in _ATTRIBUTES}
-    for number, item in enumerate(annotation.findall("object"), start=1):
-        if (item.findtext("deleted") or "").strip() == "1":  # of LabelMe's first form
-            continue
-        name = (item.findtext("name") or "").strip()
-        where = f"object {number}" + (f" ({name})" if name else "")
-        if not name:
-            raise malformed(f"{where} has no <name>")
-        labels.append(name)
-        outlines.append(_outline(item, where))
-        turned.append(outlines[-1] if item.find("robndbox") is not None else ())
-        xs, ys = outlines[-1][::2], outlines[-1][1::2]
-        coordinates.append(
-            (min(xs), min(ys), max(xs), max(ys)) if xs else _corners(item.find("bndbox"), where)
-        )
-        for attribute, values in attributes.items():
-            values.append(_whole_number(item.findtext(attribute), attribute, where))
-        left += _left_behind(item)
-    boxes = Objects(
-        boxes=tuple(coordinates),
-        format=box_format,
-        labels=tuple(labels),
-        attributes={name: tuple(values) for name, values in attributes.items()},
-        polygons=tuple((each,) if each else () for each in outlines) if any(outlines) else (),
-        rotated=tuple(turned) if any(turned) else (),
-        masks=(None,) * len(labels) if outlines != turned else (),
-        image_size=_stated_size(annotation.find("size")),
-    )
-    return boxes, not_kept(left)
 
 
 def _outline(item: Element, where: str) -> tuple[float, ...]:
@@ -180,16 +131,6 @@ def _stated_size(size: Element | None) -> ImageSize | None:
     return ImageSize(height, width) if width > 0 and height > 0 else None
 
 
-def named_image(data: bytes) -> str:
-    """The file name that the annotation gives to its image, without folders, or "".
-
-    Raises:
-        RecordError: "malformed annotation".
-    """
-    name = (parse_xml(data).findtext("filename") or "").strip()
-    return name.replace("\\", "/").rpartition("/")[2]
-
-
 @dataclasses.dataclass
 class ReadVoc(beam.PTransform):
     """Images with boxes, annotated in Pascal VOC's XML.
@@ -253,7 +194,8 @@ class VocFiles(SideFiles):
     """XML files: only those below an Annotations/ where there is one.
 
     Attributes:
-        box_format: Of the coordinates.
+        box_format: Of the coordinates: VOC's own is in pixels; "rel_xyxy" where somebody wrote
+            fractions.
     """
 
     suffix = "xml"
@@ -266,15 +208,55 @@ class VocFiles(SideFiles):
     box_format: str = "xyxy"
 
     def image_keys(self, annotation: str, name: str) -> Iterator[str]:
-        name = name_of(name)
+        name = shared_name(name)
         return (f"{place}/{name}" for place in image_folders(folder(annotation)))
 
     def named_image(self, data: bytes) -> str:
-        return named_image(data)
+        """The file name that the annotation gives to its image, without folders, or ""."""
+        name = (parse_xml(data).findtext("filename") or "").strip()
+        return name.replace("\\", "/").rpartition("/")[2]
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
-        boxes, notes = parse_annotation(data, self.box_format)
-        return {"boxes": boxes}, notes
+    def parse(self, data: bytes, annotation: str) -> Told:
+        """The boxes of one VOC annotation, as it states them, and what of its objects is not kept.
+
+        Raises:
+            RecordError: "malformed annotation", with the object's number (from 1) and value.
+        """
+        root = parse_xml(data)
+        if root.find("object") is None and root.find("objects/object") is not None:
+            raise malformed(
+                "its objects lie in <objects>, as FAIR1M's: write them as DOTA's labelTxt"
+            )
+        coordinates, labels, left = [], [], list[str]()
+        outlines: list[tuple[float, ...]] = []
+        turned: list[tuple[float, ...]] = []
+        attributes: dict[str, list[int]] = {name: [] for name in _ATTRIBUTES}
+        for number, item in enumerate(root.findall("object"), start=1):
+            if (item.findtext("deleted") or "").strip() == "1":  # of LabelMe's first form
+                continue
+            name = (item.findtext("name") or "").strip()
+            where = f"object {number}" + (f" ({name})" if name else "")
+            if not name:
+                raise malformed(f"{where} has no <name>")
+            labels.append(name)
+            outlines.append(_outline(item, where))
+            turned.append(outlines[-1] if item.find("robndbox") is not None else ())
+            box = item.find("bndbox")
+            coordinates.append(around(outlines[-1:]) if outlines[-1] else _corners(box, where))
+            for attribute, values in attributes.items():
+                values.append(_whole_number(item.findtext(attribute), attribute, where))
+            left += _left_behind(item)
+        boxes = Objects(
+            boxes=tuple(coordinates),
+            format=self.box_format,
+            labels=tuple(labels),
+            attributes={name: tuple(values) for name, values in attributes.items()},
+            polygons=tuple((each,) if each else () for each in outlines) if any(outlines) else (),
+            rotated=tuple(turned) if any(turned) else (),
+            masks=(None,) * len(labels) if outlines != turned else (),
+            image_size=_stated_size(root.find("size")),
+        )
+        return {"boxes": boxes}, not_kept(left)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -292,21 +274,11 @@ def _join(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
-def find_voc(tree: Tree) -> list[Place]:
-    """XML files with the root <annotation>, below Annotations/ or anywhere."""
-    files = VocFiles()
-    by_folder = annotations_in(tree, files)
-    counts = {
-        home: len(paths) for home, paths in by_folder.items() if _ROOT.search(tree.head(paths[0]))
-    }
-    return [Place("", described(tree, files, counts))] if counts else []
-
-
 LAYOUT = Layout(
     name="voc",
     sign="Annotations/*.xml, or .xml files next to their images",
     kind="annotations",
     **read_by(ReadVoc),
-    find=find_voc,
+    find=lambda tree: places_of(tree, VocFiles(), _ROOT),
     accept=lambda folder: first_file(folder, lambda file: suffix(file) == "xml"),
 )

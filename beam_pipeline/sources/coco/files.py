@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import functools
 import re
+from collections.abc import Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -22,7 +24,8 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.store.urls import unsigned
 
-BOXES, CLASSES, CAPTIONS, PANOPTIC = "boxes", "classes", "captions", "panoptic"
+# What files show, by the name of its feature.
+BOXES, CLASSES, CAPTIONS, PANOPTIC = "boxes", "label", "captions", "segmentation"
 _OTHER = ""
 _UNANNOTATED = "image_info"  # of COCO's test
 # How files begin, and what they show; the first kind that is there is read, as the others describe
@@ -63,7 +66,10 @@ class CocoFile(AnnotationFile):
 
 
 def find_coco_files(
-    path: str, image_root: str | None, tree: Tree | None = None
+    path: str,
+    image_root: str | None = None,
+    tree: Tree | None = None,
+    allowed: Sequence[str] = (),
 ) -> tuple[list[CocoFile], list[Rejected]]:
     """The annotation files of a COCO dataset, and those left aside with the reason.
 
@@ -74,18 +80,20 @@ def find_coco_files(
             Roboflow's `<split>/_annotations.coco.json`, or other JSON files.
         image_root: Where the images are, if not in one of the usual places.
         tree: The folder's, if it was looked at already.
+        allowed: Folders elsewhere whose images may be named, too.
 
     Raises:
         ConfigError: There is no such file or folder, or no COCO file in it.
     """
     path = storage.absolute(path).rstrip("/") or "/"
     images = storage.absolute(image_root).rstrip("/") if image_root else None
+    made = functools.partial(_coco_file, images=images, allowed=allowed)
     if not storage.is_directory(path):
         if not storage.exists(path):
             raise ConfigError(f"the COCO input {path} does not exist")
         base = base_of(path)
         relative = unsigned(path).removeprefix(f"{unsigned(base)}/")
-        return [dataclasses.replace(_coco_file(base, relative, images), path=path)], []
+        return [dataclasses.replace(made(base, relative), path=path)], []
 
     candidates = sorted(_json_files(tree or Tree(path)))
     chosen = _without_unions(_choose(candidates, path))
@@ -95,29 +103,21 @@ def find_coco_files(
             f"<split>/{NEXT_TO_IMAGES} and *.json, found {candidates[:5] or 'no JSON file'}; "
             "give the JSON file itself"
         )
-    files = _with_captions([_coco_file(path, relative, images) for relative in chosen], candidates)
+    files = _with_captions([made(path, relative) for relative in chosen], candidates)
     files += [
-        dataclasses.replace(_coco_file(path, file.captions, images), captions_of=file.relative)
+        dataclasses.replace(made(path, file.captions), captions_of=file.relative)
         for file in files
         if file.captions
     ]
-    read = {file.relative for file in files}
-    others = [relative for relative in candidates if relative not in read]
-    no_coco = {
-        relative
-        for relative in filter(lambda each: _kind(each) == _OTHER, others[:_FILES_LOOKED_INTO])
-        if not is_coco(storage.join(path, relative))
-    }
-    return files, [
-        not_read(relative)
-        if relative in no_coco
-        else left_out(
-            relative,
-            "not an instances file",
-            f"not read with {', '.join(chosen[:3])}; {_remedy(relative, candidates)} to read it",
-        )
-        for relative in others
-    ]
+    others, beside = list[Rejected](), f"not read with {', '.join(chosen[:3])}"
+    for relative in sorted({*candidates}.difference(file.relative for file in files)):
+        is_looked_into = len(others) < _FILES_LOOKED_INTO and _kind(relative) == _OTHER
+        if is_looked_into and not is_coco(storage.join(path, relative)):
+            others.append(not_read(relative))
+        else:
+            detail = f"{beside}; {_remedy(relative, candidates)} to read it"
+            others.append(left_out(relative, "not an instances file", detail))
+    return files, others
 
 
 def is_coco(path: str) -> bool:
@@ -204,7 +204,8 @@ def _image_set(relative: str) -> str:
     return _IMAGE_SET.sub("", stem(relative))
 
 
-def _coco_file(root: str, relative: str, images: str | None) -> CocoFile:
-    file = annotation_file(root, relative, images, image_set=_image_set(relative))
+def _coco_file(root: str, relative: str, images: str | None, allowed: Sequence[str]) -> CocoFile:
+    image_set = _image_set(relative)
+    file = annotation_file(root, relative, images, image_set=image_set, allowed=allowed)
     known = {each.name: getattr(file, each.name) for each in dataclasses.fields(file)}
     return CocoFile(**known, shows=_SHOWS[_kind(relative)])

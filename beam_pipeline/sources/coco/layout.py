@@ -10,7 +10,7 @@ from beam_pipeline.sources.tree import Tree
 def find_coco(tree: Tree) -> list[Place]:
     """JSON files with COCO's keys, in annotations/, at the top or one folder below."""
     try:
-        files, aside = find_coco_files(tree.root, None, tree)
+        files, aside = find_coco_files(tree.root, tree=tree)
     except ConfigError:
         return []
     if not is_coco(files[0].path):  # else all are
@@ -25,10 +25,6 @@ def _described(file: CocoFile) -> str:
     return file.relative + (f" ({file.split})" if file.split else "") + with_captions
 
 
-def _accept(folder: str) -> str:
-    return find_coco_files(folder, None)[0][0].relative
-
-
 LAYOUT = Layout(
     name="coco",
     sign="annotations/instances_*.json, <split>/_annotations.coco.json, another COCO .json",
@@ -36,6 +32,6 @@ LAYOUT = Layout(
     **read_by(ReadCoco),
     suffixes=("json",),
     find=find_coco,
-    accept=_accept,
+    accept=lambda folder: find_coco_files(folder)[0][0].relative,
     begins=is_coco,
 )

@@ -12,7 +12,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.records import DeclaredClasses, FileRef, Map
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.coco.files import CocoFile
+from beam_pipeline.sources.coco.files import PANOPTIC, CocoFile
 from beam_pipeline.sources.coco.ids import plain_id
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.image_folders import base_of
@@ -20,7 +20,6 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import stem
 from beam_pipeline.sources.references import parent
 
-_FEATURE = "segmentation"
 _LARGEST_ID = (1 << 24) - 1
 
 
@@ -30,37 +29,13 @@ class CocoMap(NamedTuple):
 
     Attributes:
         source: Which annotation it is, for messages.
-        path: Of the PNG.
-        colors: Red, green and blue of each id.
-        classes: The class of each id.
-        num_classes: How many there are.
+        said: The map; or why it cannot be used.
         num_boxes: How many of the segments state a box, which no feature keeps.
-        fault: Why it cannot be used; empty if it can.
     """
 
     source: str
-    path: str = ""
-    colors: bytes = b""
-    classes: bytes = b""
-    num_classes: int = 0
+    said: Map | str
     num_boxes: int = 0
-    fault: str = ""
-
-    @property
-    def map(self) -> Map:
-        """The value of the record.
-
-        Raises:
-            RecordError: It cannot be used.
-        """
-        if self.fault:
-            raise malformed(self.fault)
-        return Map(
-            file=FileRef(path=self.path),
-            colors=self.colors,
-            classes=self.classes,
-            num_classes=self.num_classes,
-        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,7 +82,7 @@ class Maps:
 
     def declared(self) -> DeclaredClasses:
         """The classes of the maps."""
-        return DeclaredClasses(feature=_FEATURE, names=self.names)
+        return DeclaredClasses(feature=PANOPTIC, names=self.names)
 
     def entry(self, number: int, annotation: Mapping[str, Any]) -> Entry:
         """A map on its way to its image."""
@@ -116,7 +91,7 @@ class Maps:
         try:
             value = self._map(source, annotation)
         except RecordError as error:
-            value = CocoMap(source, fault=error.detail)
+            value = CocoMap(source, error.detail)
         return Entry(f"{self.file.relative}\0{image_id}", (1, number), value)
 
     def _map(self, source: str, annotation: Mapping[str, Any]) -> CocoMap:
@@ -134,8 +109,13 @@ class Maps:
                 raise malformed(f"category {str(category)[:200]} is not declared")
             classes[own] = self.numbers[category]
         colors = b"".join(each.to_bytes(3, "little") for each in classes)
-        num_boxes = sum("bbox" in segment for segment in segments)
-        return CocoMap(source, path, colors, bytes(classes.values()), len(self.names), num_boxes)
+        value = Map(
+            file=FileRef(path=path),
+            colors=colors,
+            classes=bytes(classes.values()),
+            num_classes=len(self.names),
+        )
+        return CocoMap(source, value, sum("bbox" in segment for segment in segments))
 
 
 def map_of(values: list[CocoMap]) -> Map:
@@ -148,4 +128,6 @@ def map_of(values: list[CocoMap]) -> Map:
         raise RecordError("no annotation", "has no map in the panoptic annotations")
     if len(values) > 1:
         raise RecordError("two annotations", f"has {len(values)} maps, where one is expected")
-    return values[0].map
+    if isinstance(values[0].said, str):
+        raise malformed(values[0].said)
+    return values[0].said

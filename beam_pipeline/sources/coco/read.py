@@ -21,13 +21,8 @@ from beam_pipeline.sources.coco.captions import CaptionedImage, CocoCaption, cap
 from beam_pipeline.sources.coco.classes import class_of
 from beam_pipeline.sources.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC, find_coco_files
 from beam_pipeline.sources.coco.panoptic import CocoMap, map_of
-from beam_pipeline.sources.coco.segmentation import is_number, outline
-from beam_pipeline.sources.coco.stream import (
-    FEATURES,
-    CocoAnnotation,
-    CocoImage,
-    read_coco,
-)
+from beam_pipeline.sources.coco.segmentation import are_numbers, is_number, outline
+from beam_pipeline.sources.coco.stream import CocoAnnotation, CocoImage, read_coco
 from beam_pipeline.sources.columns.lists import array_of
 from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -79,11 +74,7 @@ class ReadCoco(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         tree = Tree(self.path.rstrip("/") or "/", self.ignored)
-        found, left_aside = find_coco_files(self.path, self.image_root, tree)
-        files = [
-            dataclasses.replace(file, allowed=(*file.allowed, *self.allow_outside))
-            for file in found
-        ]
+        files, left_aside = find_coco_files(self.path, self.image_root, tree, self.allow_outside)
         of_images = [file for file in files if not file.captions_of]
         join = functools.partial(
             joined,
@@ -146,20 +137,19 @@ def record_of(image: CocoImage, values: Sequence[Stated], box_format: str = "xyw
     """
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
     notes = not_kept(image.others)
-    if FEATURES[BOXES] in image.features:
-        annotations = [value for value in values if isinstance(value, CocoAnnotation)]
-        features[FEATURES[BOXES]], of_boxes = _objects(image, annotations, box_format)
+    annotations = [value for value in values if isinstance(value, CocoAnnotation)]
+    if BOXES in image.features:
+        features[BOXES], of_boxes = _objects(image, annotations, box_format)
         notes = of_boxes + notes
-    if FEATURES[CLASSES] in image.features:
-        annotations = [value for value in values if isinstance(value, CocoAnnotation)]
-        features[FEATURES[CLASSES]] = class_of(image, annotations)
+    if CLASSES in image.features:
+        features[CLASSES] = class_of(image, annotations)
         notes += not_kept(name for annotation in annotations for name in annotation.others)
-    if FEATURES[PANOPTIC] in image.features:
+    if PANOPTIC in image.features:
         maps = [each for each in values if isinstance(each, CocoMap)]
-        features[FEATURES[PANOPTIC]] = map_of(maps)
+        features[PANOPTIC] = map_of(maps)
         notes += not_kept(["bbox"] * maps[0].num_boxes)
-    if FEATURES[CAPTIONS] in image.features:
-        features[FEATURES[CAPTIONS]] = captions_of(image.path, values)
+    if CAPTIONS in image.features:
+        features[CAPTIONS] = captions_of(image.path, values)
     features |= {name: array_of([*ids], (len(ids),), "int64") for name, ids in image.lists}
     return Record(
         key=image.key,
@@ -272,21 +262,17 @@ def _fault(annotation: CocoAnnotation) -> str:
     """Why an annotation cannot be used; empty if it can."""
     if annotation.category is None and annotation.category_id is not None:
         return f"category {repr(annotation.category_id)[:200]} is not declared"
-    if not _are_numbers(annotation.bbox) or len(annotation.bbox) != 4:
+    if not are_numbers(annotation.bbox) or len(annotation.bbox) != 4:
         return f"bbox {repr(annotation.bbox)[:200]} is not [x, y, width, height]"
     if annotation.area is not None and not is_number(annotation.area):
         return f"area {repr(annotation.area)[:200]} is not a number"
     if annotation.is_crowd not in (None, 0, 1):
         return f"iscrowd {repr(annotation.is_crowd)[:200]} is not 0 or 1"
     if annotation.keypoints and (
-        not _are_numbers(annotation.keypoints) or len(annotation.keypoints) % 3
+        not are_numbers(annotation.keypoints) or len(annotation.keypoints) % 3
     ):
         return f"keypoints {repr(annotation.keypoints)[:200]} are not triples of numbers"
     return ""
-
-
-def _are_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(map(is_number, values))
 
 
 def _box(bbox: list[float]) -> tuple[float, float, float, float]:

@@ -10,6 +10,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.masks import checked, mask_of_runs
 from beam_pipeline.records import Mask
 from beam_pipeline.running.pickling import crosses
+from beam_pipeline.sources.shapes import around
 from tfrecord_dataset.image_size import ImageSize
 
 _FEWEST_NUMBERS = 6  # of a polygon: three corners
@@ -43,7 +44,7 @@ def segmentation_of(stated: Any) -> Segmentation:
         return NOTHING
     if isinstance(stated, dict):
         return _of_runs(stated)
-    if not isinstance(stated, list) or not all(map(_are_numbers, stated)):
+    if not isinstance(stated, list) or not all(map(are_numbers, stated)):
         return Segmentation(fault=f"segmentation {repr(stated)[:200]} is not a list of polygons")
     rings = [tuple(map(float, each)) for each in stated if len(each) >= _FEWEST_NUMBERS]
     if odd := next((ring for ring in rings if len(ring) % 2), None):
@@ -69,9 +70,8 @@ def _of_runs(stated: dict[str, Any]) -> Segmentation:
 
 def outline(rings: Sequence[Sequence[float]]) -> list[float]:
     """[x, y, width, height] around polygons, of which there is one at least."""
-    xs = [x for ring in rings for x in ring[::2]]
-    ys = [y for ring in rings for y in ring[1::2]]
-    return [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+    xmin, ymin, xmax, ymax = around(rings)
+    return [xmin, ymin, xmax - xmin, ymax - ymin]
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -79,5 +79,6 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and abs(value) < _LARGEST
 
 
-def _are_numbers(ring: Any) -> bool:
-    return isinstance(ring, list) and all(map(is_number, ring))
+def are_numbers(values: Any) -> bool:
+    """Whether it is a list of such numbers."""
+    return isinstance(values, list) and all(map(is_number, values))

@@ -23,8 +23,6 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import items
 from tfrecord_dataset.image_size import ImageSize
 
-# What files show is a feature.
-FEATURES = {BOXES: "boxes", CLASSES: "label", CAPTIONS: "captions", PANOPTIC: "segmentation"}
 # So many images are looked for, to find out in which folder they are.
 _PROBED_IMAGES = 3
 # What records keep of an annotation, and what says where it belongs; of the rest, the names.
@@ -116,10 +114,9 @@ def read_coco(file: CocoFile) -> Iterator[Entry | Element]:
         if maps:
             yield maps.declared()
         elif categories.names and shows in (BOXES, CLASSES):
-            yield DeclaredClasses(feature=FEATURES[shows], names=categories.names)
+            yield DeclaredClasses(feature=shows, names=categories.names)
         num_images = 0
-        also = [CAPTIONS] if file.captions else []
-        features = tuple(FEATURES[each] for each in (shows, *also) if each)
+        features = tuple(filter(None, (shows, file.captions and CAPTIONS)))
         for num_images, item in enumerate(_images(file, features), start=1):  # noqa: B007
             yield item
         if not num_images:

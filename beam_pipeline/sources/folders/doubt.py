@@ -66,7 +66,7 @@ def doubt(profile: Profile, root: str, kind: str = "image", *, one_class: bool =
         one_class: Whether a single class is what a user wants.
     """
     if kind == "image" and (
-        problem := masks(profile.names, lambda path: _has_one_channel(below(root, path)))
+        problem := masks(profile.names, lambda path: png.has_one_channel(head(below(root, path))))
     ):
         return problem
     not_read = f"; {_were(profile.beside)} not read" if profile.beside.number else ""
@@ -120,10 +120,6 @@ def unread(profile: Profile, root: str, kind: str, state: str = "have no labels"
 
 def _were(files: Named) -> str:
     return f"{files} {'was' if files.number == 1 else 'were'}"
-
-
-def _has_one_channel(path: str) -> bool:
-    return png.has_one_channel(head(path))
 
 
 def _of_folders(profile: Profile, root: str) -> str:
@@ -273,17 +269,13 @@ def _depth_of_only_folders(profile: Profile, depth: int) -> int:
         return 0
     if not all(is_no_class(name) for [name] in inside):
         return depth + 1
-    return depth + 2 if _has_folders(profile, depth + 2) else 0
+    return depth + 2 if any(len(place) > depth + 2 for place in profile.folders) else 0
 
 
 def _of_one_name(profile: Profile, depth: int) -> str:
     """That folders of one name, which lie in several, are one class: Omniglot's character01."""
     inner = Counter(place[-1] for place in set(_paths(profile, depth)))
     return ", those of one name together" if max(inner.values(), default=0) > 1 else ""
-
-
-def _has_folders(profile: Profile, depth: int) -> bool:
-    return any(len(place) > depth for place in profile.folders)
 
 
 def _several(splits: Iterable[str | None]) -> bool:

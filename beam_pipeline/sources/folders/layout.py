@@ -98,32 +98,32 @@ def find_folders(tree: Tree) -> list[Place]:
     if tree.has_all_folders:
         problem = doubt(profile, tree.root, kind, one_class=True)
         one_class = doubt(profile, tree.root, kind) if len(profile.classes) == 1 else ""
-    if not profile.in_splits:
+    lists, table = dict[str, str](), ""
+    if profile.in_splits:
+        splits = sorted(profile.tops)
+        in_splits = {name for split in splits for name in tree.look(split).folders} - {*NO_CLASSES}
+        what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
+        if any(file_kind(name) == kind for split in splits for name in tree.look(split).files):
+            table = class_list(tree)
+            problem = problem or ("" if table else refused_numbers(tree))
+            what += f", the others by {name_of(table)}" if table else ""
+    else:
         classes: Sequence[str] = tree.look().folders
         if tree.has_all_folders:
             classes = [name for name in classes if name in profile.classes]
         lists = split_lists(tree)
-        what = shown(classes, "class folder") + _splits_shown(lists) + _unread(profile, tree, lists)
-        return [
-            Place(
-                "",
-                what,
-                problem,
-                states_classes=True,
-                one_class=one_class,
-                split_lists=tuple(lists.items()),
-            )
-        ]
-    splits = sorted(profile.tops)
-    in_splits = {name for split in splits for name in tree.look(split).folders} - {*NO_CLASSES}
-    what = f"{shown(sorted(in_splits), 'class folder')} in {', '.join(splits)}"
-    table = ""
-    if any(file_kind(name) == kind for split in splits for name in tree.look(split).files):
-        table = class_list(tree)
-        problem = problem or ("" if table else refused_numbers(tree))
-        what += f", the others by {name_of(table)}" if table else ""
-    what += _unread(profile, tree, {table})
-    return [Place("", what, problem, states_classes=True, one_class=one_class, class_list=table)]
+        what = shown(classes, "class folder") + _splits_shown(lists)
+    return [
+        Place(
+            "",
+            what + _unread(profile, tree, {table, *lists}),
+            problem,
+            states_classes=True,
+            one_class=one_class,
+            split_lists=tuple(lists.items()),
+            class_list=table,
+        )
+    ]
 
 
 def _table_of_numbers(tree: Tree) -> str:

@@ -1,13 +1,11 @@
 """What kind of files a folder holds, and what its folders stand for, told by the files' paths."""
 
-import collections
 import dataclasses
 import functools
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from beam_pipeline.sources.beside import NO_FILES, Named, may_hold_data
-from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds, wider
+from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds
 from beam_pipeline.sources.folders.masks import NO_NAMES, SameNames
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
@@ -80,44 +78,45 @@ class Profile:
         return names - NO_CLASSES.keys()
 
 
+_NOTHING = Profile()
 ProfileByKind = Mapping[str, Profile]
 
 
 def profile_of(parts: Iterable[Names], pattern: PathPattern | None = None) -> ProfileByKind:
     """The profiles of a tree, of each kind; its parts are gone through once, and not kept."""
-    numbers = dict.fromkeys(_KINDS, 0)
-    folders: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in _KINDS}
-    columns: dict[str, dict[str, Kind | None]] = {kind: {} for kind in _KINDS}
-    beside = dict.fromkeys(_KINDS, NO_FILES)
-    same: dict[str, list[SameNames]] = {kind: [] for kind in _KINDS}
-    for folder, names in parts:
-        place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
-        of_names = list(map(file_kind, names))
-        kinds = collections.Counter(of_names)
-        for kind, files in _beside(folder, names, of_names).items():
-            beside[kind] = beside[kind].and_of(files)
-        for kind in _KINDS if not pattern else ():
-            if kinds[kind]:
-                of_kind = itertools.compress(names, (each == kind for each in of_names))
-                same[kind].append(SameNames.of(folder, of_kind))
-        for kind in _KINDS:
-            numbers[kind] += kinds[kind]
-            if kinds[kind] and not pattern:
-                folders[kind].add(place)
-        for kind, texts in _texts(folder, names, pattern) if pattern else ():
-            folders[kind].add(place)
-            for name, text in texts:
-                columns[kind][name] = wider(columns[kind].get(name), kind_of_text(text))
-    return {
-        kind: Profile(
-            number=numbers[kind],
-            folders=frozenset(folders[kind]),
-            columns=columns[kind],
-            beside=beside[kind],
-            names=SameNames.merged(same[kind]),
-        )
-        for kind in _KINDS
-    }
+    return merge_profiles(_of_folder(folder, names, pattern) for folder, names in parts)
+
+
+def _of_folder(folder: str, names: Sequence[str], pattern: PathPattern | None) -> ProfileByKind:
+    kinds = list(map(file_kind, names))
+    beside = _beside(folder, names, kinds)
+    return {kind: _of_kind(kind, folder, names, kinds, pattern, beside[kind]) for kind in _KINDS}
+
+
+def _of_kind(
+    kind: str,
+    folder: str,
+    names: Sequence[str],
+    kinds: Sequence[str],
+    pattern: PathPattern | None,
+    beside: Named,
+) -> Profile:
+    """The profile of the files of one kind in a folder."""
+    own = [name for name, each in zip(names, kinds, strict=True) if each == kind]
+    if not own:
+        return Profile(beside=beside) if beside.number else _NOTHING
+    place = frozenset({tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()})
+    if pattern is None:
+        same = SameNames.of(folder, own)
+        return Profile(number=len(own), folders=place, beside=beside, names=same)
+    found = [texts for name in own if (texts := pattern.match(joined(folder, name))) is not None]
+    columns = (dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for texts in found)
+    return Profile(
+        number=len(own),
+        folders=place if found else frozenset(),
+        columns=merge_kinds(columns),
+        beside=beside,
+    )
 
 
 def _beside(folder: str, names: Sequence[str], kinds: Sequence[str]) -> dict[str, Named]:
@@ -128,17 +127,6 @@ def _beside(folder: str, names: Sequence[str], kinds: Sequence[str]) -> dict[str
         if kind not in ("image", "audio") and may_hold_data(name)
     ]
     return {of: Named.of(path for path, kind in data if kind != of) for of in _KINDS}
-
-
-def _texts(
-    folder: str, names: Sequence[str], pattern: PathPattern
-) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
-    """The kind of each file that fits the pattern, with what it finds by name."""
-    for name in names:
-        if kind := file_kind(name):
-            texts = pattern.match(f"{folder}/{name}" if folder else name)
-            if texts is not None:
-                yield kind, zip(pattern.names, texts, strict=True)
 
 
 def merge_profiles(parts: Iterable[ProfileByKind]) -> ProfileByKind:

@@ -11,14 +11,7 @@ from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import (
-    ClassLabel,
-    Deferred,
-    FileRef,
-    Record,
-    Rejected,
-    Value,
-)
+from beam_pipeline.records import ClassLabel, Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.beside import passed_over

@@ -94,7 +94,7 @@ def same_things(profile: Profile, root: str, pattern: str, depth: int | None = N
             _plain(each) not in _FIRST_SIDES,
         ),
     )
-    if len(views) > 1 and all(map(_is_sensor, classes)):
+    if len(views) > 1 and all(_view(each).lower() in _SENSORS for each in classes):
         told = f"{places(classes)} are called after views of one place, not after classes"
     elif _are_views(classes, names) or _are_the_same(classes, names, profile.number):
         files = [*next(each for each in names if len(each.files) > 1).files.values()]
@@ -193,10 +193,6 @@ def _are_sides(views: Sequence[str], root: str) -> bool:
 
 def _plain(name: str) -> str:
     return _NUMBER.sub("", name.lower())
-
-
-def _is_sensor(name: str) -> bool:
-    return _view(name).lower() in _SENSORS
 
 
 def _view(name: str) -> str:

@@ -4,8 +4,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from beam_pipeline.records import DeclaredClasses, FileRef, Map, Rejected, Value
-from beam_pipeline.sources.listing import name_of
+from beam_pipeline.records import DeclaredClasses, FileRef, Map, Rejected
 from beam_pipeline.sources.masks.meaning import Meaning
 from beam_pipeline.sources.masks.names import (
     DEPTH,
@@ -17,7 +16,8 @@ from beam_pipeline.sources.masks.names import (
     label_kind,
     place_of,
 )
-from beam_pipeline.sources.paths import below, folder, has_image_suffix, split_at
+from beam_pipeline.sources.paths import below, folder, has_image_suffix, shared_name, split_at
+from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import Line, SideFiles, Survey
 from beam_pipeline.sources.side_files.image_sets import TASKS
 from tfrecord_dataset.split_names import split_of_folders
@@ -78,7 +78,7 @@ class MaskFiles(SideFiles):
         return image_keys(annotation)
 
     def names_in_lists(self, path: str, survey: Survey) -> Collection[str]:
-        home, name = survey.sets.home(path), name_of(path)
+        home, name = survey.sets.home(path), shared_name(path)
         return () if home is None else {f"{home}\0{each}" for each in (name, common_name(name))}
 
     def split_of_folder(self, path: str) -> str | None:
@@ -90,7 +90,7 @@ class MaskFiles(SideFiles):
             yield DeclaredClasses(feature="segmentation", names=names)
         yield from super().lines(survey, root)
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+    def parse(self, data: bytes, annotation: str) -> Told:
         value = Map(
             file=FileRef(path=below(self.root, annotation)),
             shows=self.meaning.shows,

@@ -17,7 +17,6 @@ from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.folders.masks import may_be_marked
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
-from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.masks.files import MaskFiles
 from beam_pipeline.sources.masks.known import classes_of
 from beam_pipeline.sources.masks.meaning import (
@@ -47,6 +46,7 @@ from beam_pipeline.sources.paths import (
     has_image_suffix,
     input_folder,
     joined,
+    shared_name,
     split_at,
     suffix,
 )
@@ -115,7 +115,7 @@ def _called(tree: Tree, files: MaskFiles) -> tuple[str, str]:
     if files.by_folder:
         home = folder(first)
         return f"{home}/", home.rpartition("/")[2]
-    ending = _file_name(first).removeprefix(common_name(name_of(first)))
+    ending = _file_name(first).removeprefix(common_name(shared_name(first)))
     return f"*{ending}", f"*{ending}"
 
 

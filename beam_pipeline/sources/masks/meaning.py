@@ -8,6 +8,7 @@ Such a file has a name a line, or is a table of names and colours, as those of C
 
 import csv
 import dataclasses
+import functools
 import json
 import re
 import shlex
@@ -28,10 +29,10 @@ MOST_CLASSES = 255
 # Of a map that is looked into.
 MOST_MAP_BYTES = 64 << 20
 _LEVEL = re.compile("[0-9]{1,3}")
-_COLOR_LINE = re.compile(r"(\d+)[\s,]+(\d+)[\s,]+(\d+)[\s,]+(\S.*)")
+_COLOR_LINE = re.compile(r"(?P<r>\d+)[\s,]+(?P<g>\d+)[\s,]+(?P<b>\d+)[\s,]+(?P<name>\S.*)")
 _NUMBERED_LINE = re.compile(r"(\d+): (\S.*)")
 _VERSION = re.compile(r"v\d\.\d")
-_CVAT_LINE = re.compile(r"([^:#]+):\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*:.*")
+_CVAT_LINE = re.compile(r"(?P<name>[^:#]+):\s*(?P<r>\d+)\s*,\s*(?P<g>\d+)\s*,\s*(?P<b>\d+)\s*:.*")
 _NAMES = frozenset({"name", "class", "class_name", "label", "category"})
 _NUMBERS = frozenset({"pixel value", "pixel_value", "value", "index", "id", "label_id", "idx"})
 _COLORS = (("r", "g", "b"), ("red", "green", "blue"))
@@ -116,14 +117,9 @@ def _csv(rows: Sequence[str]) -> Classes | None:
     return _of_colors(found) if color else _numbered(found)
 
 
-def _color_lines(rows: Sequence[str]) -> Classes | None:
-    found = filter(None, map(_COLOR_LINE.fullmatch, rows))
-    return _of_colors([(match[4], match[1], match[2], match[3]) for match in found])
-
-
-def _cvat(rows: Sequence[str]) -> Classes | None:
-    found = filter(None, map(_CVAT_LINE.fullmatch, rows))
-    return _of_colors([(match[1], match[2], match[3], match[4]) for match in found])
+def _color_lines(line: re.Pattern[str], rows: Sequence[str]) -> Classes | None:
+    found = filter(None, map(line.fullmatch, rows))
+    return _of_colors([match.group("name", "r", "g", "b") for match in found])
 
 
 def _ade(rows: Sequence[str]) -> Classes | None:
@@ -161,8 +157,8 @@ _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
     "_classes.csv": _csv,
     "classes.csv": _csv,
     "labels.csv": _csv,
-    "label_colors.txt": _color_lines,
-    "labelmap.txt": _cvat,
+    "label_colors.txt": functools.partial(_color_lines, _COLOR_LINE),
+    "labelmap.txt": functools.partial(_color_lines, _CVAT_LINE),
     "classes.txt": _lines,
     "class_names.txt": _lines,
     "labels.txt": _lines,

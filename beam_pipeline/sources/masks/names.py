@@ -5,8 +5,7 @@ import re
 from typing import NamedTuple
 
 from beam_pipeline.sources.folders.masks import unmarked
-from beam_pipeline.sources.listing import name_of
-from beam_pipeline.sources.paths import folder
+from beam_pipeline.sources.paths import folder, shared_name
 from tfrecord_dataset.split_names import split_of_folders
 
 IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
@@ -106,7 +105,7 @@ def _bare(name: str) -> str:
 
 
 def _name(path: str) -> str:
-    return _without_split(name_of(path), path)
+    return _without_split(shared_name(path), path)
 
 
 def _without_split(name: str, path: str) -> str:
@@ -131,11 +130,11 @@ def image_keys(path: str) -> list[str]:
 def is_marked(path: str, shows: str) -> bool:
     """Whether a file's name ends as that of a map of this does: "a_mask.png", "a_depth.png"."""
     if shows == DEPTH:
-        return bool(_OF_DEPTH.search(name_of(path)))
-    return unmarked(name_of(path)) != name_of(path)
+        return bool(_OF_DEPTH.search(shared_name(path)))
+    return unmarked(shared_name(path)) != shared_name(path)
 
 
 def label_kind(path: str) -> str:
     """Of a file of Cityscapes "labelIds", "color", …; "" of others."""
-    match = _OF_LABELS.search(name_of(path))
+    match = _OF_LABELS.search(shared_name(path))
     return match["what"] or match["ids"] if match else ""

@@ -2,25 +2,25 @@
 
 import abc
 import dataclasses
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import DeclaredClasses, Rejected, Value, composed
+from beam_pipeline.records import DeclaredClasses, Rejected, composed
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.beside import unused
-from beam_pipeline.sources.listing import name_of
 from beam_pipeline.sources.paths import (
     below,
     folder,
     joined,
     left_out,
     media_kind,
+    place_of,
+    shared_name,
     split_at,
     suffix,
 )
-from beam_pipeline.sources.side_files.homes import in_home, place_of
+from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
 from tfrecord_dataset.split_names import split_of_folders
 
@@ -156,7 +156,7 @@ class SideFiles(abc.ABC):
         return "main", ""
 
     @abc.abstractmethod
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+    def parse(self, data: bytes, annotation: str) -> Told:
         """The features of an image beside the image itself, and notes of what is not kept.
 
         Raises:
@@ -193,13 +193,13 @@ class SideFiles(abc.ABC):
         if self.has_sets and split_at(path, "imagesets"):
             return "list"
         if media_kind(path) == self.media:
-            return "image" if not self.image_home or in_home(path, self.image_home) else ""
+            return "image" if not self.image_home or split_at(path, self.image_home) else ""
         is_annotation = self.annotates(path) and folder(path) in survey.folders
         return "annotation" if is_annotation else ""
 
     def at_home(self, survey: Survey) -> Survey:
         """The survey with the folders in a `home` alone, where there is one or must be one."""
-        proper = {place for place in survey.folders if in_home(f"{place}/", self.home)}
+        proper = {place for place in survey.folders if split_at(f"{place}/", self.home)}
         others = frozenset[str]() if self.image_home else survey.folders
         return dataclasses.replace(survey, folders=frozenset(proper) or others)
 
@@ -229,8 +229,8 @@ class SideFiles(abc.ABC):
         home = survey.sets.home(path)
         if home is None:
             return ()
-        name = name_of(path)
-        inner = composed((in_home(path, self.home) or ("", ""))[1])
+        name = shared_name(path)
+        inner = composed((split_at(path, self.home) or ("", ""))[1])
         return {f"{home}\0{name}", f"{home}\0{joined(inner, name)}"}
 
     def names_of_line(self, line: Line, survey: Survey) -> Sequence[str]:

@@ -5,6 +5,7 @@ in the lists of a class (`aeroplane_train.txt`) a second column of -1, 0 or 1.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -18,19 +19,22 @@ from tfrecord_dataset.split_names import is_split
 TASKS = ("main", "")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ImageSets:
     """The lists of all homes: the folders that hold an ImageSets/.
 
     Attributes:
         splits: The (home, split) of each list of a split, by path.
-        homes: Folders with lists of splits.
         rejected: Lists that name no split, or cannot be read.
     """
 
     splits: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
-    homes: frozenset[str] = frozenset()
     rejected: tuple[Rejected, ...] = ()
+
+    @functools.cached_property
+    def homes(self) -> frozenset[str]:
+        """Folders with lists of splits."""
+        return frozenset(home for home, _ in self.splits.values())
 
     def home(self, path: str) -> str | None:
         """The nearest folder above `path` that has lists."""
@@ -40,18 +44,10 @@ class ImageSets:
 
     def without(self, paths: Collection[str], why: str) -> "ImageSets":
         """The image sets but for these, which are not used."""
-        return image_sets(
-            {path: self.splits[path] for path in self.splits if path not in paths},
-            (*self.rejected, *(unused_list(path, why) for path in sorted(paths))),
+        return ImageSets(
+            splits={path: self.splits[path] for path in self.splits if path not in paths},
+            rejected=(*self.rejected, *(unused_list(path, why) for path in sorted(paths))),
         )
-
-
-def image_sets(
-    splits: Mapping[str, tuple[str, str]], rejected: Iterable[Rejected] = ()
-) -> ImageSets:
-    """The lists of splits, by their paths, with their homes."""
-    homes = frozenset(home for home, _ in splits.values())
-    return ImageSets(splits=splits, homes=homes, rejected=tuple(rejected))
 
 
 def find_image_sets(paths: Iterable[str], root: str, tasks: Sequence[str] = TASKS) -> ImageSets:
@@ -78,7 +74,7 @@ def find_image_sets(paths: Iterable[str], root: str, tasks: Sequence[str] = TASK
         )
         for path in unused
     )
-    return image_sets(splits, rejected)
+    return ImageSets(splits=splits, rejected=tuple(rejected))
 
 
 def unused_list(path: str, why: str) -> Rejected:

@@ -7,27 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Layout, Place
-from beam_pipeline.sources.paths import folder, input_folder
+from beam_pipeline.sources.paths import input_folder
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.image_sets import choose_lists
 from beam_pipeline.sources.side_files.pairing import look
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.splits import lists_of_splits
-from beam_pipeline.sources.tree import Tree, counted, places
-
-_FILES_LOOKED_INTO = 5
-
-
-def annotations_in(tree: Tree, files: SideFiles) -> dict[str, list[str]]:
-    """The annotations of a tree by folder, sorted, as far as the tree is looked at."""
-    by_folder: dict[str, list[str]] = {}
-    if not (likely := tree.files_with(files.suffix)):
-        return by_folder
-    survey = files.at_home(look(tree.names(), files))
-    for path in likely:
-        if files.role(path, survey) == "annotation":
-            by_folder.setdefault(folder(path), []).append(path)
-    return by_folder
+from beam_pipeline.sources.tree import Tree
 
 
 def places_of(tree: Tree, files: SideFiles, sign: re.Pattern[bytes] | None = None) -> list[Place]:
@@ -38,11 +24,10 @@ def places_of(tree: Tree, files: SideFiles, sign: re.Pattern[bytes] | None = Non
         files: What annotations are by their names.
         sign: What the first bytes of one of the first files in a folder must have.
     """
-    counts = {
-        home: len(paths)
-        for home, paths in annotations_in(tree, files).items()
-        if sign is None or any(sign.search(tree.head(path)) for path in paths[:_FILES_LOOKED_INTO])
-    }
+    if not (likely := tree.files_with(files.suffix)):
+        return []
+    survey = files.at_home(look(tree.names(), files))
+    counts = tree.counted((at for at in likely if files.role(at, survey) == "annotation"), sign)
     return [Place("", described(tree, files, counts))] if counts else []
 
 
@@ -51,8 +36,7 @@ def described(tree: Tree, files: SideFiles, counts: Mapping[str, int]) -> str:
     lists = look(tree.names(), files).lists
     used, _ = choose_lists(lists, files.tasks)
     sets = lists_of_splits(sorted({split for _, split in used.values()}))
-    what = f"{tree.at_least}{counted(sum(counts.values()), files.noun)} in {places(counts)}"
-    return what + (f", image sets {', '.join(sets)}" if sets else "")
+    return tree.told(counts, files.noun) + (f", image sets {', '.join(sets)}" if sets else "")
 
 
 def side_file_layout(

@@ -4,7 +4,6 @@ Files and lines of one name are looked at together, in any number of buckets of 
 annotation may name an image, they meet a second time by the images' names.
 """
 
-import dataclasses
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,15 +14,9 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, FileRef, Rejected
 from beam_pipeline.running.pickling import crosses, pack
 from beam_pipeline.sources.beside import unused
-from beam_pipeline.sources.listing import Names, name_of
-from beam_pipeline.sources.paths import below, folder, split_at, suffix
-from beam_pipeline.sources.side_files.files import (
-    Folders,
-    Line,
-    Match,
-    SideFiles,
-    Survey,
-)
+from beam_pipeline.sources.listing import Names
+from beam_pipeline.sources.paths import below, folder, shared_name, split_at, suffix
+from beam_pipeline.sources.side_files.files import Folders, Line, Match, SideFiles, Survey
 from tfrecord_dataset.store.at_once import at_once
 
 _READ_THREADS = 16
@@ -66,18 +59,8 @@ class Pictured(NamedTuple):
 
 Known = Annotated | Pictured | Rejected | DeclaredClasses
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Paired:
-    """What some files are, and their folders, by which what is left is judged.
-
-    Attributes:
-        matches: Match, Rejected and DeclaredClasses, packed.
-        folders: The files' folders.
-    """
-
-    matches: bytes
-    folders: Folders
+Paired = tuple[bytes, Folders]
+"""What some files are, packed: Match and others; and their folders, by which these are judged."""
 
 
 def look(parts: Iterable[Names], files: SideFiles) -> Survey:
@@ -149,9 +132,9 @@ def known_of(
 def image_name(known: Known) -> str:
     """The name of the image that something is, or is said of."""
     if isinstance(known, Pictured):
-        return name_of(known.path)
+        return shared_name(known.path)
     if isinstance(known, Annotated):
-        return name_of(known.images[0] if known.images else known.named)
+        return shared_name(known.images[0] if known.images else known.named)
     return ""
 
 
@@ -233,7 +216,8 @@ def pair(known: Iterable[Known], files: SideFiles) -> Paired:
     wanted: dict[str, Sequence[str]] = {}
     for each in annotations:
         claims = own if each.images else named
-        wanted[each.path] = each.images or _named(each, by_key, files)
+        of_name = _images_at(each.path, each.named, by_key, files) if each.named else ()
+        wanted[each.path] = each.images or of_name
         for image in wanted[each.path]:
             claims[image].append(each.path)
     stated = {image.path: image.splits for image in images} if files.lists_images else {}
@@ -245,7 +229,7 @@ def pair(known: Iterable[Known], files: SideFiles) -> Paired:
         for image in images
         if not (image.path in own or image.path in named or image.is_told)
     )
-    return Paired(matches=pack(matches), folders=_folders(images, wanted))
+    return pack(matches), _folders(images, wanted)
 
 
 def _folders(images: Iterable[Pictured], wanted: Mapping[str, Sequence[str]]) -> Folders:
@@ -258,14 +242,6 @@ def _folders(images: Iterable[Pictured], wanted: Mapping[str, Sequence[str]]) ->
         ),
         first=_first(path for path, found in wanted.items() if found),
     )
-
-
-def _named(
-    annotated: Annotated, by_key: Mapping[str, list[str]], files: SideFiles
-) -> Sequence[str]:
-    if not annotated.named:
-        return ()
-    return _images_at(annotated.path, annotated.named, by_key, files)
 
 
 def _matches(
@@ -292,14 +268,11 @@ def _matches(
             detail = f"its {files.naming} names {image}, which has {own[image][0]}"
         elif len(owners) > 1:
             detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
-        problem = _second(path, detail) if detail else None
-        yield Match(image, path, stated.get(image, annotated.splits), problem)
+        problem = Rejected(source=path, reason="two annotations", detail=detail)
+        splits = stated.get(image, annotated.splits)
+        yield Match(image, path, splits, problem if detail else None)
     if not is_used:
         yield unused(path, files.media)
-
-
-def _second(annotation: str, detail: str) -> Rejected:
-    return Rejected(source=annotation, reason="two annotations", detail=detail)
 
 
 def _first(annotations: Iterable[str]) -> tuple[str, ...]:

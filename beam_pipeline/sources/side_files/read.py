@@ -15,21 +15,9 @@ from beam_pipeline.running.gathering import Balance, Merge
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.listing import (
-    FILES_PER_BUCKET,
-    ListNames,
-    buckets_of_names,
-    name_of,
-    paths_in,
-)
-from beam_pipeline.sources.paths import below, in_batches
-from beam_pipeline.sources.side_files.files import (
-    Line,
-    Match,
-    Pair,
-    SideFiles,
-    Survey,
-)
+from beam_pipeline.sources.listing import FILES_PER_BUCKET, ListNames, buckets_of_names, paths_in
+from beam_pipeline.sources.paths import below, in_batches, shared_name
+from beam_pipeline.sources.side_files.files import Line, Match, Pair, SideFiles, Survey
 from beam_pipeline.sources.side_files.pairing import (
     Paired,
     image_name,
@@ -95,7 +83,7 @@ class ReadSideFiles(beam.PTransform):
             paired = names | "PairFiles" >> beam.Map(pair_names, files, root, survey)  # Paired
         settled = (
             paired
-            | "FindFolders" >> beam.Map(operator.attrgetter("folders"))  # Folders
+            | "FindFolders" >> beam.Map(operator.itemgetter(1))  # Folders
             | "MergeFolders" >> Merge(merge_folders)  # Folders
             | "SettleFolders" >> beam.Map(files.settled, root)
         )
@@ -117,7 +105,7 @@ def files_by_name(
     batch: bytes, files: SideFiles, survey: Survey, size: int
 ) -> Iterator[tuple[int, bytes]]:
     """The files of a batch, to the buckets of their names."""
-    items = ((files.common_name(name_of(path)), path) for path in paths_in(unpack(batch)))
+    items = ((files.common_name(shared_name(path)), path) for path in paths_in(unpack(batch)))
     return buckets_of_names(survey.number, size).send(items)
 
 
@@ -155,7 +143,7 @@ def judge(paired: Paired, files: SideFiles, survey: Survey, settled: Any) -> Ite
     """What the files of one bucket are, in batches, given the folders of all."""
 
     def judged() -> Iterator[Pair | Rejected | DeclaredClasses]:
-        for each in unpack(paired.matches):
+        for each in unpack(paired[0]):
             if isinstance(each, Match):
                 yield from files.judge(each, survey, settled)
             else:

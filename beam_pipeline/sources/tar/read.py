@@ -20,12 +20,7 @@ from beam_pipeline.sources.columns.column import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.layout import (
-    Layout,
-    container_places,
-    first_file,
-    read_by,
-)
+from beam_pipeline.sources.layout import Layout, container_places, first_file, read_by
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts

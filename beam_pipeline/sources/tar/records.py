@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import (
-    Deferred,
-    FileRef,
-    Record,
-    Rejected,
-    Value,
-)
+from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.columns.class_values import class_label
 from beam_pipeline.sources.columns.column import ValueOptions

@@ -4,13 +4,12 @@ import dataclasses
 import functools
 import itertools
 import posixpath
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import DeclaredClasses, Rejected, Value, composed
+from beam_pipeline.records import DeclaredClasses, Rejected, composed
 from beam_pipeline.sources.beside import unused
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.paths import (
@@ -23,6 +22,7 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.references import is_inside
+from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import Folders, Line, Match, Pair, SideFiles, Survey
 from beam_pipeline.sources.yolo.config import YoloConfig, home_of
 from beam_pipeline.sources.yolo.darknet import NAME_LISTS
@@ -178,7 +178,7 @@ class YoloFiles(SideFiles):
         else:
             yield Pair(image, label, splits[0])
 
-    def parse(self, data: bytes, annotation: str) -> tuple[dict[str, Value], Counter[str]]:
+    def parse(self, data: bytes, annotation: str) -> Told:
         boxes = parse_labels(
             storage.decoded(data, annotation),
             names=self.config.names,

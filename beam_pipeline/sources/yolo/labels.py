@@ -13,6 +13,7 @@ from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below
+from beam_pipeline.sources.shapes import around
 from beam_pipeline.sources.side_files.files import MAX_BYTES
 
 # Most lines of keypoints have them in their box, some a bit outside.
@@ -205,16 +206,11 @@ def _keypoints(fields: Sequence[str], shape: tuple[int, int]) -> tuple[float, ..
     return tuple(value for x, y in points for value in (x, y, 2.0 if (x, y) != (0, 0) else 0.0))
 
 
-def _around(values: Sequence[float]) -> Corners:
-    xs, ys = values[::2], values[1::2]
-    return min(xs), min(ys), max(xs), max(ys)
-
-
 def _corners(
     centers: Sequence[Corners], polygons: dict[int, tuple[float, ...]]
 ) -> tuple[Corners, ...]:
     return tuple(
-        _around(polygons[at])
+        around([polygons[at]])
         if at in polygons
         else (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         for at, (x, y, width, height) in enumerate(centers)

@@ -15,7 +15,7 @@ from beam_pipeline.sources.paths import folder, input_folder, split_at, suffix
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.pairing import known_of, pair
 from beam_pipeline.sources.side_files.read import ReadSideFiles
-from beam_pipeline.sources.tree import Tree, counted, places
+from beam_pipeline.sources.tree import Tree, counted
 from beam_pipeline.sources.yolo.config import (
     YoloConfig,
     find_config,
@@ -24,8 +24,7 @@ from beam_pipeline.sources.yolo.config import (
 )
 from beam_pipeline.sources.yolo.files import YoloFiles, folders_below, origin_of
 
-_LINE = re.compile(rb"\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
-_FILES_LOOKED_INTO = 5
+_LINE = re.compile(rb"\A\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
 
 
 @dataclasses.dataclass
@@ -99,17 +98,9 @@ def find_yolo(tree: Tree) -> list[Place]:
     homes = {part for name in tree.files() for part in folder(name).lower().split("/")}
     if path and not ("labeltxt" in homes and "labels" not in homes):  # DOTA's, of Roboflow
         return [Place("", f"{path.rpartition('/')[2]}{_summary(path)}")]
-    by_folder: dict[str, list[str]] = {}
-    for path in _labels(tree):
-        by_folder.setdefault(folder(path), []).append(path)
-    counts = {
-        home: len(paths)
-        for home, paths in by_folder.items()
-        if any(_LINE.match(tree.head(path)) for path in paths[:_FILES_LOOKED_INTO])
-    }
-    if not counts:
+    if not (counts := tree.counted(_labels(tree), _LINE)):
         return []
-    what = f"{tree.at_least}{counted(sum(counts.values()), 'label file')} in {places(counts)}"
+    what = tree.told(counts, YoloFiles.noun)
     try:
         config = find_config(tree.root)
     except ConfigError:  # reading it tells why
@@ -128,7 +119,7 @@ def _labels(tree: Tree) -> list[str]:
     if not (likely := tree.files_with(files.suffix)):
         return []
     known = known_of(tree.files(), files, Survey(), tree.root)
-    told = files.folders_told(pair(known, files).folders)
+    told = files.folders_told(pair(known, files)[1])
     labels = [
         path
         for path in likely

@@ -8,7 +8,8 @@ from eager_runner import yielded
 from beam_pipeline.files import storage
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.listing import ListNames, buckets_of_names, name_of, paths_in
+from beam_pipeline.sources.listing import ListNames, buckets_of_names, paths_in
+from beam_pipeline.sources.paths import shared_name
 
 
 @pytest.mark.parametrize(
@@ -32,13 +33,13 @@ def test_list_names(tmp_path, bucket, place, folders, expected):
 def test_equal_names_meet_in_one_bucket():
     paths = [f"{home}/{n}.{suffix}" for n in range(500) for home, suffix in ("ax", "by", "cz")]
     paths += ["x/cafe\u0301.jpg", "y/caf\u00e9.xml", "x/\udce9.jpg", "y/\udce9.xml"]
-    sent = Buckets(7).send((name_of(path), path) for path in paths)
+    sent = Buckets(7).send((shared_name(path), path) for path in paths)
     buckets = collections.defaultdict(list)
     for bucket, batch in sent:
         buckets[bucket].append(batch)
     found = [list(gather(batches)) for batches in buckets.values()]
     assert sorted(path for values in found for path in values) == sorted(paths)
-    names = [set(map(name_of, values)) for values in found]
+    names = [set(map(shared_name, values)) for values in found]
     assert len(names) == 7
     assert sum(map(len, names)) == len(set().union(*names)) == 502
 
