@@ -48,9 +48,11 @@ class CvatFiles(ItemFiles):
         with storage.decompressed(file.path) as handle:
             try:
                 for _, element in iterparse(handle, events=("end",)):
-                    if element.tag == "labels" and (names := _class_names(element)):
-                        points = _point_names(element)
-                        yield DeclaredClasses(feature="boxes", names=names)
+                    if element.tag == "labels":
+                        names, of_points = _names(element)
+                        if names:
+                            points = tuple(dict.fromkeys(of_points))  # skeletons may share some
+                            yield DeclaredClasses(feature="boxes", names=dict(enumerate(names)))
                     elif element.tag == "track":
                         raise malformed(_OF_VIDEO)
                     elif element.tag == "image":
@@ -78,18 +80,13 @@ class CvatFiles(ItemFiles):
         return Item(image.get("name") or "", features, notes)
 
 
-def _class_names(labels: Element) -> dict[int, str]:
-    """The project's labels in their order; of skeletons not those of their points."""
-    stated = (each for each in labels.findall("label") if not each.findtext("parent"))
-    names = [(each.findtext("name") or "").strip() for each in stated]
-    return dict(enumerate(filter(None, names)))
-
-
-def _point_names(labels: Element) -> tuple[str, ...]:
-    """The points of all skeletons, in their order; a name that several have counts once."""
-    stated = (each for each in labels.findall("label") if each.findtext("parent"))
-    names = ((each.findtext("name") or "").strip() for each in stated)
-    return tuple(dict.fromkeys(filter(None, names)))
+def _names(labels: Element) -> tuple[list[str], list[str]]:
+    """The project's labels in their order, and those of the points of all skeletons."""
+    names: tuple[list[str], list[str]] = [], []
+    for label in labels.findall("label"):
+        if name := (label.findtext("name") or "").strip():
+            names[bool(label.findtext("parent"))].append(name)
+    return names
 
 
 def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ import functools
 import posixpath
 import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -49,6 +49,12 @@ def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) ->
 @functools.lru_cache(maxsize=16)
 def _prefix(root: str) -> str:
     return unsigned(root).rstrip("/") + "/"
+
+
+def last_parts(path: str) -> Iterator[str]:
+    """A path without its first folders, which another machine may have: the longest first."""
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:

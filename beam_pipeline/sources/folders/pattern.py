@@ -101,7 +101,8 @@ def parse_pattern(text: str) -> PathPattern:
     segments = [Segment()]
     for literal, name, form, conversion in parts:
         head, *others = literal.split("/")
-        segments[-1] = _with_literal(segments[-1], head)
+        *before, last = segments[-1].literals
+        segments[-1] = Segment((*before, last + head), segments[-1].kept)
         segments += [Segment((other,)) for other in others]
         if name is None:
             continue
@@ -110,8 +111,8 @@ def parse_pattern(text: str) -> PathPattern:
         if name in names or name in _TAKEN:
             why = "occurs twice" if name in names else "is what the file holds"
             raise _error(text, f"{{{name}}} {why}; choose another name")
-        last = segments[-1]
-        segments[-1] = Segment((*last.literals, ""), (*last.kept, name != _DROPPED))
+        open_ = segments[-1]
+        segments[-1] = Segment((*open_.literals, ""), (*open_.kept, name != _DROPPED))
         if name != _DROPPED:
             names.append(name)
     if not names:
@@ -122,11 +123,6 @@ def parse_pattern(text: str) -> PathPattern:
         segments=tuple(segments),
         by_name="/" not in text,
     )
-
-
-def _with_literal(segment: Segment, text: str) -> Segment:
-    *before, last = segment.literals
-    return Segment((*before, last + text), segment.kept)
 
 
 def _match(segments: Sequence[Segment], parts: Sequence[str]) -> tuple[str, ...] | None:

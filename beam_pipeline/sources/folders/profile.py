@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from beam_pipeline.sources.beside import NO_FILES, Named, may_hold_data
@@ -102,7 +103,7 @@ def _of_kind(
     beside: Named,
 ) -> Profile:
     """The profile of the files of one kind in a folder."""
-    own = [name for name, each in zip(names, kinds, strict=True) if each == kind]
+    own = list(itertools.compress(names, map(kind.__eq__, kinds)))
     if not own:
         return Profile(beside=beside) if beside.number else _NOTHING
     place = frozenset({tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()})
@@ -132,7 +133,10 @@ def _beside(folder: str, names: Sequence[str], kinds: Sequence[str]) -> dict[str
 def merge_profiles(parts: Iterable[ProfileByKind]) -> ProfileByKind:
     """The profiles of a tree from those of its parts."""
     parts = list(parts)
-    return {kind: _merged([part[kind] for part in parts]) for kind in _KINDS}
+    of_kinds = {
+        kind: [part[kind] for part in parts if part[kind] is not _NOTHING] for kind in _KINDS
+    }
+    return {kind: _merged(profiles) for kind, profiles in of_kinds.items()}
 
 
 def _merged(profiles: Sequence[Profile]) -> Profile:

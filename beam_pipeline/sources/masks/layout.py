@@ -50,6 +50,7 @@ from beam_pipeline.sources.paths import (
     split_at,
     suffix,
 )
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.layout import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
@@ -115,7 +116,7 @@ def _called(tree: Tree, files: MaskFiles) -> tuple[str, str]:
     if files.by_folder:
         home = folder(first)
         return f"{home}/", home.rpartition("/")[2]
-    ending = _file_name(first).removeprefix(common_name(shared_name(first)))
+    ending = name_of(first).removeprefix(common_name(shared_name(first)))
     return f"*{ending}", f"*{ending}"
 
 
@@ -153,7 +154,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     meaning = meaning_of(likely, shows, table or classes_of(maps), where)
     if by_folder and (doubt := _twins(maps)):
         meaning = dataclasses.replace(meaning, doubt=doubt)
-    tables = {path for path in tree.files() if _file_name(path) == (where and _file_name(where))}
+    tables = {path for path in tree.files() if name_of(path) == (where and name_of(where))}
     of_context = any(split_at(path, "segmentationclasscontext") for path in maps[:1])
     return dataclasses.replace(
         files,
@@ -265,13 +266,9 @@ def _table(tree: Tree, maps: Sequence[str]) -> tuple[str, Classes | None]:
         return "", None
     where = next((path for path, classes in found.items() if classes.colors), next(iter(found)))
     for path, classes in found.items():
-        if _file_name(path) == _file_name(where) and classes != found[where]:
+        if name_of(path) == name_of(where) and classes != found[where]:
             raise ConfigError(f"{where} and {path} name different classes; make them agree")
     return where, found[where]
-
-
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def read_masks(path: str, config: BuildConfig, scratch: str) -> ReadSideFiles:

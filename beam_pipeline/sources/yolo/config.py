@@ -15,7 +15,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.records import composed
 from beam_pipeline.sources.paths import below, folder, split_at
-from beam_pipeline.sources.references import is_inside, outside
+from beam_pipeline.sources.references import is_inside, last_parts, outside
 from beam_pipeline.sources.yolo import keypoints
 from beam_pipeline.sources.yolo.darknet import (
     find_lists,
@@ -211,9 +211,8 @@ def candidates(written: str, bases: list[str]) -> Iterator[str]:
     written = written.replace("\\", "/")
     for base in bases:
         yield storage.join(base, written)
-    parts = [part for part in written.split("/") if part not in ("", ".", "..")]
-    for start in range(len(parts)):
-        yield below(bases[-1], "/".join(parts[start:]))
+    for part in last_parts(written):
+        yield below(bases[-1], part)
 
 
 def _resolve(written: str, bases: list[str], source: str, key: str, allowed: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
-from beam_pipeline.sources.references import is_inside
+from beam_pipeline.sources.references import is_inside, last_parts
 from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import Folders, Line, Match, Pair, SideFiles, Survey
 from beam_pipeline.sources.yolo.config import YoloConfig, home_of
@@ -107,7 +107,8 @@ class YoloFiles(SideFiles):
                     continue
                 for number, line in enumerate(text.splitlines(), start=1):
                     if line := line.strip().replace("\\", "/"):
-                        yield Line(_name_in_line(line), source, number, split, line)
+                        *_, name = "", *last_parts(line)
+                        yield Line(composed(stem(name)), source, number, split, line)
 
     def names_in_lists(self, path: str, survey: Survey) -> Collection[str]:
         return [composed(path)]
@@ -207,12 +208,6 @@ def pair_key(path: str) -> str:
     return composed("/".join(filter(None, parts)))
 
 
-def _name_in_line(line: str) -> str:
-    """The name, without folders and suffix, of the image that a line of a list names."""
-    parts = [part for part in line.split("/") if part not in ("", ".", "..")]
-    return composed(stem(parts[-1])) if parts else ""
-
-
 def listed_places(line: str, origin: str, bases: Iterable[str]) -> Iterator[str]:
     """Where an image of a list may be, most likely first.
 
@@ -224,9 +219,7 @@ def listed_places(line: str, origin: str, bases: Iterable[str]) -> Iterator[str]
     elif not line.startswith("/"):
         for base in bases:
             yield posixpath.normpath(posixpath.join(base, line))
-    parts = [part for part in line.split("/") if part not in ("", ".", "..")]
-    for start in range(len(parts)):
-        yield "/".join(parts[start:])
+    yield from last_parts(line)
 
 
 def origin_of(config: YoloConfig) -> str:
