@@ -109,7 +109,8 @@ def of_views(files: Files, views: Sequence[str]) -> list[Row]:
     Its files have one name, in which the view's may stand, too; or the numbers of one begin with
     those of the other: hazy/1_2_0.9.jpg and clear/1.png.
     """
-    of_names = filter(None, (_in_views(path, views, files.there) for path in files.paths))
+    media = filter(media_kind, files.paths)
+    of_names = filter(None, (_in_views(path, views, files.there) for path in media))
     paired = [*of_names] or _by_numbers(files, views)
     return [dict(zip((media_kind(paths[0]), *views[1:]), paths, strict=True)) for paths in paired]
 
