@@ -111,7 +111,10 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
 @pytest.mark.parametrize(
     ("names", "pattern"),
     [
-        (["0_ann_0", "0_ann_1", "0_bob_0", "1_ann_0", "1_bob_0"], "'{label}_{_}'"),
+        (
+            ["0_ann_0", "0_ann_1", "0_bob_0", "1_ann_0", "1_bob_0"],
+            "'{label}_{_}'; where ann, bob are the classes, pass --path-pattern '{_}_{label}_{_}'",
+        ),
         (["cat.0", "cat.1", "dog.0"], "'{label}.{_}'"),
         (["a-1", "b-1", "c-1"], ""),
         (["IMG_0001", "IMG_0002", "IMG_0003"], ""),
@@ -127,7 +130,7 @@ def test_the_pattern_is_named_where_names_of_files_begin_with_few_texts(
         path.parent.mkdir(exist_ok=True)
         path.touch()
     said = detection.detect(str(tmp_path)).summary.partition("; ")[2]
-    expected = pattern.replace("'{", "'{_}/{", 1) if folders else pattern
+    expected = pattern.replace("'{", "'{_}/{") if folders else pattern
     assert said == (
         f"where names begin with their class, pass --path-pattern {expected}" * bool(expected)
     )
