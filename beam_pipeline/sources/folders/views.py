@@ -104,7 +104,7 @@ def same_things(profile: Profile, root: str, pattern: str, depth: int | None = N
         )
     else:
         return ""
-    return told + _helps(profile, root, views, pattern, is_deeper=is_deeper)
+    return told + _helps(profile, root, views, pattern, _table(root, views), deeper=is_deeper)
 
 
 def pair(profile: Profile, root: str, pattern: str, depth: int) -> str:
@@ -112,22 +112,31 @@ def pair(profile: Profile, root: str, pattern: str, depth: int) -> str:
 
     The arguments are those of `same_things`.
     """
-    sides = {place[depth] for place in profile.folders if len(place) > depth}
-    views = sorted(sides, key=lambda each: (_plain(each) not in _FIRST_SIDES, each))
-    if not _are_sides(views, root):
+    sides, _ = _folders(profile, depth)
+    views = sorted(sides, key=lambda each: _plain(each) not in _FIRST_SIDES)
+    if views != _LETTERS and tuple(map(_plain, views)) not in _PAIRS:
+        return ""
+    table = _table(root, views)
+    if views == _LETTERS and not table:
         return ""
     told = f"{places(views)} are called as the two sides of a pair, not after classes"
-    return told + _helps(profile, root, views, pattern, is_deeper=depth > 0)
+    return told + _helps(profile, root, views, pattern, table, deeper=depth > 0)
+
+
+def _table(root: str, views: Sequence[str]) -> str:
+    """The command that makes a table of views; "" where no names pair."""
+    if not 1 < len(views) <= _MOST_FOLDERS or not of_views(Files(root), views):
+        return ""
+    return making(f"{root}/views.csv", root, *views)
 
 
 def _helps(
-    profile: Profile, root: str, views: Sequence[str], pattern: str, *, is_deeper: bool
+    profile: Profile, root: str, views: Sequence[str], pattern: str, table: str, *, deeper: bool
 ) -> str:
     told = ""
-    if 1 < len(views) <= _MOST_FOLDERS and of_views(Files(root), views):
-        made = making(f"{root}/views.csv", root, *views)
-        told += f": make a table with all of one thing in a row by {made}, and give that"
-    elif not profile.in_splits and not is_deeper:
+    if table:
+        told += f": make a table with all of one thing in a row by {table}, and give that"
+    elif not profile.in_splits and not deeper:
         one = min(profile.classes, default=views[0])
         told += f"; give {shlex.quote(f'{root}/{one}')} to read one of them alone"
     return told + ways(profile, ("where they are classes", pattern))
@@ -179,16 +188,6 @@ def _called_after_folders(profile: Profile, depth: int, number: int) -> set[str]
     most = len(found) * number
     is_same = 1 < len(found) <= _MOST_NAMES and _SHARE * most <= profile.number <= most
     return found if is_same and not _count([*map(stem, found)], len(found)) else set()
-
-
-def _are_sides(views: Sequence[str], root: str) -> bool:
-    """Whether two folders hold the two sides of pairs by what they are called."""
-    if len(views) != 2:
-        return False
-    one, other = map(_plain, views)
-    if views != _LETTERS:
-        return (one, other) in _PAIRS
-    return bool(of_views(Files(root), views))
 
 
 def _plain(name: str) -> str:
