@@ -14,7 +14,7 @@ LAYERS = {
         shown_text
         posix_only split_names value_forms page
         errors extras feature durable example_keys example_messages image_size regular_files streams
-        example_encoding
+        example_encoding object_columns
         users_code declaration example feature_keys frames
         observation
         inference

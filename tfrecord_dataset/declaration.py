@@ -6,6 +6,7 @@ from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.feature import KINDS, Feature
+from tfrecord_dataset.object_columns import GEOMETRY
 
 _DEFAULT_DTYPES = {
     "image": "uint8",
@@ -129,6 +130,9 @@ def _feature(entry: Any) -> Feature:
             raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {expected}")
     if kind not in KINDS:
         raise UnknownNameError(f"feature kind (of {name!r})", kind, KINDS)
+    for each in entry.get("geometry") or ():
+        if each not in GEOMETRY:
+            raise UnknownNameError(f"geometry (of {name!r})", each, GEOMETRY)
     dtype = entry.get("dtype") or _DEFAULT_DTYPES.get(kind)
     if dtype is None:
         raise ConfigError(

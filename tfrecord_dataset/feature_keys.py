@@ -5,16 +5,14 @@ docs/format.md shows the same to people.
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.object_columns import LISTS, SIDES, object_columns
 
 Lists = Mapping[str, tuple[str, Sequence[Any]]]
 """(kind, values) by key of an Example, as `example.lists` gives them."""
-
-SIDES = ("xmin", "ymin", "xmax", "ymax")
-"""Of a box: four lists, in the order of a box's numbers everywhere else."""
 
 # Beside the key itself of a feature that is not bare: the kind of list by part.
 _BESIDE: Mapping[str, Mapping[str, str]] = {
@@ -29,13 +27,6 @@ _BESIDE: Mapping[str, Mapping[str, str]] = {
     },
     "class_label": {"text": "bytes"},
 }
-ROTATED = "rotated"
-ROTATED_PARTS = ("cx", "cy", "w", "h", "angle")
-_KEYPOINTS = {"x": "float32", "y": "float32", "visibility": "int64", "num": "int64"}
-# Of what has numbers, too.
-_NAMES = ("/class/text", "/keypoint/text")
-# Of dtypes in `Feature.dtype` and `Feature.attributes`; "bytes" of any other.
-_LISTS = {"int64": "int64", "float32": "float32"}
 # Where a build puts a feature of such a kind; and, for the one of an image, other projects too.
 _STANDARD = {
     "image": ("{name}/encoded", "image/encoded"),
@@ -86,7 +77,8 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
     if feature.kind == "boxes" and not feature.encoding:
         return {
             feature.key_beside(part): ListSpec(kind, length=None)
-            for part, kind in _of_boxes(feature)
+            for column in object_columns(feature)
+            for part, kind in (*column.lists.items(), *((name, "bytes") for name in column.names))
         }
     specs = {feature.key: _of_key(feature)}
     if not feature.bare:
@@ -98,14 +90,18 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
 
 def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
     """The lists that a feature's values are made of, by key: its own, or those of boxes."""
-    specs = list_specs(feature)
     if feature.kind == "boxes" and not feature.encoding:
-        return {key: spec for key, spec in specs.items() if not key.endswith(_NAMES)}
-    return {feature.key: specs[feature.key]}
+        columns = object_columns(feature)
+        return {
+            feature.key_beside(part): ListSpec(kind, length=None)
+            for column in columns
+            for part, kind in column.lists.items()
+        }
+    return {feature.key: list_specs(feature)[feature.key]}
 
 
 def _of_key(feature: Feature) -> ListSpec:
-    kind = _LISTS.get(feature.dtype, "bytes")
+    kind = LISTS.get(feature.dtype, "bytes")
     match feature.kind:
         case "tensor":
             if feature.encoding == "bytes":
@@ -121,25 +117,6 @@ def _of_key(feature: Feature) -> ListSpec:
         case "scalar":
             return ListSpec(kind)
     return ListSpec("bytes")
-
-
-def _of_boxes(feature: Feature) -> Iterator[tuple[str, str]]:
-    """(part, kind of list)."""
-    yield from ((f"bbox/{side}", "float32") for side in SIDES)
-    if feature.classes:
-        yield "class/label", "int64"
-        if not feature.bare:
-            yield "class/text", "bytes"
-    yield from ((name, _LISTS.get(dtype, "bytes")) for name, dtype in feature.attributes.items())
-    if feature.keypoints:
-        yield from ((f"keypoint/{part}", kind) for part, kind in _KEYPOINTS.items())
-        if feature.keypoint_names:
-            yield "keypoint/text", "bytes"
-    for name in feature.geometry:
-        if name == ROTATED:
-            yield from ((f"{name}/{part}", "float32") for part in ROTATED_PARTS)
-        else:
-            yield name, "bytes"
 
 
 def num_values(shape: Iterable[int | None]) -> int:

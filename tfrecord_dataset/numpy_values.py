@@ -12,9 +12,6 @@ import numpy as np
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import (
-    ROTATED,
-    ROTATED_PARTS,
-    SIDES,
     Lists,
     ListSpec,
     list_problem,
@@ -22,6 +19,7 @@ from tfrecord_dataset.feature_keys import (
     shape_problem,
     specs_to_read,
 )
+from tfrecord_dataset.object_columns import Form, object_columns
 
 _DTYPES: Mapping[str, Any] = {"int64": np.int64, "float32": np.float32, "bytes": object}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -102,43 +100,32 @@ def _raw(feature: Feature, data: bytes) -> Any:
 def _of_boxes(
     feature: Feature, specs: Mapping[str, ListSpec], lists: Lists, decode: bool
 ) -> dict[str, Any]:
-    parts = len(feature.key_beside(""))
-    columns = {
-        key[parts:]: _array(_list(feature, key, spec, lists), spec.kind)
-        for key, spec in specs.items()
-    }
-
-    sides = [columns[f"bbox/{side}"] for side in SIDES]
-    count = len(sides[0])
-    for part, column in columns.items():
-        if len(column) != count and not part.startswith("keypoint/"):
-            key = feature.key_beside(part)
-            raise ValueError(f"key {key!r} has {len(column)} values for {count} boxes")
-    prefix = "box" if feature.name == "boxes" else feature.name
-    values = {feature.name: np.stack(sides, axis=-1)}
-    if feature.classes:
-        values[f"{prefix}_labels"] = columns["class/label"] - feature.label_offset
-    values |= {f"{prefix}_{name}": columns[name] for name in feature.attributes}
-    if feature.keypoints:
-        points = np.stack(
-            [columns[f"keypoint/{part}"] for part in ("x", "y", "visibility")], axis=-1
-        )
-        values[_beside(feature, "keypoints")] = _by_box(
-            feature, points, columns["keypoint/num"], count
-        )
-    if "mask" in feature.geometry:
-        encoded = columns["mask"]
-        values[_beside(feature, "masks")] = _masks(feature, encoded) if decode else encoded
-    if "polygon" in feature.geometry:
-        values[_beside(feature, "polygons")] = columns["polygon"]
-    if ROTATED in feature.geometry:
-        rotated = [columns[f"{ROTATED}/{part}"] for part in ROTATED_PARTS]
-        values[_beside(feature, ROTATED)] = np.stack(rotated, axis=-1)
+    values: dict[str, Any] = {}
+    for column in object_columns(feature):
+        keys = [feature.key_beside(part) for part in column.lists]
+        arrays = [_array(_list(feature, key, specs[key], lists), specs[key].kind) for key in keys]
+        count = len(values[feature.name]) if values else len(arrays[0])
+        for key, array in zip(keys, arrays, strict=True):
+            if len(array) != count and column.form != "points":
+                raise ValueError(f"key {key!r} has {len(array)} values for {count} boxes")
+        values[column.name] = _of_objects(feature, column.form, arrays, count, decode)
     return values
 
 
-def _beside(feature: Feature, what: str) -> str:
-    return what if feature.name == "boxes" else f"{feature.name}_{what}"
+def _of_objects(
+    feature: Feature, form: Form, arrays: Sequence[Any], count: int, decode: bool
+) -> Any:
+    """A column's values, of its lists."""
+    match form:
+        case "numbers":
+            return np.stack(arrays, axis=-1)
+        case "classes":
+            return arrays[0] - feature.label_offset
+        case "points":
+            return _by_box(feature, np.stack(arrays[:3], axis=-1), arrays[3], count)
+        case "masks" if decode:
+            return _masks(feature, arrays[0])
+    return arrays[0]
 
 
 def _masks(feature: Feature, encoded: Any) -> Any:

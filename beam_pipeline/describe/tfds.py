@@ -13,8 +13,9 @@ from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES, list_specs
+from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.object_columns import SIDES
 
 # How TFDS and this project name shards.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"

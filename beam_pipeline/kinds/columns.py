@@ -21,11 +21,9 @@ from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.object_columns import is_own_part
 
 _FARTHEST = 1e9
-# What stands beside attributes under the same prefix of keys.
-OWN_PARTS = frozenset({"mask", "polygon"})
-OWN_FOLDERS = ("bbox/", "class/", "keypoint/", "rotated/")
 
 
 class Labels(Column):
@@ -173,7 +171,7 @@ class Attributes(Column):
 
     def check(self, name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
         for attribute, column in values.items():
-            if attribute in OWN_PARTS or attribute.startswith(OWN_FOLDERS):
+            if is_own_part(attribute):
                 raise RecordError(
                     MALFORMED,
                     f"an attribute called {attribute!r}, which is a key of its own; rename it",

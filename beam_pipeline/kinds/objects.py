@@ -18,8 +18,9 @@ from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES, Lists, ListSpec, list_specs
+from tfrecord_dataset.feature_keys import Lists, ListSpec, list_specs
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.object_columns import SIDES
 
 _BOX_BYTES = 40
 _NUMBER_BYTES = 9  # of a polygon's text

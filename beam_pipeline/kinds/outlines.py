@@ -16,7 +16,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ROTATED, ROTATED_PARTS
+from tfrecord_dataset.object_columns import ROTATED, ROTATED_PARTS
 
 Ring = tuple[float, ...]
 
@@ -106,10 +106,7 @@ class Rotated(Column):
             raise RecordError(MALFORMED, "rotated boxes of an image whose size is not known")
         rows = [_rotated(objects, index) for index in range(len(objects.boxes))]
         columns = zip(*rows, strict=True) if rows else [()] * len(ROTATED_PARTS)
-        return {
-            f"{ROTATED}/{part}": list(column)
-            for part, column in zip(ROTATED_PARTS, columns, strict=True)
-        }
+        return {part: list(column) for part, column in zip(ROTATED_PARTS, columns, strict=True)}
 
 
 class Masks(Column):

@@ -17,7 +17,7 @@ from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.records import Objects
 from beam_pipeline.showing.shading import Named, Shading, shaded
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import SIDES
+from tfrecord_dataset.object_columns import SIDES
 
 Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont

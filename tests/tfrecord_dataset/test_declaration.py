@@ -101,6 +101,7 @@ UNKNOWN = """
 {x: {kind: imagee}} -> did you mean 'image'
 {x: {kind: tensor, dtype: int8, shape: [3], encoding: byte}} -> did you mean 'bytes'
 {x: {kind: text, encoding: bytes}} -> none at all
+{x: {kind: boxes, geometry: [polygons]}} -> did you mean 'polygon'
 """
 
 

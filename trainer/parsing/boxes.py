@@ -1,14 +1,13 @@
 """Bounding boxes as detection datasets store them: one list per side, and further lists."""
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ROTATED, ROTATED_PARTS, SIDES
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.object_columns import SIDES, ObjectColumn, object_columns
 from trainer.parsing.columns import Rows
 from trainer.parsing.reader import (
     STORED_DTYPES,
@@ -24,9 +23,6 @@ from trainer.views.pixels import see_image
 
 # By dtype, where it is not -1.
 _PADDING: Mapping[tf.DType, int | bytes] = {tf.string: b"", tf.uint8: 0}
-
-# Its dtype, the shape for one box, and what makes it of what is parsed.
-_Column = tuple[tf.DType, tuple[int | None, ...], Callable[[Tensors], Tensor]]
 
 
 class FlatBoxes(Rows):
@@ -52,102 +48,76 @@ class Boxes(Reader):
     reads_batches: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        return [
-            Output(
-                name=name,
-                feature=feature,
-                dtype=dtype,
-                shape=(None, *shape),
-                padding=_PADDING.get(dtype, -1),
-            )
-            for name, (dtype, shape, _) in _columns(feature, decoding).items()
-        ]
+        return [_output(feature, each, decoding) for each in _columns(feature, decoding)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        columns = _columns(feature, decoding).items()
-        return {name: read(parsed) for name, (_, _, read) in columns}
+        columns = _columns(feature, decoding)
+        return {each.name: _values(feature, each, parsed, decoding) for each in columns}
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
         """The boxes that are visible enough, cut at the view's sides, with all that they have."""
         assert decoding.views is not None
         assert decoding.image_size is not None
-        seen, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
-        shown = decoded | {feature.name: seen}
-        if feature.keypoints:
-            points = _beside(feature, "keypoints")
-            shown[points] = see_keypoints(view, decoded[points], feature.keypoint_flips)
-        names = [each.name for each in self.outputs(feature, decoding)]
-        visible = {name: tf.boolean_mask(shown[name], is_visible) for name in names}
-        if _has_masks(feature, decoding):
-            masks = _beside(feature, "masks")
-            size, views = decoding.image_size, decoding.views
-            visible[masks] = decode_masks(visible[masks], size, view, views)
+        shown, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
+        visible = {}
+        for column in _columns(feature, decoding):
+            values = shown if column.name == feature.name else decoded[column.name]
+            if column.form == "points":
+                values = see_keypoints(view, values, feature.keypoint_flips)
+            values = tf.boolean_mask(values, is_visible)
+            if column.form == "masks":
+                values = decode_masks(values, decoding.image_size, view, decoding.views)
+            visible[column.name] = values
         return visible
 
 
-def _columns(feature: Feature, decoding: Decoding) -> dict[str, _Column]:
-    """Of each output, by name."""
-    prefix, read = "box" if feature.name == "boxes" else feature.name, functools.partial
-    sides = [f"bbox/{side}" for side in SIDES]
-    columns: dict[str, _Column] = {
-        feature.name: (tf.float32, (4,), read(_stacked, feature, sides)),
-    }
-    if feature.classes:
-        columns[f"{prefix}_labels"] = tf.int64, (), read(_labels, feature)
-    for name, dtype in feature.attributes.items():
-        columns[f"{prefix}_{name}"] = STORED_DTYPES[dtype], (), read(_list, feature, name)
-    if feature.keypoints:
-        shape = (feature.keypoints, 3)
-        columns[_beside(feature, "keypoints")] = tf.float32, shape, read(_keypoints, feature)
-    if _has_masks(feature, decoding):
-        size = decoding.image_size or (None, None)
-        columns[_beside(feature, "masks")] = tf.uint8, size, read(_masks, feature, decoding)
-    if decoding.views is None and "polygon" in feature.geometry:
-        columns[_beside(feature, "polygons")] = tf.string, (), read(_list, feature, "polygon")
-    if decoding.views is None and ROTATED in feature.geometry:
-        parts = [f"{ROTATED}/{part}" for part in ROTATED_PARTS]
-        five = (len(parts),)
-        columns[_beside(feature, ROTATED)] = tf.float32, five, read(_stacked, feature, parts)
-    return columns
+def _columns(feature: Feature, decoding: Decoding) -> list[ObjectColumn]:
+    """Those that are read."""
+    return [
+        column
+        for column in object_columns(feature)
+        if (decoding.masks or column.form != "masks") and (decoding.views is None or column.moves)
+    ]
 
 
-def _beside(feature: Feature, what: str) -> str:
-    return what if feature.name == "boxes" else f"{feature.name}_{what}"
-
-
-def _has_masks(feature: Feature, decoding: Decoding) -> bool:
-    return decoding.masks and "mask" in feature.geometry
-
-
-def _list(feature: Feature, name: str, parsed: Tensors) -> Tensor:
-    return parsed[feature.key_beside(name)]
-
-
-def _stacked(feature: Feature, names: Sequence[str], parsed: Tensors) -> Tensor:
-    return tf.stack([parsed[feature.key_beside(name)] for name in names], axis=-1)
-
-
-def _labels(feature: Feature, parsed: Tensors) -> Tensor:
-    values = parsed[feature.key_beside("class/label")]
-    message = f"{feature.key}/class/label of a record does not have one class per box, but:"
-    one_each = tf.size(values) == tf.size(parsed[feature.key_beside(f"bbox/{SIDES[0]}")])
-    with tf.control_dependencies([check_lengths(tf.size(values), one_each, message)]):
-        return values - feature.label_offset
-
-
-def _keypoints(feature: Feature, parsed: Tensors) -> Tensor:
-    columns = [parsed[feature.key_beside(f"keypoint/{name}")] for name in ("x", "y", "visibility")]
-    points = tf.stack([tf.cast(column, tf.float32) for column in columns], axis=-1)
-    of_each_box = tf.RaggedTensor.from_row_lengths(
-        points, parsed[feature.key_beside("keypoint/num")]
+def _output(feature: Feature, column: ObjectColumn, decoding: Decoding) -> Output:
+    dtype = STORED_DTYPES[next(iter(column.lists.values()))]
+    shape: tuple[int | None, ...] = ()
+    match column.form:
+        case "numbers":
+            shape = (len(column.lists),)
+        case "points":
+            dtype, shape = tf.float32, (feature.keypoints, 3)
+        case "masks":
+            dtype, shape = tf.uint8, decoding.image_size or (None, None)
+    return Output(
+        name=column.name,
+        feature=feature,
+        dtype=dtype,
+        shape=(None, *shape),
+        padding=_PADDING.get(dtype, -1),
     )
-    return of_each_box.to_tensor(-1.0, shape=(None, feature.keypoints, 3))
 
 
-def _masks(feature: Feature, decoding: Decoding, parsed: Tensors) -> Tensor:
-    """Whole masks; in a view they are still encoded, for `see` decodes those of visible boxes."""
-    encoded = parsed[feature.key_beside("mask")]
-    return encoded if decoding.views is not None else decode_masks(encoded, decoding.image_size)
+def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: Decoding) -> Tensor:
+    """Of all objects; masks of a view are still encoded, for `see` decodes the visible ones."""
+    first, *others = (parsed[feature.key_beside(part)] for part in column.lists)
+    match column.form:
+        case "numbers":
+            return tf.stack([first, *others], axis=-1)
+        case "classes":
+            one_each = tf.size(first) == tf.size(parsed[feature.key_beside(f"bbox/{SIDES[0]}")])
+            message = f"{feature.key}/class/label of a record does not have one class per box, but:"
+            with tf.control_dependencies([check_lengths(tf.size(first), one_each, message)]):
+                return first - feature.label_offset
+        case "points":
+            *columns, number = first, *others
+            points = tf.stack([tf.cast(each, tf.float32) for each in columns], axis=-1)
+            of_each_box = tf.RaggedTensor.from_row_lengths(points, number)
+            return of_each_box.to_tensor(-1.0, shape=(None, feature.keypoints, 3))
+        case "masks" if decoding.views is None:
+            return decode_masks(first, decoding.image_size)
+    return first
 
 
 def decode_masks(

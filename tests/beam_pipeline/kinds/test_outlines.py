@@ -27,8 +27,8 @@ from beam_pipeline.kinds.masks import (
 from beam_pipeline.kinds.outlines import Polygons, Rotated
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ROTATED_PARTS
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.object_columns import ROTATED_PARTS
 
 ROTATED_BOXES = Feature(name="boxes", kind="boxes", dtype="float32", key="b", geometry=("rotated",))
 SIZES = st.builds(ImageSize, st.integers(4, 60), st.integers(4, 60))
@@ -154,7 +154,7 @@ def test_a_rotated_box_is_that_of_the_turned_image(data):
     )
     placed, _ = place(objects, frame)
     stored = Rotated().encode(ROTATED_BOXES, placed, Stored("", "", {}, {}))
-    cx, cy, w, h, angle = (stored[f"rotated/{part}"][0] for part in ROTATED_PARTS)
+    cx, cy, w, h, angle = (stored[part][0] for part in ROTATED_PARTS)
 
     assert -np.pi / 2 <= angle < np.pi / 2
     image = np.array(placed.image_size[::-1])
