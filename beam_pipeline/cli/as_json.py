@@ -6,20 +6,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.assign.plan import Preview
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
-from beam_pipeline.describe.metadata import main_classes
+from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from tfrecord_dataset.value_forms import form_of
 
 
-def of_plan(preview: Preview, found: str, warnings: Sequence[str]) -> str:
+def of_plan(preview: Preview, config: BuildConfig, found: str, warnings: Sequence[str]) -> str:
     """The plan as one object.
 
     Args:
         preview: The plan, and what it was made from.
+        config: The build's.
         found: What the input was taken for.
         warnings: The sentences of the summary that warn.
     """
     plan, statistics = preview
+    facts = facts_of_records(config, plan, statistics)
+    duplicates = ("groups", "records", "conflicting", "across_splits")
     return _text(
         {
             "input": found,
@@ -34,18 +38,13 @@ def of_plan(preview: Preview, found: str, warnings: Sequence[str]) -> str:
             },
             "features": [feature.to_json() for feature in plan.schema],
             "classes": list(main_classes(plan.schema)),
-            "rejected": dict(sorted(statistics.rejected.items())),
+            "rejected": facts["rejected"],
             "first_rejects": [
                 {"source": source, "reason": reason, "detail": detail}
                 for source, reason, detail in statistics.first_rejects
             ],
-            "changes": dict(sorted(statistics.notes.items())),
-            "duplicates": {
-                "groups": statistics.duplicate_groups,
-                "records": statistics.duplicate_records,
-                "conflicting": statistics.conflicting,
-                "across_splits": statistics.across_splits,
-            },
+            "changes": facts["changes"],
+            "duplicates": {name: facts["duplicates"][name] for name in duplicates},
             "warnings": list(warnings),
             "problem": None if plan.problem is None else str(plan.problem),
         }

@@ -180,8 +180,10 @@ def _plan(config: BuildConfig, options: PipelineOptions, *, to_json: bool = Fals
     with temporary_folder() as scratch:
         config, found = _find_input(config, scratch)
         preview = plan(config, options, source_of(config, found, scratch))
-    text = summary.of_plan(preview, config.split)
-    print(as_json.of_plan(preview, found.summary, summary.warnings(text)) if to_json else text)
+    text = summary.of_plan(preview, config)
+    if to_json:
+        text = as_json.of_plan(preview, config, found.summary, summary.warnings(text))
+    print(text)
     if preview.plan.problem:
         raise preview.plan.problem
 

@@ -1,9 +1,9 @@
 """metadata.json: what the dataset is. Its presence is the commit."""
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from beam_pipeline.assign.plan import Plan, rounded_numbers
@@ -32,35 +32,44 @@ def metadata(
         shards: The shards of each split, in order.
         files: The other files but build.json, by path.
     """
+    facts = {
+        **facts_of_records(config, plan, statistics),
+        "config": config.fingerprinted_options(),
+        "fingerprint": config.fingerprint,
+    }
+    return _text(config, plan.schema, shards, files, facts)
+
+
+def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) -> dict[str, Any]:
+    """What metadata.json states of the records of a build, as far as it is known before."""
     rounded = rounded_numbers(plan.schema, statistics)
     existing = any(observed.lists for observed in statistics.features().values())
     without_boxes = statistics.without_objects()
-    stated = statistics.states_splits
-    asks_for_splits = config.split != ONE_SPLIT
-    facts = {
-        "format_version": FORMAT_VERSION,
-        "name": config.name,
-        "version": config.version,
-        "features": [feature.to_json() for feature in plan.schema],
-        "classes": list(main_classes(plan.schema)),
-        "splits": {split: _split(entries) for split, entries in shards.items()},
+    stated = statistics.states_splits if config.split != ONE_SPLIT else "none"
+    return {
         "rejected": dict(sorted(statistics.rejected.items())),
         "changes": dict(sorted(statistics.notes.items())),
         **({"existing_examples": True} if existing else {}),
         **({"rounded": rounded} if rounded else {}),
-        **({"states_splits": stated} if stated != "none" and asks_for_splits else {}),
+        **({"states_splits": stated} if stated != "none" else {}),
         **({"without_boxes": without_boxes} if without_boxes else {}),
-        "duplicates": _duplicates(config.duplicates, statistics),
-        **(
-            {"near_duplicates": dataclasses.asdict(statistics.near)}
-            if config.near_duplicates
-            else {}
-        ),
-        "config": config.fingerprinted_options(),
-        "fingerprint": config.fingerprint,
-        "files": _files(files),
+        "duplicates": {
+            "policy": config.duplicates,
+            "groups": statistics.duplicate_groups,
+            "records": statistics.duplicate_records,
+            "conflicting": statistics.conflicting,
+            "across_splits": statistics.across_splits,
+            "examples": [
+                {
+                    "keys": list(group.keys),
+                    "labels": list(group.labels),
+                    "splits": [split for split, _ in group.splits],
+                }
+                for _, group in statistics.duplicates
+            ],
+        },
+        **({"near_duplicates": asdict(statistics.near)} if config.near_duplicates else {}),
     }
-    return sealed(facts)
 
 
 def adoption_metadata(
@@ -76,55 +85,54 @@ def adoption_metadata(
 
     Duplicates are not looked for; the fingerprint is that of the shards and the schema.
     """
-    splits = {split: _split(entries) for split, entries in shards.items()}
-    features = [feature.to_json() for feature in schema]
+    content = json.dumps([_features(schema), _splits(shards)])
     facts = {
-        "format_version": FORMAT_VERSION,
-        "name": config.name,
-        "version": config.version,
-        "features": features,
-        "classes": list(main_classes(schema)),
-        "splits": splits,
         "rejected": {},
         "changes": dict(sorted(notes.items())),
         "config": {
             "adopted": True,
             "compression": "gzip" if compressed else "none",
-            "schema": [feature.to_json() for feature in config.schema],
+            "schema": _features(config.schema),
         },
-        "fingerprint": hashlib.sha256(json.dumps([features, splits]).encode()).hexdigest(),
-        "files": _files(files),
+        "fingerprint": hashlib.sha256(content.encode()).hexdigest(),
     }
-    return sealed(facts)
+    return _text(config, schema, shards, files, facts)
 
 
-def _split(shards: Sequence[ShardEntry]) -> dict[str, Any]:
+def _text(
+    config: BuildConfig,
+    schema: Sequence[Feature],
+    shards: Mapping[str, Sequence[ShardEntry]],
+    files: Mapping[str, FileEntry],
+    facts: Mapping[str, Any],
+) -> str:
+    """The text of a metadata.json that states these facts beside what all of them state."""
+    return sealed(
+        {
+            "format_version": FORMAT_VERSION,
+            "name": config.name,
+            "version": config.version,
+            "features": _features(schema),
+            "classes": list(main_classes(schema)),
+            "splits": _splits(shards),
+            **facts,
+            "files": {path: asdict(entry) for path, entry in sorted(files.items())},
+        }
+    )
+
+
+def _features(schema: Sequence[Feature]) -> list[dict[str, Any]]:
+    return [feature.to_json() for feature in schema]
+
+
+def _splits(shards: Mapping[str, Sequence[ShardEntry]]) -> dict[str, Any]:
     return {
-        "num_records": sum(shard.num_records for shard in shards),
-        "num_bytes": sum(shard.num_bytes for shard in shards),
-        "shards": [shard.to_json() for shard in shards],
-    }
-
-
-def _files(files: Mapping[str, FileEntry]) -> dict[str, Any]:
-    return {path: dataclasses.asdict(entry) for path, entry in sorted(files.items())}
-
-
-def _duplicates(policy: str, statistics: Statistics) -> dict[str, Any]:
-    return {
-        "policy": policy,
-        "groups": statistics.duplicate_groups,
-        "records": statistics.duplicate_records,
-        "conflicting": statistics.conflicting,
-        "across_splits": statistics.across_splits,
-        "examples": [
-            {
-                "keys": list(group.keys),
-                "labels": list(group.labels),
-                "splits": [split for split, _ in group.splits],
-            }
-            for _, group in statistics.duplicates
-        ],
+        split: {
+            "num_records": sum(shard.num_records for shard in entries),
+            "num_bytes": sum(shard.num_bytes for shard in entries),
+            "shards": [shard.to_json() for shard in entries],
+        }
+        for split, entries in shards.items()
     }
 
 

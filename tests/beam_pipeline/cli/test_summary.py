@@ -35,7 +35,7 @@ def plan_of(*elements, leaks="warn", **options):
         list(settle([packed.records], config.duplicates, statistics, max_rows=1000))
     merged = Statistics()
     merged.merge(statistics)
-    return summary.of_plan(Preview(make_plan(merged, config), merged), config.split)
+    return summary.of_plan(Preview(make_plan(merged, config), merged), config)
 
 
 def digest(text):
