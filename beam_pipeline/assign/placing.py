@@ -135,8 +135,5 @@ class _DivideGroup(beam.DoFn):
         names = plan.shard_names()
         per_group = shards_per_group(plan.num_shards)
         tables = tables_by_key(plan.shard_numbers, per_group, self._spill)
-        for table in self._spill.all(keyed[1]):
-            for number, rows in tables.add(table, len(table)):
-                yield names[number], rows
-        for number, rows in tables.flush():
+        for number, rows in tables.all(self._spill.all(keyed[1]), len):
             yield names[number], rows

@@ -2,7 +2,9 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Self
 
+from beam_pipeline.files.hashed import HashedFile
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 
@@ -19,6 +21,11 @@ class TemporaryFile:
     path: str
     num_bytes: int
     sha256: str
+
+    @classmethod
+    def of(cls, path: str, written: HashedFile) -> Self:
+        """A file that was written so."""
+        return cls(path, written.num_bytes, written.sha256)
 
     @property
     def entry(self) -> FileEntry:

@@ -13,15 +13,15 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.parallel import (
-    Ahead,
     choose_parallelism,
     start_processes,
     started_processes,
 )
 from beam_pipeline.running.pickling import Constant, unpack_all
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.problems import handed_over
+from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
+from beam_pipeline.running.worker_pool import Ahead
 
 # Fewer batches are not worth the half second that worker processes take to start.
 _BATCHES_WITHOUT_PROCESSES = 4

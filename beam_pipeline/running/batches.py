@@ -20,17 +20,11 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import kinds
 from beam_pipeline.records import Element, Record, Rejected
-from beam_pipeline.running.buckets import (
-    MAX_WAITING,
-    MAX_WAITING_BYTES,
-    Buckets,
-    Waiting,
-    gather,
-)
+from beam_pipeline.running.buckets import Buckets, Waiting, gather
 from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.pickling import pack, pickled, unpack
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.problems import check_folder
+from beam_pipeline.running.remote.job_folder import check_folder
 from beam_pipeline.running.runner import Job
 
 # Of a batch, whatever it reaches first.
@@ -99,7 +93,7 @@ class BatchSource(beam.DoFn):
         self._waiting: Waiting[Element, Any] = (
             Waiting(_batch, max_number=MAX_ELEMENTS, max_bytes=MAX_BYTES)
             if self._job.is_here
-            else Waiting(_parts, max_number=MAX_WAITING, max_bytes=MAX_WAITING_BYTES)
+            else Waiting(_parts)
         )
         self._count = 0
 

@@ -32,11 +32,12 @@ class Waiting(Generic[_T, _K]):
         self,
         divide: Callable[[Sequence[_T]], Iterable[_K]],
         *,
-        max_number: int,
-        max_bytes: int,
+        max_number: int | None = None,
+        max_bytes: int | None = None,
     ):
         self._divide = divide
-        self._max_number, self._max_bytes = max_number, max_bytes
+        self._max_number = max_number or MAX_WAITING
+        self._max_bytes = max_bytes or MAX_WAITING_BYTES
         self._values: list[_T] = []
         self._num_bytes = 0
 
@@ -52,6 +53,12 @@ class Waiting(Generic[_T, _K]):
         values, self._values, self._num_bytes = self._values, [], 0
         if values:
             yield from self._divide(values)
+
+    def all(self, values: Iterable[_T], size: Callable[[_T], int]) -> Iterator[_K]:
+        """Yields what any number of values is divided into, each of so many bytes."""
+        for value in values:
+            yield from self.add(value, size(value))
+        yield from self.flush()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,11 +86,7 @@ class Buckets:
 
     def divide(self, values: Iterable[tuple[str | bytes, Any]]) -> Iterator[tuple[int, bytes]]:
         """The (bucket, packed values) of (key, value) pairs."""
-        by_bucket: defaultdict[int, list[Any]] = defaultdict(list)
-        for key, value in values:
-            by_bucket[self.bucket(key)].append(value)
-        for bucket, some in by_bucket.items():
-            yield bucket, pack(some)
+        return _packed((self.bucket(key), value) for key, value in values)
 
     def send(
         self,
@@ -96,10 +99,22 @@ class Buckets:
             values: The pairs.
             size: The bytes of a value, where they may be many.
         """
-        waiting = Waiting(self.divide, max_number=MAX_WAITING, max_bytes=MAX_WAITING_BYTES)
-        for pair in values:
-            yield from waiting.add(pair, size(pair[1]) if size else 0)
-        yield from waiting.flush()
+        return send(((self.bucket(key), value) for key, value in values), size)
+
+
+def send(
+    numbered: Iterable[tuple[int, Any]], size: Callable[[Any], int] | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """The (number, packed values) of any number of (number, value) pairs, as `Buckets.send`."""
+    return Waiting(_packed).all(numbered, lambda pair: size(pair[1]) if size else 0)
+
+
+def _packed(numbered: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
+    by_number: defaultdict[int, list[Any]] = defaultdict(list)
+    for number, value in numbered:
+        by_number[number].append(value)
+    for number, some in by_number.items():
+        yield number, pack(some)
 
 
 def gather(batches: Iterable[bytes]) -> Iterator[Any]:

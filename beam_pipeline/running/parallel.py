@@ -9,10 +9,9 @@ No Beam here: worker processes import this module.
 import dataclasses
 import importlib
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import loky
 
@@ -26,7 +25,7 @@ from beam_pipeline.records import (
     file_of,
 )
 from beam_pipeline.running.memory import collection_paused
-from beam_pipeline.running.worker_pool import PoolCall, WorkerPool
+from beam_pipeline.running.worker_pool import Ahead, WorkerPool
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -94,50 +93,6 @@ def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
                 yield file
 
 
-class Ahead(Generic[_R]):
-    """Calls under way in an executor: a few ahead of the one awaited, results in order.
-
-    Attributes:
-        count: How many may be under way when another is made.
-    """
-
-    def __init__(self, executor: Executor | WorkerPool, count: int):
-        self._executor = executor
-        self.count = count
-        self._waiting: deque[Future[_R] | PoolCall[Any, _R]] = deque()
-
-    def call(self, function: Callable[[_T], _R], item: _T) -> Iterator[_R]:
-        """Submits a call; yields the result of an earlier one, where enough are under way."""
-        self._waiting.append(self._executor.submit(function, item))
-        if len(self._waiting) > self.count:
-            yield self._next()
-
-    def rest(self) -> Iterator[_R]:
-        """Awaits and yields all results that are left."""
-        while self._waiting:
-            yield self._next()
-
-    def _next(self) -> _R:
-        try:
-            return self._waiting.popleft().result()
-        except KeyboardInterrupt:  # what is under way ends with this process
-            raise
-        except BaseException:
-            self.wait()
-            raise
-
-    def wait(self) -> None:
-        """Awaits all that is under way: nothing of it goes on once the caller has failed."""
-        for call in self._waiting:
-            call.exception()
-
-    def map(self, function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
-        """`map(function, items)`."""
-        for item in items:
-            yield from self.call(function, item)
-        yield from self.rest()
-
-
 def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int) -> Iterator[_R]:
     """`map(function, items)`, `threads` at once."""
     if threads == 1:
@@ -147,44 +102,19 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
         yield from Ahead[_R](pool, 2 * threads).map(function, items)
 
 
-class WorkerProcesses:
-    """The worker processes of this process, which all its stages share.
-
-    They do not import the program's `__main__`, and end soon after this process is gone.
-
-    Args:
-        count: How many.
-    """
-
-    def __init__(self, count: int):
-        self._count = count
-        self._pool = WorkerPool(count, _IDLE_S)
-        self._first = [self._pool.submit(import_work, _WORK) for _ in range(count)]
-
-    @property
-    def ready(self) -> bool:
-        """Whether one of them has started: until then work is done sooner in this process."""
-        return any(future.done() for future in self._first)
-
-    def ahead(self) -> Ahead[Any]:
-        """Calls in these processes."""
-        return Ahead(self._pool, 2 * self._count)
-
-    def end(self) -> None:
-        """Ends them."""
-        self._pool.end()
-
-
-def started_processes() -> WorkerProcesses | None:
-    """The worker processes, if they have been started."""
+def started_processes() -> WorkerPool | None:
+    """The worker processes of this process, which all its stages share, if there are any."""
     return _processes
 
 
-def start_processes(count: int) -> WorkerProcesses:
-    """Starts worker processes, or returns those that have been started."""
+def start_processes(count: int) -> WorkerPool:
+    """Starts worker processes, or returns those that have been started.
+
+    They do not import the program's `__main__`, and end soon after this process is gone.
+    """
     global _processes  # one pool a process, as loky's executor is
     if _processes is None:
-        _processes = WorkerProcesses(count)
+        _processes = WorkerPool(count, _IDLE_S, import_work, _WORK)
     return _processes
 
 
@@ -196,7 +126,7 @@ def end_processes() -> None:
         processes.end()
 
 
-_processes: WorkerProcesses | None = None
+_processes: WorkerPool | None = None
 
 
 def import_work(modules: Iterable[str] = _WORK) -> None:

@@ -10,9 +10,12 @@ import os
 import struct
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from tfrecord_dataset.durable import naming_full_disk
+
+_T = TypeVar("_T")
 
 # (offset, length) in the file.
 _REFERENCE = struct.Struct("<QQ")
@@ -60,16 +63,17 @@ class Spill:
 
     def all(self, elements: Iterable[bytes]) -> Iterable[bytes]:
         """What `put` took, one after the other, as often as it is gone through."""
-        return elements if self.file == _NO_FILE else _Spilled(self, elements)
+        return elements if self.file == _NO_FILE else Again(lambda: map(self.get, elements))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Spilled(Iterable[bytes]):
-    spill: Spill
-    elements: Iterable[bytes]
+class Again(Iterable[_T]):
+    """What is made anew whenever it is gone through."""
 
-    def __iter__(self) -> Iterator[bytes]:
-        return map(self.spill.get, self.elements)
+    make: Callable[[], Iterator[_T]]
+
+    def __iter__(self) -> Iterator[_T]:
+        return self.make()
 
 
 # Elements are what they stand for.

@@ -13,10 +13,11 @@ import gc
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import loky
 
@@ -54,13 +55,25 @@ class WorkerPool:
     Args:
         count: How many.
         idle_s: Processes that started anew end when they have had nothing to do for so long.
+        prepare: Is called in each of them first, with `needed`.
+        needed: What it takes.
     """
 
-    def __init__(self, count: int, idle_s: int):
+    def __init__(self, count: int, idle_s: int, prepare: Callable[[_T], object], needed: _T):
         self._count, self._idle_s = count, idle_s
         self._initializer = functools.partial(_begin, os.getpid())
         self._replacing = threading.Lock()
         self._executor = self._forks() if may_fork() else self._new_processes()
+        self._first = [self.submit(prepare, needed) for _ in range(count)]
+
+    @property
+    def ready(self) -> bool:
+        """Whether one of them has started: until then work is done sooner in this process."""
+        return any(call.done() for call in self._first)
+
+    def ahead(self) -> "Ahead[Any]":
+        """Calls in these processes."""
+        return Ahead(self, 2 * self._count)
 
     def _forks(self) -> ProcessPoolExecutor | loky.ProcessPoolExecutor:
         fork = multiprocessing.get_context("fork")
@@ -140,3 +153,47 @@ class PoolCall(Generic[_T, _R]):
                 f"{outcome}; run the same command again with more memory"
             )
         return outcome
+
+
+class Ahead(Generic[_R]):
+    """Calls under way in an executor: a few ahead of the one awaited, results in order.
+
+    Attributes:
+        count: How many may be under way when another is made.
+    """
+
+    def __init__(self, executor: Executor | WorkerPool, count: int):
+        self._executor = executor
+        self.count = count
+        self._waiting: deque[Future[_R] | PoolCall[Any, _R]] = deque()
+
+    def call(self, function: Callable[[_T], _R], item: _T) -> Iterator[_R]:
+        """Submits a call; yields the result of an earlier one, where enough are under way."""
+        self._waiting.append(self._executor.submit(function, item))
+        if len(self._waiting) > self.count:
+            yield self._next()
+
+    def rest(self) -> Iterator[_R]:
+        """Awaits and yields all results that are left."""
+        while self._waiting:
+            yield self._next()
+
+    def _next(self) -> _R:
+        try:
+            return self._waiting.popleft().result()
+        except KeyboardInterrupt:  # what is under way ends with this process
+            raise
+        except BaseException:
+            self.wait()
+            raise
+
+    def wait(self) -> None:
+        """Awaits all that is under way: nothing of it goes on once the caller has failed."""
+        for call in self._waiting:
+            call.exception()
+
+    def map(self, function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
+        """`map(function, items)`."""
+        for item in items:
+            yield from self.call(function, item)
+        yield from self.rest()

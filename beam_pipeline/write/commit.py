@@ -18,7 +18,7 @@ from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.running.counters import count_requests, counter
-from beam_pipeline.running.remote.problems import handed_over
+from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
 from beam_pipeline.write.final_files import is_committed, replace_dataset

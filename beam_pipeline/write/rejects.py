@@ -23,8 +23,8 @@ from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Rejected
-from beam_pipeline.running.buckets import MAX_WAITING, MAX_WAITING_BYTES, Waiting, gather
-from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.buckets import gather, send
+from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
@@ -111,18 +111,10 @@ def lines_of(packed: bytes) -> Iterator[_Line]:
 
 def divided(batches: Iterable[bytes], starts: Sequence[_Order]) -> Iterator[tuple[int, bytes]]:
     """(range, packed lines) of packed batches."""
-
-    def divide(lines: Iterable[_Line]) -> Iterator[tuple[int, bytes]]:
-        by_range: dict[int, list[_Line]] = {}
-        for line in lines:
-            by_range.setdefault(bisect.bisect_right(starts, line[0]), []).append(line)
-        for number, some in by_range.items():
-            yield number, pack(some)
-
-    waiting = Waiting(divide, max_number=MAX_WAITING, max_bytes=MAX_WAITING_BYTES)
-    for line in itertools.chain.from_iterable(map(lines_of, batches)):
-        yield from waiting.add(line, len(line[1]))
-    yield from waiting.flush()
+    lines = itertools.chain.from_iterable(map(lines_of, batches))
+    return send(
+        ((bisect.bisect_right(starts, line[0]), line) for line in lines), lambda line: len(line[1])
+    )
 
 
 def sorted_range(number: int, packed: Iterable[bytes], spill: Spill = NOT_SPILLED) -> RejectsRange:
@@ -167,7 +159,7 @@ def _write(path: str, ranges: Iterable[RejectsRange], spill: Spill) -> Temporary
         file = HashedFile(handle)
         for each in sorted(ranges, key=lambda each: each.number):
             file.write(zlib.decompress(spill.get(each.text)))
-    return TemporaryFile(path, file.num_bytes, file.sha256)
+    return TemporaryFile.of(path, file)
 
 
 def _line(reject: Rejected) -> str:

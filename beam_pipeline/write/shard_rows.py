@@ -7,6 +7,7 @@ order range by range.
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import tables_by_key
-from beam_pipeline.running.spill import Spill, spilling
+from beam_pipeline.running.spill import Again, Spill, spilling
 
 # Of packed records that are put in order at once; their columns take some 100 bytes a record more.
 _MAX_BYTES = 32 << 20
@@ -75,7 +76,12 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
         return
     with spilling(folder) as spill:
         ranges = _Ranges(spill, first, last, 1 + num_bytes // _MAX_BYTES)
-        yield ShardRows(num_rows, _Spilled(spill, ranges.of(tables)))
+        parts = map(spill.all, filter(None, ranges.of(tables)))
+        yield ShardRows(num_rows, Again(functools.partial(_ordered, list(parts))))
+
+
+def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:
+    return (columns.in_order(columns.from_bytes(tables)) for tables in parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,10 +97,7 @@ class _Ranges:
         """The rows of each range: tables, spilled."""
         ranges: list[list[bytes]] = [[] for _ in range(self.count)]
         waiting = tables_by_key(self._numbers, self.count, self.spill)
-        for table in tables:
-            for number, rows in waiting.add(table, len(table)):
-                ranges[number].append(rows)
-        for number, rows in waiting.flush():
+        for number, rows in waiting.all(tables, len):
             ranges[number].append(rows)
         return ranges
 
@@ -102,13 +105,3 @@ class _Ranges:
         length = np.uint64((self.last - self.first) // self.count + 1)
         after = columns.numbers(table, "position") - np.uint64(self.first)
         return (after // length).astype(np.int64)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Spilled(Iterable[pa.Table]):
-    spill: Spill
-    ranges: list[list[bytes]]
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        for tables in filter(None, self.ranges):
-            yield columns.in_order(columns.from_bytes(self.spill.all(tables)))

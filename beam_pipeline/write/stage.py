@@ -36,16 +36,12 @@ from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.running import counters
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
-from beam_pipeline.running.parallel import (
-    Ahead,
-    WorkerProcesses,
-    choose_parallelism,
-    start_processes,
-)
+from beam_pipeline.running.parallel import choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.problems import handed_over
+from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
+from beam_pipeline.running.worker_pool import Ahead, WorkerPool
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.frame_memory import FrameMemory
@@ -280,7 +276,7 @@ class _WriteShard(beam.DoFn):
 
 
 def _encoded_elsewhere(
-    processes: WorkerProcesses, encode: EncodeChunk, chunks: Iterator[Chunk]
+    processes: WorkerPool, encode: EncodeChunk, chunks: Iterator[Chunk]
 ) -> Iterator[EncodedChunk]:
     """The chunks, encoded in other processes, whose frames come by way of memory."""
     ahead = processes.ahead()

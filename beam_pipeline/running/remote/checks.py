@@ -6,11 +6,13 @@ that cannot see the output fails at the end.
 
 import contextlib
 import os
+import shutil
 import socket
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
+    JobServerOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -124,6 +126,16 @@ def check_environment(options: PipelineOptions) -> None:
             "Beam's own image for workers does not hold this package; pass "
             "--environment_type=PROCESS where it is installed on the workers' machines, or "
             "--environment_config=IMAGE with docker/pipeline.Dockerfile's"
+        )
+
+
+def check_java(options: PipelineOptions, runner: str) -> None:
+    """Raises ConfigError where Beam could not start its job server for a runner."""
+    java = options.view_as(JobServerOptions).job_server_java_launcher
+    if not shutil.which(java):
+        raise ConfigError(
+            f"Beam's job server for {runner} needs Java, and there is no {java!r}; install Java "
+            "17, or pass --job_server_java_launcher"
         )
 
 

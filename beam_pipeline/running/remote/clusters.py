@@ -2,13 +2,24 @@
 
 import abc
 import contextlib
+import enum
 from collections.abc import Sequence
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.running.remote.states import JobState
 from beam_pipeline.running.runner import runner_name
+
+
+class JobState(enum.Enum):
+    """What a cluster says of a job."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"  # it has forgotten, or there is nobody to ask
+    UNREACHABLE = "unreachable"  # it does not answer; the job may go on
 
 
 class Cluster(abc.ABC):

@@ -24,8 +24,7 @@ from apache_beam.runners.portability.stager import SKIP_REQUIREMENTS_CACHE
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.running.remote import checks
-from beam_pipeline.running.remote.clusters import Cluster
-from beam_pipeline.running.remote.states import JobState
+from beam_pipeline.running.remote.clusters import Cluster, JobState
 from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
 from tfrecord_dataset.store.user_cache import cache_folder

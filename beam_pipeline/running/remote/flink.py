@@ -25,9 +25,8 @@ from apache_beam.utils.subprocess_server import JavaJarServer
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.options import KeepingOptions
 from beam_pipeline.running.remote import checks, kept_job_servers
-from beam_pipeline.running.remote.clusters import Cluster
+from beam_pipeline.running.remote.clusters import Cluster, JobState
 from beam_pipeline.running.remote.jars import cached_version, find_jar
-from beam_pipeline.running.remote.states import JobState
 
 _REST_S = 5.0
 _REST_ATTEMPTS = 3
@@ -215,11 +214,7 @@ class FlinkCluster(Cluster):
         """The jar of the job server, which ends with this process, however that ends."""
         server = self._options.view_as(JobServerOptions)
         java = server.job_server_java_launcher
-        if not shutil.which(java):
-            raise ConfigError(
-                f"Beam's job server for Flink needs Java, and there is no {java!r}; install Java "
-                "17, or pass --job_server_java_launcher"
-            )
+        checks.check_java(self._options, "Flink")
         if not self.rest and "flink_version" not in self._options.get_all_options(
             drop_default=True
         ):  # any will do: it is inside the jar

@@ -4,6 +4,7 @@ import os
 import platform
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,66 +40,72 @@ def find_jar(given: str | None, flink_version: str) -> str:
     Raises:
         ConfigError: There is none.
     """
-    return _find_jar(
-        given,
+    target = f":runners:flink:{flink_version}:job-server:shadowJar"
+    return _find(
+        given or "",
         cached_jar(flink_version),
-        f":runners:flink:{flink_version}:job-server:shadowJar",
-        option="--flink_job_server_jar",
-        command=f"make flink-jar FLINK={flink_version}",
+        lambda: str(JavaJarServer.path_to_beam_jar(target)),
+        JavaJarServer.JAR_CACHE,
+        said=("job server", "--flink_job_server_jar", f"make flink-jar FLINK={flink_version}"),
     )
 
 
 def find_spark_jar(given: str | None) -> str:
     """`find_jar` for Spark; `given` is --spark_job_server_jar."""
-    return _find_jar(
-        given,
+    target = ":runners:spark:3:job-server:shadowJar"
+    return _find(
+        given or "",
         cache_folder() / "spark-job-server.jar",
-        ":runners:spark:3:job-server:shadowJar",
-        option="--spark_job_server_jar",
-        command="make spark-jar",
+        lambda: str(JavaJarServer.path_to_beam_jar(target)),
+        JavaJarServer.JAR_CACHE,
+        said=("job server", "--spark_job_server_jar", "make spark-jar"),
     )
 
 
 def find_prism(given: str | None) -> str:
     """The path of Prism, or "" where Beam downloads it; `given` is --prism_location."""
-    command = "make prism"
-    if given:
-        _check_given(given, "--prism_location", command)
-        return given
-    if (cached := cache_folder() / "prism").exists():
-        return str(cached)
-    version = f"v{beam.version.__version__}"
-    url = PrismJobServer._construct_download_url(
-        version, version, platform.system(), platform.machine()
-    )
-    if Path(PrismJobServer.BIN_CACHE, url.rpartition("/")[2]).exists() or _is_there(url):
-        return ""
-    raise ConfigError(
-        f"there is no Prism: neither {cached} nor {url}; run `{command}`, or pass --prism_location"
-    )
+
+    def url() -> str:
+        version = f"v{beam.version.__version__}"
+        machine = platform.system(), platform.machine()
+        return str(PrismJobServer._construct_download_url(version, version, *machine))
+
+    said = ("Prism", "--prism_location", "make prism")
+    cached = cache_folder() / "prism"
+    found = _find(given or "", cached, url, PrismJobServer.BIN_CACHE, said=said)
+    return found if found in (given, str(cached)) else ""  # it takes what is given anew each time
 
 
-def _find_jar(given: str | None, cached: Path, target: str, *, option: str, command: str) -> str:
+def _find(
+    given: str,
+    cached: Path,
+    url_of_beam: Callable[[], str],
+    cache_of_beam: str,
+    *,
+    said: tuple[str, str, str],
+) -> str:
+    """What is given, in our cache, or the URL of what is in Beam's cache or can be had.
+
+    Args:
+        said: What is looked for, the option that gives it, the command that makes it.
+    """
+    what, option, command = said
     if given:
-        _check_given(given, option, command)
+        if not urlsplit(given).scheme and not os.path.exists(given):
+            raise ConfigError(
+                f"{option}={given} does not exist; leave it out and run `{command}`, or correct "
+                "the path"
+            )
         return given
     if cached.exists():
         return str(cached)
-    url: str = JavaJarServer.path_to_beam_jar(target)
-    downloaded = Path(JavaJarServer.JAR_CACHE, url.rpartition("/")[2])
-    if downloaded.exists() or os.path.exists(url) or _is_there(url):
+    url = url_of_beam()
+    downloaded = os.path.join(cache_of_beam, url.rpartition("/")[2])
+    if os.path.exists(downloaded) or os.path.exists(url) or _is_there(url):
         return url
     raise ConfigError(
-        f"there is no job server: neither {cached} nor {url}; run `{command}`, or pass {option}"
+        f"there is no {what}: neither {cached} nor {url}; run `{command}`, or pass {option}"
     )
-
-
-def _check_given(given: str, option: str, command: str) -> None:
-    if not urlsplit(given).scheme and not os.path.exists(given):
-        raise ConfigError(
-            f"{option}={given} does not exist; leave it out and run `{command}`, or correct the "
-            "path"
-        )
 
 
 def _is_there(url: str) -> bool:

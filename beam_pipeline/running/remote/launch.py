@@ -15,20 +15,14 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-from beam_pipeline.errors import (
-    BeamTFRecordsError,
-    ConfigError,
-    UnavailableError,
-)
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.running import counters, progress
 from beam_pipeline.running.failures import explain
 from beam_pipeline.running.job import as_in_a_program
-from beam_pipeline.running.remote import job_record, problems
 from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
-from beam_pipeline.running.remote.clusters import Cluster
-from beam_pipeline.running.remote.job_record import JobRecord
-from beam_pipeline.running.remote.states import JobState
+from beam_pipeline.running.remote.clusters import Cluster, JobState
+from beam_pipeline.running.remote.job_folder import JobRecord, left
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.store_settings import send_settings
 from tfrecord_dataset.shown_text import one_line, without_secrets
@@ -75,6 +69,7 @@ class Launch:
         self._build = without_secrets(build)  # it is written down
         self._mark = mark
         self._problem_file = storage.join(folder, "problem.json")
+        self._record_file = storage.join(folder, "job.json")
         self._was_seen = False
         self._answered = time.monotonic()
         self.ended = True
@@ -95,7 +90,7 @@ class Launch:
     @property
     def has_earlier(self) -> bool:
         """Whether an earlier launch has not seen its job's end."""
-        return job_record.is_there(self._folder)
+        return storage.exists(self._record_file)
 
     def finished_earlier(self) -> bool:
         """Whether the job of an earlier launch of the same build has made the dataset.
@@ -109,7 +104,7 @@ class Launch:
         if not self.has_earlier:
             return False
         self.ended = False
-        record = job_record.read(self._folder)
+        record = JobRecord.read(self._record_file)
         same = record.build == self._build
         self.ended = self._is_over(record.job_name)
         if not self.ended and not same:
@@ -146,7 +141,7 @@ class Launch:
         record = JobRecord(job_name=name, build=self._build, replaces=self._mark())
         storage.delete([self._folder])
         storage.make_dirs(self._progress_dir)
-        job_record.write(self._folder, record)
+        record.write(self._record_file)
         self.ended = False
         attempt = Attempt(pipeline)
         with self._tidied(), quiet(), job_servers_stopped(), progress.shown(self._progress_dir):
@@ -178,7 +173,7 @@ class Launch:
         page = ""
         while True:
             ended = has_ended()
-            if problem := problems.left(self._problem_file):
+            if problem := left(self._problem_file):
                 raise problem
             if ended:
                 return

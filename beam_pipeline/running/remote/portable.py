@@ -4,14 +4,12 @@ All are asked through Beam's job service, where its address is known. The servic
 for one job, and stops with it, knows of no earlier job.
 """
 
-import shutil
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
 from apache_beam.options.pipeline_options import (
-    JobServerOptions,
     PipelineOptions,
     PortableOptions,
     PrismRunnerOptions,
@@ -22,9 +20,8 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.remote import checks
-from beam_pipeline.running.remote.clusters import Cluster
+from beam_pipeline.running.remote.clusters import Cluster, JobState
 from beam_pipeline.running.remote.jars import find_prism, find_spark_jar
-from beam_pipeline.running.remote.states import JobState
 from beam_pipeline.running.runner import runner_name
 
 _ANSWER_S = 5.0
@@ -98,12 +95,7 @@ class PortableCluster(Cluster):
                 prism = self._options.view_as(PrismRunnerOptions)
                 prism.prism_location = find_prism(prism.prism_location)
             case "spark":
-                java = self._options.view_as(JobServerOptions).job_server_java_launcher
-                if not shutil.which(java):
-                    raise ConfigError(
-                        f"Beam's job server for Spark needs Java, and there is no {java!r}; "
-                        "install Java 17, or pass --job_server_java_launcher"
-                    )
+                checks.check_java(self._options, "Spark")
                 spark = self._options.view_as(SparkRunnerOptions)
                 spark.spark_job_server_jar = find_spark_jar(spark.spark_job_server_jar)
             case "portable":

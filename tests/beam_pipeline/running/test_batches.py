@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 
 from beam_pipeline.records import Array, DeclaredClasses, Record, Rejected
-from beam_pipeline.running import batches
+from beam_pipeline.running import batches, buckets
 from beam_pipeline.running.pickling import Constant, pack, unpack, unpack_all
 from beam_pipeline.running.runner import Job
 
@@ -80,7 +80,7 @@ def batches_elsewhere(*bundles):
 def test_elsewhere_batches_are_the_same_however_elements_come(monkeypatch):
     """By other workers, in another order, and with other elements of one string."""
     monkeypatch.setattr(batches, "BUCKETS", 3)
-    monkeypatch.setattr(batches, "MAX_WAITING", 500)
+    monkeypatch.setattr(buckets, "MAX_WAITING", 500)
     records = [Record(key=f"{n}", features={"word": "cat"}, source="a.csv") for n in range(2000)]
     once = batches_elsewhere(records)
     assert sorted(each.key for batch in once for each in unpack_all(batch)) == sorted(

@@ -7,9 +7,9 @@ import pytest
 
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.running.remote import launch as launching
-from beam_pipeline.running.remote.job_record import JobRecord
+from beam_pipeline.running.remote.clusters import JobState
+from beam_pipeline.running.remote.job_folder import JobRecord
 from beam_pipeline.running.remote.launch import Launch, _last_reason, idle_slots
-from beam_pipeline.running.remote.states import JobState
 from tfrecord_dataset.sealed_json import sealed, unsealed
 
 

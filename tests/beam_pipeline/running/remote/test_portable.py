@@ -8,8 +8,7 @@ from apache_beam.options.pipeline_options import PortableOptions
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.options import JobOptions, is_staged_only
 from beam_pipeline.running.remote import jars
-from beam_pipeline.running.remote.clusters import cluster_of
-from beam_pipeline.running.remote.states import JobState
+from beam_pipeline.running.remote.clusters import JobState, cluster_of
 
 
 def prepared(*options, output="/data", inputs=()):

@@ -7,7 +7,7 @@ import pytest
 import beam_pipeline
 from beam_pipeline import errors, pipeline
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.running.remote import problems
+from beam_pipeline.running.remote import job_folder
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 
 
@@ -23,10 +23,10 @@ from beam_pipeline.running.runner import PLAIN_JOB, Job
 )
 def test_what_is_left_is_raised_alike(tmp_path, error, kind, exit_code):
     job = Job(problem_file=str(tmp_path / "job/problem.json"))
-    assert problems.left(job.problem_file) is None
-    with problems.handed_over(job):
+    assert job_folder.left(job.problem_file) is None
+    with job_folder.handed_over(job):
         raise error
-    left = problems.left(job.problem_file)
+    left = job_folder.left(job.problem_file)
     assert (type(left), str(left), left.exit_code) == (kind, str(error), exit_code)
 
 
@@ -46,7 +46,7 @@ def test_what_is_left_is_raised_alike(tmp_path, error, kind, exit_code):
 def test_a_damaged_problem_is_a_problem(tmp_path, content, reason):
     path = tmp_path / "problem.json"
     path.write_bytes(content)
-    left = problems.left(str(path))
+    left = job_folder.left(str(path))
     assert type(left) is errors.BeamTFRecordsError
     assert str(left).startswith(f"a stage of the job failed, and {path}, which says why, is damage")
     assert reason in str(left)
@@ -55,20 +55,20 @@ def test_a_damaged_problem_is_a_problem(tmp_path, content, reason):
 def test_the_first_one_stays(tmp_path):
     job = Job(problem_file=str(tmp_path / "problem.json"))
     for message in ("the cause", "what followed"):
-        with problems.handed_over(job):
+        with job_folder.handed_over(job):
             raise errors.BeamTFRecordsError(message)
-    assert str(problems.left(job.problem_file)) == "the cause"
+    assert str(job_folder.left(job.problem_file)) == "the cause"
 
 
 def test_other_errors_are_raised_for_the_cluster_to_try_again(tmp_path):
     job = Job(problem_file=str(tmp_path / "problem.json"))
-    with pytest.raises(OSError, match="full"), problems.handed_over(job):
+    with pytest.raises(OSError, match="full"), job_folder.handed_over(job):
         raise OSError("disk full")
-    assert problems.left(job.problem_file) is None
+    assert job_folder.left(job.problem_file) is None
 
 
 def test_without_a_launcher_that_looks_it_is_raised():
-    with pytest.raises(errors.DataError), problems.handed_over(PLAIN_JOB):
+    with pytest.raises(errors.DataError), job_folder.handed_over(PLAIN_JOB):
         raise errors.DataError("bad")
 
 
@@ -86,7 +86,7 @@ def test_a_job_that_left_a_problem_ends_without_a_commit(tmp_path, class_folders
     config = BuildConfig(input=str(root), output=str(tmp_path / "out"), name="pets")
     with pytest.raises(errors.ConfigError, match="is not a finished dataset"):
         beam_pipeline.build(config)
-    left = problems.left(str(problem))
+    left = job_folder.left(str(problem))
     assert isinstance(left, errors.DataError)
     assert "1 of 7 records are bad" in str(left)
     assert (tmp_path / "out/pets/1.0.0/rejects.jsonl").exists()
@@ -95,8 +95,8 @@ def test_a_job_that_left_a_problem_ends_without_a_commit(tmp_path, class_folders
 def test_a_worker_that_does_not_see_the_output_says_so(tmp_path):
     job = Job(problem_file=str(tmp_path / "job/problem.json"))
     with pytest.raises(errors.ConfigError, match=r"does not see .*/job, which the launching"):
-        problems.check_folder(job)
+        job_folder.check_folder(job)
     (tmp_path / "job").mkdir()
-    problems.check_folder(job)
-    problems.check_folder(PLAIN_JOB)
-    problems.check_folder(Job(problem_file="s3://bucket/job/problem.json"))
+    job_folder.check_folder(job)
+    job_folder.check_folder(PLAIN_JOB)
+    job_folder.check_folder(Job(problem_file="s3://bucket/job/problem.json"))

@@ -1,8 +1,8 @@
-"""How a stage on a cluster tells the launcher of an error that no other attempt would heal.
+"""What lies in a job's folder: the job's record, and its problem if it has one.
 
 An error that is raised in a stage is retried by the cluster, ten times on some, and comes back
-inside a traceback of two languages; some runners forget its text. So it is left as a small file
-in the job's folder, the stage yields nothing, and the launcher raises it.
+inside a traceback of two languages; some runners forget its text. So one that no other attempt
+would heal is left as a small file, the stage yields nothing, and the launcher raises it.
 """
 
 import contextlib
@@ -10,11 +10,13 @@ import dataclasses
 import json
 import platform
 from collections.abc import Iterator
+from typing import Self
 
 from beam_pipeline import errors
 from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
 from beam_pipeline.running.runner import Job
-from tfrecord_dataset import json_file
+from tfrecord_dataset import json_file, sealed_json
 
 _MAX_BYTES = 1 << 20
 _KINDS = {
@@ -24,6 +26,42 @@ _KINDS = {
     and issubclass(kind, errors.BeamTFRecordsError)
     and kind is not errors.RecordError  # it has no message of its own
 }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """What a launcher leaves for one that is run again, in job.json; it stays through a power cut.
+
+    Attributes:
+        job_name: The job's name on its cluster.
+        build: What tells the build from others.
+        replaces: What marks the dataset that was there before; "" for none.
+    """
+
+    job_name: str
+    build: str
+    replaces: str
+
+    def write(self, path: str) -> None:
+        """Writes the record of a job."""
+        text = sealed_json.sealed(dataclasses.asdict(self))
+        storage.write_bytes(path, text.encode(), durable=True)
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """The record of a job.
+
+        Raises:
+            BeamTFRecordsError: It is damaged.
+        """
+        try:
+            return sealed_json.unsealed(storage.read_bytes(FileRef(path=path), _MAX_BYTES), cls)
+        except (ValueError, errors.RecordError) as error:
+            raise errors.BeamTFRecordsError(
+                f"{path}, which names the job that an earlier launcher started, is damaged: "
+                f"{error}; see on the cluster's own pages that no job of this build runs, delete "
+                f"{path.rpartition('/')[0]} and run the same command again"
+            ) from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
