@@ -11,15 +11,17 @@ from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from tfrecord_dataset.value_forms import form_of
 
+_WARNING = "warning: "
 
-def of_plan(preview: Preview, config: BuildConfig, found: str, warnings: Sequence[str]) -> str:
+
+def of_plan(preview: Preview, config: BuildConfig, found: str, told: str) -> str:
     """The plan as one object.
 
     Args:
         preview: The plan, and what it was made from.
         config: The build's.
         found: What the input was taken for.
-        warnings: The sentences of the summary that warn.
+        told: The summary, of which the sentences are taken that warn.
     """
     plan, statistics = preview
     facts = facts_of_records(config, plan, statistics)
@@ -45,7 +47,11 @@ def of_plan(preview: Preview, config: BuildConfig, found: str, warnings: Sequenc
             ],
             "changes": facts["changes"],
             "duplicates": {name: facts["duplicates"][name] for name in duplicates},
-            "warnings": list(warnings),
+            "warnings": [
+                line.removeprefix(_WARNING)
+                for line in told.splitlines()
+                if line.startswith(_WARNING)
+            ],
             "problem": None if plan.problem is None else str(plan.problem),
         }
     )

@@ -181,9 +181,7 @@ def _plan(config: BuildConfig, options: PipelineOptions, *, to_json: bool = Fals
         config, found = _find_input(config, scratch)
         preview = plan(config, options, source_of(config, found, scratch))
     text = summary.of_plan(preview, config)
-    if to_json:
-        text = as_json.of_plan(preview, config, found.summary, summary.warnings(text))
-    print(text)
+    print(as_json.of_plan(preview, config, found.summary, text) if to_json else text)
     if preview.plan.problem:
         raise preview.plan.problem
 

@@ -1,7 +1,8 @@
 """What differs between two datasets, as text for a person and as JSON for a program."""
 
+import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.dataset.difference.datasets import Difference
@@ -17,21 +18,16 @@ def as_text(found: Difference) -> str:
 
 
 def _lines(found: Difference) -> Iterator[str]:
-    kinds: dict[str, tuple[int, Mapping[str, int]]] = {
-        "added": (sum(found.added.values()), {f"in {each}": n for each, n in found.added.items()}),
-        "removed": (
-            sum(found.removed.values()),
-            {f"in {each}": n for each, n in found.removed.items()},
-        ),
-        "changed": (found.changed, {f"in {each}": n for each, n in found.changed_keys.items()}),
-        "renamed": (found.renamed, {}),
-        "moved": (
-            sum(found.moved.values()),
-            {f"from {old} to {new}": n for (old, new), n in found.moved.items()},
-        ),
+    parts_of: dict[str, Mapping[str, int]] = {
+        "added": {f"in {each}": number for each, number in found.added.items()},
+        "removed": {f"in {each}": number for each, number in found.removed.items()},
+        "changed": {f"in {each}": number for each, number in found.changed_keys.items()},
+        "renamed": {},
+        "moved": {f"from {old} to {new}": number for (old, new), number in found.moved.items()},
     }
-    for kind, (total, parts) in kinds.items():
-        if total:
+    totals = {"changed": found.changed, "renamed": found.renamed}
+    for kind, parts in parts_of.items():
+        if total := totals.get(kind, sum(parts.values())):
             yield f"{kind}: {counted(total, 'record')}{f' ({_some(parts)})' if parts else ''}"
             examples = found.examples[kind]
             more = ", …" if total > len(examples) else ""
@@ -54,11 +50,10 @@ def _lines(found: Difference) -> Iterator[str]:
 
 
 def _some(parts: Mapping[str, int]) -> str:
-    shown = [f"{count:,} {name}" for name, count in parts.items()]
-    return ", ".join(shown[:_NAMES]) + (", …" if len(shown) > _NAMES else "")
+    return _names(f"{count:,} {name}" for name, count in parts.items())
 
 
-def _names(names: Any) -> str:
+def _names(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
 
@@ -70,26 +65,10 @@ def _value(value: Any) -> str:
 
 def as_json(found: Difference) -> str:
     """The differences as one object."""
-    return json.dumps(
-        {
-            "old": found.old,
-            "new": found.new,
-            "equal": not found,
-            "num_records": {split: list(both) for split, both in found.num_records.items()},
-            "has_keys": found.has_keys,
-            "added": dict(found.added),
-            "removed": dict(found.removed),
-            "changed": found.changed,
-            "changed_keys": dict(found.changed_keys),
-            "renamed": found.renamed,
-            "moved": [
-                {"from": old, "to": new, "num_records": number}
-                for (old, new), number in found.moved.items()
-            ],
-            "examples": {kind: list(keys) for kind, keys in found.examples.items()},
-            "features": found.features,
-            "classes": found.classes,
-            "options": found.options,
-        },
-        ensure_ascii=False,
-    )
+    moved = [
+        {"from": old, "to": new, "num_records": number}
+        for (old, new), number in found.moved.items()
+    ]
+    first = {"old": found.old, "new": found.new, "equal": not found}
+    facts = first | dataclasses.asdict(found) | {"moved": moved}
+    return json.dumps(facts, ensure_ascii=False)

@@ -101,12 +101,6 @@ def _of_records(
         yield from _near_duplicates(near)
 
 
-def warnings(text: str) -> list[str]:
-    """The sentences of a summary that warn."""
-    start = "warning: "
-    return [line.removeprefix(start) for line in text.splitlines() if line.startswith(start)]
-
-
 def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
     """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
 

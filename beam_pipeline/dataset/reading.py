@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
-from beam_pipeline.dataset.verification.examples import example_causes, stored_keys
+from beam_pipeline.dataset.verification.stored_record import ExampleReader
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.schema.conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.frames import payload_of
@@ -55,14 +54,14 @@ def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
         DatasetDamagedError: As `read_frames`, and where a record is not as the schema says.
         DatasetChangedError: Another build has taken the dataset's place.
     """
-    specs, keys = schema_specs(info.schema), stored_keys(info.schema)
+    reader = ExampleReader(info.schema, info.holds_existing_examples)
     try:
         for shard in info.splits[split]:
             path = storage.join(info.path, shard.file)
             for number, frame in enumerate(read_frames(path, info.compressed)):
                 try:
                     example = lists(frame.payload)
-                    cause = next(example_causes(example, specs, keys), "")
+                    cause = next(reader.causes(example), "")
                 except ValueError as error:
                     cause = str(error)
                 if cause:

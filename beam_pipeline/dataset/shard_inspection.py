@@ -17,7 +17,6 @@ from beam_pipeline import kinds
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
@@ -29,7 +28,7 @@ from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import FileEntry, index_file
+from tfrecord_dataset.metadata import FileEntry
 
 # An inspection names so many problems; all are counted.
 _PROBLEMS_NAMED = 10
@@ -131,22 +130,16 @@ def write_index(
     Returns:
         The entries of what it wrote, by path in the directory.
     """
-    rows_file, spans_file = index.rows_file(shard.relative), index_file(shard.relative)
-    with storage.writing(storage.join(directory, rows_file), durable=True) as handle:
-        parquet = HashedFile(handle)
-        with index.IndexWriter(parquet, schema) as writer:
-            for records in _chunks(_rows_path(shard, scratch)):
-                rows = index.Rows(schema)
-                for record in records:
-                    rows.add(record)
-                lengths = [record.example.length for record in records if record.example]
-                writer.add(rows.table(), np.array(lengths, np.int64))
-    entries = {rows_file: FileEntry(parquet.num_bytes, parquet.sha256)}
-    if not shard.compressed:  # else nobody can seek to a record
-        spans = b"".join(writer.spans())
-        storage.write_bytes(storage.join(directory, spans_file), spans, durable=True)
-        entries[spans_file] = FileEntry.of(spans)
-    return entries
+    files = index.files(shard.relative, shard.compressed)
+    paths = [storage.join(directory, file) for file in files]
+    with index.writing(schema, paths, durable=True) as writer:
+        for records in _chunks(_rows_path(shard, scratch)):
+            rows = index.Rows(schema)
+            for record in records:
+                rows.add(record)
+            lengths = [record.example.length for record in records if record.example]
+            writer.add(rows.table(), np.array(lengths, np.int64))
+    return {file: each.entry for file, each in zip(files, writer.files, strict=True)}
 
 
 def _rows_path(shard: RecordFile, scratch: str) -> str:

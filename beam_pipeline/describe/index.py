@@ -4,6 +4,7 @@ Rows are made where the records are encoded, chunk by chunk, and come together w
 written. No Beam here: worker processes import this module.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
@@ -13,6 +14,9 @@ import pyarrow
 import pyarrow.parquet
 
 from beam_pipeline import kinds
+from beam_pipeline.describe.shard_info import TemporaryFile
+from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Inspected, Value
 from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.feature import Feature
@@ -36,9 +40,9 @@ def rows_file(shard: str) -> str:
     return f"index/{shard}.parquet"
 
 
-def files(shard: str) -> tuple[str, ...]:
-    """The paths of all that the index of a shard may consist of."""
-    return rows_file(shard), index_file(shard)
+def files(shard: str, compressed: bool = False) -> tuple[str, ...]:
+    """The paths of the index of a shard: nobody can seek to a record of a compressed one."""
+    return (rows_file(shard),) if compressed else (rows_file(shard), index_file(shard))
 
 
 def column(data: bytes, name: str) -> Iterator[Any]:
@@ -120,12 +124,39 @@ def from_bytes(data: bytes) -> pyarrow.Table:
     return pyarrow.ipc.open_stream(data).read_all()
 
 
+@contextlib.contextmanager
+def writing(
+    schema: Sequence[Feature], paths: Sequence[str], *, durable: bool = False
+) -> Iterator["IndexWriter"]:
+    """Writes the index of a shard; its `files` are known at the end.
+
+    Args:
+        schema: The dataset's features.
+        paths: Where each of the index's `files` is written.
+        durable: As `storage.writing` has it.
+    """
+    with storage.writing(paths[0], durable=durable) as handle:
+        rows = HashedFile(handle)
+        with IndexWriter(rows, schema) as writer:
+            yield writer
+    writer.files.append(TemporaryFile.of(paths[0], rows))
+    for path in paths[1:]:
+        with storage.writing(path, durable=durable) as handle:
+            spans = HashedFile(handle)
+            for some in writer.spans():
+                spans.write(some)
+        writer.files.append(TemporaryFile.of(path, spans))
+
+
 class IndexWriter:
     """Writes the index of a shard as its records come, in groups of some megabytes.
 
     Args:
         parquet: A binary file for the rows; it stays open.
         schema: The dataset's features.
+
+    Attributes:
+        files: As they were written.
     """
 
     def __init__(self, parquet: Any, schema: Sequence[Feature]):
@@ -136,6 +167,7 @@ class IndexWriter:
         self._waiting_bytes = 0
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._end = 0
+        self.files: list[TemporaryFile] = []
 
     def add(self, table: pyarrow.Table, lengths: npt.NDArray[np.int64]) -> None:
         """Adds rows of records whose frames take `lengths` bytes, int64 [n]."""

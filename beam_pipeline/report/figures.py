@@ -12,6 +12,7 @@ from PIL import Image
 
 from beam_pipeline.media.images import size_in_file
 from beam_pipeline.report.sample import Sampled
+from beam_pipeline.showing.images import class_names
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 
@@ -102,12 +103,7 @@ def classes(
 def names(feature: Feature, record: Sampled) -> list[str]:
     """The class names of a record, or of its objects."""
     found = record.values.get("box_labels" if feature.kind == "boxes" else feature.name)
-    values = np.atleast_1d(found) if found is not None else np.array([], np.int64)
-    return [
-        feature.classes[number] if number < len(feature.classes) else str(number)
-        for number in values.tolist()
-        if isinstance(number, int) and number >= 0
-    ]
+    return class_names(feature, [] if found is None else found)
 
 
 def numbers(feature: Feature, stated: Statistics) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """The pictures of a report: which records are shown, and in what order."""
 
 import collections
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -43,13 +44,12 @@ def gallery(
     totals: dict[str, int] = {}  # of a name in several features the least
     for row in (row for each in found["classes"] for row in each["rows"]):
         totals[row["name"]] = min(row["total"], totals.get(row["name"], row["total"]))
-    labelled = [each for each in features if each.kind in ("class_label", "boxes")]
     number = sum(1 for each in found["classes"] for row in each["rows"] if row["total"])
     each_class = max(_EACH_CLASS, _AT_LEAST // max(1, number))
     seen: collections.Counter[str] = collections.Counter()
     chosen: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
     for record in sorted(records, key=lambda each: each.number):  # of all splits by turns
-        classes = [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
+        classes = _classes(features, record)
         least = min((seen[name] for name in classes), default=seen[""])
         if least < each_class and (record.split, record.number) not in chosen:
             seen.update(classes or [""])
@@ -57,18 +57,10 @@ def gallery(
             chosen[record.split, record.number] = (rank, record, classes)
     for _, record, classes in sorted(chosen.values(), key=lambda each: each[0])[:_PICTURES]:
         (source,) = record.example.get("image/filename", [])[:1] or [b""]
-        try:
-            picture = pictures.thumbnail(features, record)
-        except RecordError:
-            continue  # verify tells of it
-        yield {
-            "picture": picture,
-            "split": record.split,
-            "number": record.number,
-            "classes": [shown(name) for name in classes],
-            "source": shown(source.decode(errors="replace")),
-            "text": as_text(record.example, features),
-        }
+        facts = _shown(features, record, classes)
+        if facts["picture"] is not None:
+            text = as_text(record.example, features)
+            yield {**facts, "source": shown(source.decode(errors="replace")), "text": text}
 
 
 def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[dict[str, Any]]]]:
@@ -80,21 +72,29 @@ def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[d
     keys = {key for kind in named for group in kind for key in group}
     found = of_keys(dataset, dataset.path, keys)
     features = list(dataset.features.values())
-    drawn = {key: _shown(key, record, features) for key, record in found.items()}
+    drawn = {key: _named(key, record, features) for key, record in found.items()}
     together = [[[drawn[key] for key in group if key in drawn] for group in kind] for kind in named]
     return [[group for group in kind if len(group) > 1] for kind in together]
 
 
-def _shown(key: str, record: Sampled, features: Sequence[Feature]) -> dict[str, Any]:
-    labelled = [each for each in features if each.kind in ("class_label", "boxes")]
-    classes = dict.fromkeys(name for each in labelled for name in figures.names(each, record))
-    try:
+def _named(key: str, record: Sampled, features: Sequence[Feature]) -> dict[str, Any]:
+    facts = _shown(features, record, list(dict.fromkeys(_classes(features, record))))
+    return {**facts, "picture": facts["picture"] or "", "key": shown(key)}
+
+
+def _classes(features: Sequence[Feature], record: Sampled) -> list[str]:
+    """The classes of a record by each feature, each once."""
+    labelled = (each for each in features if each.kind in ("class_label", "boxes"))
+    return [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
+
+
+def _shown(features: Sequence[Feature], record: Sampled, classes: Sequence[str]) -> dict[str, Any]:
+    """A record; its picture is None where it is damaged, of which `verify` tells."""
+    picture = None
+    with contextlib.suppress(RecordError):
         picture = pictures.thumbnail(features, record)
-    except RecordError:
-        picture = ""  # verify tells of it
     return {
         "picture": picture,
-        "key": shown(key),
         "split": record.split,
         "number": record.number,
         "classes": [shown(name) for name in classes],

@@ -1,7 +1,6 @@
 """The image of an Example with its objects, map and names drawn."""
 
 import dataclasses
-import io
 import itertools
 import json
 import math
@@ -17,7 +16,8 @@ from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.records import Objects
 from beam_pipeline.showing.shading import Named, Shading, shaded
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.object_columns import SIDES
+from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.numpy_values import numpy_values
 
 Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -53,61 +53,39 @@ def draw_example(
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
         return None
-    label = None
+    lists = {key: ("", values) for key, values in example.items()}
+    label = boxes = shading = None
+    classes: Sequence[str] = ()
     if feature := by_kind.get("class_label"):
-        label = _label(feature, example)
-    image = example[by_kind["image"].key][0]
-    shading = None
+        label = ", ".join(class_names(feature, numpy_values(feature, lists)[feature.name]))
     if feature := by_kind.get("map"):
         shading = Shading(example[feature.key][0], feature.classes, COLORS)
     if feature := by_kind.get("boxes"):
-        boxes = _boxes(feature, example)
-        return draw(
-            image, boxes, label, classes=feature.classes, shading=shading, most_side=most_side
-        )
-    return draw(image, None, label, shading=shading, most_side=most_side)
+        boxes, classes = _boxes(feature, lists), feature.classes
+    image = example[by_kind["image"].key][0]
+    return draw(image, boxes, label, classes=classes, shading=shading, most_side=most_side)
 
 
-def _label(feature: Feature, example: Mapping[str, Any]) -> str:
-    """The names of the record's classes, joined by commas."""
-    if not feature.bare:
-        texts = example[feature.key_beside("text")]
-        return ", ".join(text.decode(errors="replace") for text in texts)
-    values = example.get(feature.key, [])
-    numbers = (number - feature.label_offset for number in values if number >= 0)
-    return ", ".join(
-        feature.classes[number] if feature.classes else str(number) for number in numbers
-    )
+def class_names(feature: Feature, numbers: Any) -> list[str]:
+    """The names of classes by their numbers, one or any number of them; -1 is none."""
+    return [
+        feature.classes[number] if number < len(feature.classes) else str(number)
+        for number in np.atleast_1d(numbers).tolist()
+        if isinstance(number, int) and number >= 0
+    ]
 
 
-def _boxes(feature: Feature, example: Mapping[str, Any]) -> Objects:
-    if feature.encoding == "flat":
-        flat = example.get(feature.key, [])
-        rows = zip(flat[0::4], flat[1::4], flat[2::4], flat[3::4], strict=True)
-        return Objects(boxes=tuple(rows), format="rel_xyxy")
-    sides = (example[feature.key_beside(f"bbox/{side}")] for side in SIDES)
-    names = example.get(feature.key_beside("class/text"), [])
-    polygons = example.get(feature.key_beside("polygon"), []) if feature.geometry else []
-    masks = example.get(feature.key_beside("mask"), []) if feature.geometry else []
+def _boxes(feature: Feature, lists: Lists) -> Objects:
+    values = numpy_values(dataclasses.replace(feature, name="boxes"), lists)
+    _, names = lists.get(feature.key_beside("class/text"), ("", ()))
+    points = values["keypoints"].tolist() if feature.keypoints else ()
     return Objects(
-        boxes=tuple(zip(*sides, strict=True)),
+        boxes=tuple(map(tuple, values["boxes"].tolist())),
         format="rel_xyxy",
         labels=tuple(name.decode(errors="replace") for name in names),
-        keypoints=_keypoints(feature, example) if feature.keypoints else (),
-        polygons=tuple(map(json.loads, polygons)),
-        masks=tuple(mask_of(np.asarray(Image.open(io.BytesIO(each)))) for each in masks),
-    )
-
-
-def _keypoints(feature: Feature, example: Mapping[str, Any]) -> tuple[tuple[float, ...], ...]:
-    x, y, visibility, number = (
-        example.get(feature.key_beside(f"keypoint/{part}"), [])
-        for part in ("x", "y", "visibility", "num")
-    )
-    triples = zip(x, y, visibility, strict=True)
-    return tuple(
-        tuple(each for point in itertools.islice(triples, count) for each in point)
-        for count in number
+        keypoints=tuple(tuple(itertools.chain.from_iterable(each)) for each in points),
+        polygons=tuple(map(json.loads, values.get("polygons", ()))),
+        masks=tuple(map(mask_of, values.get("masks", ()))),
     )
 
 

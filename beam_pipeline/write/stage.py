@@ -16,6 +16,7 @@ takes finished shards as they are.
 import contextlib
 import functools
 import itertools
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +33,6 @@ from beam_pipeline.describe import index
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
-from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.running import counters
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import count_requests, counter
@@ -52,7 +52,6 @@ from beam_pipeline.write.working_directory import spill_folder, working_dir
 from tfrecord_dataset.durable import naming_full_disk
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import index_file
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
 _CHUNK_BYTES = 1 << 20
@@ -218,10 +217,7 @@ class _WriteShard(beam.DoFn):
 
     def _files(self, shard: str) -> list[str]:
         """The paths of a shard and its index in the dataset's directory."""
-        files = [shard, index.rows_file(shard)]
-        if self._config.compression == "none":  # else nobody can seek to a record
-            files.append(index_file(shard))
-        return files
+        return [shard, *index.files(shard, self._config.compression != "none")]
 
     def _write(
         self,
@@ -237,29 +233,19 @@ class _WriteShard(beam.DoFn):
         folder = storage.join(working_dir(self._config), split)
         storage.make_dirs(folder)
         prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
-        with storage.writing(f"{prefix}.parquet") as handle:
-            parquet = HashedFile(handle)
-            with index.IndexWriter(parquet, plan.schema) as index_writer:
-                writer = sink.open_writer(folder, attempt)
-                try:
-                    for chunk in self._encoded(rows, plan.first_number(split, shard)):
-                        writer.write(chunk.frames)
-                        lengths = np.frombuffer(chunk.lengths, "<i8")
-                        index_writer.add(index.from_bytes(chunk.rows), lengths)
-                        self._meter.add(len(lengths))
-                finally:
-                    shard_path = writer.close()
-        written = [
-            _temporary(str(shard_path), sink.file),
-            _temporary(f"{prefix}.parquet", parquet),
-        ]
         files = self._files(file)
-        if len(files) > len(written):
-            with storage.writing(f"{prefix}.idx") as handle:
-                spans = HashedFile(handle)
-                for some in index_writer.spans():
-                    spans.write(some)
-            written.append(_temporary(f"{prefix}.idx", spans))
+        paths = [f"{prefix}{os.path.splitext(each)[1]}" for each in files[1:]]
+        with index.writing(plan.schema, paths) as index_writer:
+            writer = sink.open_writer(folder, attempt)
+            try:
+                for chunk in self._encoded(rows, plan.first_number(split, shard)):
+                    writer.write(chunk.frames)
+                    lengths = np.frombuffer(chunk.lengths, "<i8")
+                    index_writer.add(index.from_bytes(chunk.rows), lengths)
+                    self._meter.add(len(lengths))
+            finally:
+                shard_path = writer.close()
+        written = [TemporaryFile.of(str(shard_path), sink.file), *index_writer.files]
         files_written = dict(zip(files, written, strict=True))
         return index_writer.num_records, index_writer.num_bytes, files_written
 
@@ -291,10 +277,6 @@ def _encoded_elsewhere(
 def _part(split: str, shard: int) -> str:
     """The name of a shard's receipt."""
     return f"{split}-{shard:05d}"
-
-
-def _temporary(path: str, file: HashedFile) -> TemporaryFile:
-    return TemporaryFile(path, file.num_bytes, file.sha256)
 
 
 def _chunks(rows: ShardRows, first_number: int | None) -> Iterator[Chunk]:

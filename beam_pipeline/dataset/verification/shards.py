@@ -9,11 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from beam_pipeline import kinds
-from beam_pipeline.dataset.verification.examples import (
-    example_causes,
-    media_causes,
-    stored_keys,
-)
 from beam_pipeline.dataset.verification.index_files import Stored, rows_cause, spans_cause
 from beam_pipeline.dataset.verification.stated_files import (
     RESTORE,
@@ -23,7 +18,7 @@ from beam_pipeline.dataset.verification.stated_files import (
     problem,
     stated_bytes,
 )
-from beam_pipeline.dataset.verification.stored_record import RecordReader
+from beam_pipeline.dataset.verification.stored_record import ExampleReader
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -32,7 +27,6 @@ from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.conformance import schema_specs
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
@@ -145,9 +139,7 @@ class _ShardReader:
         self._shard = shard
         self._dataset = dataset
         self._meter = meter
-        self._keys = stored_keys(dataset.features)
-        self._specs = schema_specs(dataset.features)
-        self._reader = RecordReader(dataset.features, dataset.existing)
+        self._reader = ExampleReader(dataset.features, dataset.existing)
         self._counted = [
             each
             for each in dataset.features
@@ -198,15 +190,14 @@ class _ShardReader:
             yield Stored(offset, len(frame), record)
 
     def _checked(self, number: int, frame: bytes) -> tuple[Inspected | None, list[str]]:
-        features = self._dataset.features
         try:
             example = parse_example(payload_of(frame))
-            if causes := list(example_causes(example, self._specs, self._keys)):
+            if causes := list(self._reader.causes(example)):
                 return None, causes
             record = self._reader.record(example, f"{self._shard.file}:{number}")
         except RecordError as error:
             return None, [str(error)]
-        causes = list(media_causes(example, features, record))
+        causes = list(self._reader.media_causes(example, record))
         for feature in self._counted if not causes else ():
             if feature.name in record.features:
                 value, observed = record.features[feature.name], self.values[feature.name]

@@ -1,25 +1,26 @@
-"""The record that an Example was made of, as far as the Example tells.
+"""One Example, held against the schema; and the record that it was made of, as far as it tells.
 
-It is what `write.encoding` turns into an Example, taken back; so the rows of an index and the
+That is what `write.encoding` turns into an Example, taken back; so the rows of an index and the
 statistics follow from it by the functions that made them. No Beam here: worker processes import
 this module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from beam_pipeline import kinds
 from beam_pipeline.dataset.opening import Dataset
-from beam_pipeline.describe import index
+from beam_pipeline.describe import index, tfds
 from beam_pipeline.kinds.example_lists import text
 from beam_pipeline.records import Inspected
+from beam_pipeline.schema.conformance import mismatches, schema_specs
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists
 
 _MEDIA = ("image", "audio")
 
 
-class RecordReader:
-    """Makes records of Examples that conform to a schema.
+class ExampleReader:
+    """Holds Examples, as lists by key, against a schema; makes records of those that conform.
 
     Args:
         schema: The dataset's features.
@@ -33,9 +34,20 @@ class RecordReader:
             self._reads.append((each, kind.read_existing if existing or each.bare else kind.read))
         images = [] if existing else [each for each in schema if _has_key(each)]
         self._key = images[0].key_beside("filename") if images else ""
+        self._specs = schema_specs(schema)
+        # Those in features.json, which every Example written by this project has.
+        written = (each for each in schema if not each.bare)
+        self._keys = frozenset(key for each in written for key in tfds.leaves(each))
+
+    def causes(self, example: Lists) -> Iterator[str]:
+        """Why an Example is not as the schema says."""
+        if missing := sorted(self._keys - example.keys()):
+            yield f"the Example lacks {', '.join(missing)}"
+        else:
+            yield from mismatches(self._specs, example)
 
     def record(self, example: Lists, key: str) -> Inspected:
-        """The record that is stored as an Example.
+        """The record that is stored as an Example, which is as the schema says.
 
         Args:
             example: Its lists.
@@ -50,6 +62,13 @@ class RecordReader:
             if (value := read(feature, example)) is not None
         }
         return Inspected(key=text(example, self._key) if self._key else key, features=features)
+
+    def media_causes(self, example: Lists, record: Inspected) -> Iterator[str]:
+        """Why images and audio of its `record` are not what an Example states of them."""
+        for feature, _ in self._reads:
+            value = record.features.get(feature.name)
+            if value is not None:
+                yield from kinds.named(feature).differences(feature, example, value)
 
 
 def followed_columns(info: Dataset) -> list[str]:

@@ -131,15 +131,9 @@ def written_files(info: Dataset) -> set[str]:
             path
             for shards in info.splits.values()
             for shard in shards
-            for path in index_files(info, shard.file)
+            for path in index.files(shard.file, info.compressed)
         ),
     }
-
-
-def index_files(info: Dataset, shard: str) -> tuple[str, ...]:
-    """The index of a shard: nobody can seek to a record of a compressed one."""
-    rows = index.rows_file(shard)
-    return (rows,) if info.compressed else (rows, index_file(shard))
 
 
 def extra_problems(info: Dataset) -> Iterator[str]:
