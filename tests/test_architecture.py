@@ -13,7 +13,8 @@ LAYERS = {
     "tfrecord_dataset": """
         shown_text
         posix_only split_names value_forms page
-        errors extras feature durable example_keys example_messages image_size regular_files streams
+        errors extras feature durable example_keys example_messages image_size
+        regular_files seekable streams
         example_encoding object_columns
         users_code declaration example feature_keys frames
         observation
@@ -26,9 +27,10 @@ LAYERS = {
         store
         inner_paths
         metadata inflation
-        finding records
-        contents record_files
-        bare_files opening numpy_values
+        records
+        contents
+        bare_files numpy_values
+        opening
         random_access
         __init__
     """,

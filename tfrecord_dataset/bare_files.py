@@ -1,28 +1,46 @@
-"""Opens bare TFRecord files, whose features are inferred from their first records, or declared."""
+"""Opens bare TFRecord files: their paths, splits and compression, and the features that are
+inferred from their first records, or declared."""
 
 import dataclasses
+import functools
+import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from tfrecord_dataset import python_words
 from tfrecord_dataset.contents import Contents
-from tfrecord_dataset.errors import NotADatasetError
+from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inference import DECLARE, guesses, infer
 from tfrecord_dataset.observation import Sample, observe
-from tfrecord_dataset.record_files import (
-    describe_mixed_names,
-    first_records,
-    matching_files,
-    names_below,
-    splits_of_files,
-)
+from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.split_names import splits_of_record_files
+from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.files import Files, changed
+from tfrecord_dataset.store.folders import open_folder
+from tfrecord_dataset.store.local_files import LocalFiles
+from tfrecord_dataset.store.remote_files import RemoteFiles
+from tfrecord_dataset.store.urls import is_web
 
 _LOG = logging.getLogger(__name__)
 _Opened = TypeVar("_Opened", bound=Contents)
+
+_PEEKED_BYTES = 4096
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP = 31  # zlib's wbits
+
+# The sample: the first records of some files that are evenly spread over all.
+_SAMPLE_FILES = 16
+_SAMPLE_RECORDS = 256
+_SAMPLE_BYTES = 64 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,36 +60,35 @@ class Schema:
 
 def open_files(
     kind: type[_Opened],
-    path: str,
     patterns: Sequence[str],
-    schema_of: Callable[[Sample], Schema],
     cache: Callable[[], Cache],
+    schema_of: Callable[[Sample], Schema] | None = None,
 ) -> _Opened:
     """The dataset of the files that `patterns` name.
 
     Args:
         kind: Contents, or a class that adds to it what may be left out.
-        path: Where they are, for messages.
         patterns: Paths and globs.
-        schema_of: Makes the schema from the first records.
         cache: Where copies of remote files go.
+        schema_of: Makes the schema from the first records; None infers it.
 
     Raises:
         NotADatasetError: No such file, or files that hold no Examples.
-        ConfigError: As `schema_of` does.
+        ConfigError: As `schema_of` does, or a key holds lists of two kinds.
         DatasetDamagedError: A file is damaged.
     """
-    files = matching_files(patterns)
+    path = ", ".join(patterns)
+    files = _matching(patterns)
     names = names_below(files, patterns)
-    splits = splits_of_files(files, names, cache)
+    splits = _splits_of(files, names, cache)
     try:
         sample = observe(first_records(files, splits.values()))
     except ValueError as error:
         raise NotADatasetError(
             f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
         ) from error
-    schema = schema_of(sample)
-    notes = [python_words.note(each) for each in (*describe_mixed_names(names), *schema.notes)]
+    schema = schema_of(sample) if schema_of else _inferred(path, sample)
+    notes = [python_words.note(each) for each in (*_mixed_names(names), *schema.notes)]
     for note in notes:
         _LOG.warning("%s", one_line(note))
     return kind(
@@ -83,17 +100,8 @@ def open_files(
     )
 
 
-def inferred_schema(path: str, sample: Sample) -> Schema:
-    """The schema inferred from the first records.
-
-    Args:
-        path: Where the files are, for messages.
-        sample: Of their records.
-
-    Raises:
-        NotADatasetError: They have no values.
-        ConfigError: A key holds lists of two kinds.
-    """
+def _inferred(path: str, sample: Sample) -> Schema:
+    """The schema inferred from the first records of the files at `path`."""
     if not sample.keys:
         raise NotADatasetError(
             f"{path} has no record with any value, so its features cannot be inferred; "
@@ -105,3 +113,184 @@ def inferred_schema(path: str, sample: Sample) -> Schema:
         notes=guesses(features, sample),
         remedy=f"its features were inferred from the first records; declare that key by {DECLARE}",
     )
+
+
+def _matching(patterns: Iterable[str]) -> list[str]:
+    """The files that match paths and globs, without duplicates.
+
+    Raises:
+        NotADatasetError: One of them matches nothing.
+    """
+    files: dict[str, None] = {}
+    for pattern in patterns:
+        if not (found := storage.matching(pattern)):
+            raise NotADatasetError(f"no file or directory {pattern}; check the path")
+        files |= dict.fromkeys(found)
+    return list(files)
+
+
+def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """The paths of `files` relative to the folder that `patterns` have in common."""
+    starts = [re.split(r"[*?[{]", pattern, maxsplit=1)[0] for pattern in patterns]
+    folders = [path.split("/")[:-1] for path in (*starts, *files)]
+    levels = zip(*folders, strict=False)
+    depth = len(list(itertools.takewhile(lambda level: len(set(level)) == 1, levels)))
+    return ["/".join(file.split("/")[depth:]) for file in files]
+
+
+def _splits_of(
+    files: Sequence[str], names: Sequence[str], cache: Callable[[], Cache]
+) -> dict[str, Split]:
+    """The splits by name, if all of `names` state one; else a single split "train".
+
+    Args:
+        files: Paths or URLs.
+        names: Of the files, relative to the folder that they have in common.
+        cache: Where copies of remote files go.
+
+    Raises:
+        ConfigError: A split has both plain and gzip files, or local and remote ones.
+    """
+    grouped: dict[str, list[str]] = {}
+    for file, split in zip(files, splits_of_record_files(names), strict=True):
+        grouped.setdefault(split or "train", []).append(file)
+    return {
+        name: Split(name=name, shards=open_shards(members, cache))
+        for name, members in grouped.items()
+    }
+
+
+def open_shards(
+    names: Sequence[str], cache: Callable[[], Cache] = storage.open_cache
+) -> ShardFiles:
+    """The files of a split.
+
+    Args:
+        names: Paths or URLs.
+        cache: Where copies of remote files go.
+
+    Raises:
+        ConfigError: Some are remote and others not, or some gzip and others not.
+        DatasetChangedError: One was deleted just now.
+        BeamTFRecordsError: One cannot be opened.
+    """
+    files = _opened(names, cache)
+    folder_of = functools.cache(lambda path: open_folder(path, cache))
+
+    def read_index(number: int) -> bytes | None:
+        name = names[number]
+        if is_web(name):
+            return None  # a web server may answer anything
+        return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
+
+    return ShardFiles(files, _one_compression(files), read_index)
+
+
+def _opened(names: Sequence[str], cache: Callable[[], Cache]) -> Files:
+    remote = [name for name in names if storage.is_object(name)]
+    if remote and len(remote) < len(names):
+        raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
+    try:
+        return RemoteFiles(objects.describe(remote), cache()) if remote else LocalFiles(names)
+    except FileNotFoundError as error:
+        raise changed(error.filename) from error
+
+
+def _mixed_names(names: Sequence[str]) -> list[str]:
+    """A note if only some of `names` state a split, which is then ignored."""
+    example = {bool(splits_of_record_files([name])[0]): name for name in reversed(names)}
+    if len(example) < 2 or all(splits_of_record_files(names)):
+        return []
+    return [
+        f"{example[True]} is named after a split, but {example[False]} is not, so all {len(names)} "
+        "files are one split, train; open the files of each split separately, or rename them"
+    ]
+
+
+def _one_compression(files: Files) -> str:
+    """The compression of a split's files; of many files only a few are opened."""
+    file_of: dict[str, str] = {}
+    for packed in (False, True):
+        numbers = [n for n, name in enumerate(files.names) if name.endswith(".gz") is packed]
+        for compression, name in itertools.islice(_compressions(files, numbers), 1):
+            file_of[compression] = name
+    if len(file_of) > 1:
+        raise ConfigError(
+            f"{file_of['GZIP']} is gzip, but {file_of['']} of the same split is not; open them one "
+            "by one, or make them alike"
+        )
+    return next(iter(file_of), "")
+
+
+def compression_of(files: Files) -> str:
+    """The compression of the first file that is not empty; all shards of a split have the same."""
+    found = _compressions(files, range(len(files.names)))
+    return next((compression for compression, _ in found), "")
+
+
+def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
+    """(compression, file) of the files that are not empty."""
+    for number in numbers:
+        if head := _head(files, number):
+            yield "GZIP" if is_gzip(head) else "", files.names[number]
+
+
+def _head(files: Files, number: int) -> bytes:
+    with files.open(number, _PEEKED_BYTES) as read:
+        return read(_PEEKED_BYTES, 0)
+
+
+def is_gzip(head: bytes) -> bool:
+    """Whether a file that starts with `head` is gzip.
+
+    A plain TFRecord file starts with a length that may look like gzip's magic bytes;
+    then the bytes after it cannot be decompressed.
+    """
+    return head.startswith(_GZIP_MAGIC) and _unpacks(head, _GZIP)
+
+
+def _unpacks(head: bytes, compression: int) -> bool:
+    """Whether what starts with `head` is compressed so; zlib is TensorFlow's third way."""
+    try:
+        zlib.decompressobj(compression).decompress(head)
+    except zlib.error:
+        return False
+    return True
+
+
+def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tuple[str, bytes]]:
+    """(where, serialized record) of some records, spread over the files.
+
+    The first 256 / n of each of n files, up to 16, evenly spread over all; fewer if
+    they exceed 64 MiB / n.
+
+    Args:
+        files: Names, in their order.
+        splits: With these files.
+
+    Raises:
+        DatasetDamagedError: A file is damaged, or not a TFRecord file.
+    """
+    places = {
+        name: (number, split.shards) for split in splits for number, name in enumerate(split.files)
+    }
+    count = min(len(files), _SAMPLE_FILES)
+    for place in range(count):
+        name = files[place * len(files) // count]
+        number, shards = places[name]
+        left = _SAMPLE_BYTES // count
+        found = windows(shards.files, number, shards.compression, left)
+        records = itertools.chain.from_iterable(found)
+        try:
+            for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
+                yield f"record {index} of {name}", record
+                left -= len(record)
+                if left <= 0:
+                    break
+        except DatasetDamagedError as error:
+            if _unpacks(_head(shards.files, number), zlib.MAX_WBITS):
+                raise DatasetDamagedError(
+                    f"{name} is compressed as ZLIB, which is not supported; write it plain or as "
+                    "GZIP"
+                ) from error
+            raise

@@ -9,9 +9,7 @@ from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.feature import Feature, class_names, shape_text
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.index import RecordIndex
-from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
-from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
 
 
@@ -38,12 +36,6 @@ class Contents:
     remedy: str = "run `python -m beam_pipeline verify` on it"
     read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(
         default=dict, repr=False, compare=False
-    )
-    _record_counts: dict[str, int] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
-    )
-    _indexes: dict[str, RecordIndex] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
     )
 
     def __repr__(self) -> str:
@@ -87,14 +79,7 @@ class Contents:
 
     def num_records(self, split: str | None = None) -> int:
         """The number of records of a split; for files without metadata they are counted once."""
-        chosen = self.split(split)
-        if chosen.num_records is not None:
-            return chosen.num_records
-        if not chosen.compression:
-            return self.index(chosen.name).num_records
-        if chosen.name not in self._record_counts:
-            self._record_counts[chosen.name] = count_gzip_records(chosen.shards)
-        return self._record_counts[chosen.name]
+        return self.split(split).counted
 
     def index(self, split: str | None = None) -> RecordIndex:
         """Where each record of a split is; of bare files the frames are walked once.
@@ -102,10 +87,7 @@ class Contents:
         Raises:
             DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
         """
-        chosen = self.split(split)
-        if chosen.name not in self._indexes:
-            self._indexes[chosen.name] = chosen.index()
-        return self._indexes[chosen.name]
+        return self.split(split).index
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
         """What statistics.json states of a split, by feature (docs/format.md); else nothing."""
@@ -118,22 +100,6 @@ def as_html(path: str, counts: list[tuple[str, str]], features: Iterable[Feature
     tables = {("split", "records"): counts, ("feature", "form"): forms}
     facts = {"path": path, "tables": tables}
     return rendered(Path(__file__).parent / "page", "contents.html.j2", facts)
-
-
-def count_gzip_records(shards: ShardFiles) -> int:
-    """The records of gzip TFRecord files, which are read completely.
-
-    Raises:
-        DatasetDamagedError: A file is damaged, or ends too early.
-        DatasetChangedError: One is another file by now.
-    """
-    numbers = range(len(shards))
-    shards.files.expect(numbers)
-    return sum(
-        len(window)
-        for number in numbers
-        for window in windows(shards.files, number, shards.compression)
-    )
 
 
 def _form(feature: Feature) -> str:

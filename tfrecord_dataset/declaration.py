@@ -70,14 +70,13 @@ _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a list of whole numbers, null where a size varies",
     ),
     **dict.fromkeys(
-        ("keypoint_names", "geometry"),
+        ("classes", "keypoint_names", "geometry"),
         (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
     ),
     "keypoint_flips": (
         lambda value: _is_list(value) and all(map(_is_size, value)) and None not in value,
         "a list of whole numbers, one for each point",
     ),
-    "classes": (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
     "attributes": (lambda value: isinstance(value, Mapping), "a mapping from name to dtype"),
 }
 
@@ -150,34 +149,28 @@ def _feature(entry: Any) -> Feature:
         raise UnknownNameError(
             f"encoding of kind {kind} (of {name!r})", encoding, filter(None, known)
         )
-    label_offset = entry.get("label_offset")
+    stated = {field: _kept(entry[field]) for field in _JSON_TYPES if entry.get(field) is not None}
     return Feature(
-        name=name,
-        kind=kind,
-        dtype=dtype,
-        shape=_shape(name, kind, entry.get("shape")),
-        key=entry.get("key") or name,
-        classes=tuple(entry.get("classes") or ()),
-        format=entry.get("format") or "",
-        encoding=encoding,
-        bare=bool(entry.get("bare")),
-        sample_rate=entry.get("sample_rate") or 0,
-        minimum=entry.get("minimum"),
-        maximum=entry.get("maximum"),
-        label_offset=_DEFAULT_LABEL_OFFSETS.get(kind, 0) if label_offset is None else label_offset,
-        attributes=dict(entry.get("attributes") or {}),
-        keypoints=entry.get("keypoints") or 0,
-        keypoint_names=tuple(entry.get("keypoint_names") or ()),
-        keypoint_flips=tuple(entry.get("keypoint_flips") or ()),
-        geometry=tuple(entry.get("geometry") or ()),
-        unit=entry.get("unit") or "",
-        scale=entry.get("scale") or 0.0,
-        default=default,
+        **{
+            "label_offset": _DEFAULT_LABEL_OFFSETS.get(kind, 0),
+            **stated,
+            "dtype": dtype,
+            "shape": _shape(name, kind, stated.get("shape")),
+            "key": entry.get("key") or name,
+            "bare": bool(entry.get("bare")),
+            "default": default,
+        }
     )
 
 
-def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[int | None, ...]:
-    shape = None if stated is None else tuple(stated)
+def _kept(value: Any) -> Any:
+    """A value of JSON as a feature has it."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return tuple(value) if _is_list(value) else value
+
+
+def _shape(name: str, kind: str, shape: tuple[int | None, ...] | None) -> tuple[int | None, ...]:
     match kind, shape:
         case "tensor", None:
             expected = "its sizes by axis: [5], or [64, 64, 3]"
@@ -199,5 +192,5 @@ def _shape(name: str, kind: str, stated: Sequence[int | None] | None) -> tuple[i
             expected = "[], or [null] for any number of labels per record"
         case _:
             return _DEFAULT_SHAPES.get(kind, ()) if shape is None else shape
-    actual = "no shape" if stated is None else f"the shape {list(stated)}"
+    actual = "no shape" if shape is None else f"the shape {list(shape)}"
     raise ConfigError(f"{kind} feature {name!r} has {actual}; give {expected}")

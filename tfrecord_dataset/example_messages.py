@@ -6,63 +6,48 @@ imports TensorFlow sees no clash.
 
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
-
-def _describe() -> descriptor_pool.DescriptorPool:
-    """A pool of the messages that make up a tf.train.Example."""
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="tfrecord_dataset/example.proto", package="tensorflow", syntax="proto3"
-    )
-
-    def message(name: str) -> Any:
-        return file.message_type.add(name=name)
-
-    def add(parent: Any, name: str, number: int, kind: Any, **more: Any) -> None:
-        parent.field.add(
-            name=name, number=number, type=kind, **{"label": field.LABEL_OPTIONAL, **more}
-        )
-
-    for name, kind in (
-        ("BytesList", field.TYPE_BYTES),
-        ("FloatList", field.TYPE_FLOAT),
-        ("Int64List", field.TYPE_INT64),
-    ):
-        add(message(name), "value", 1, kind, label=field.LABEL_REPEATED)
-    feature = message("Feature")
-    feature.oneof_decl.add(name="kind")
-    for number, (name, type_name) in enumerate(
-        (("bytes_list", "BytesList"), ("float_list", "FloatList"), ("int64_list", "Int64List")), 1
-    ):
-        add(
-            feature,
-            name,
-            number,
-            field.TYPE_MESSAGE,
-            type_name=f".tensorflow.{type_name}",
-            oneof_index=0,
-        )
-    features = message("Features")
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    add(entry, "key", 1, field.TYPE_STRING)
-    add(entry, "value", 2, field.TYPE_MESSAGE, type_name=".tensorflow.Feature")
-    add(
-        features,
-        "feature",
-        1,
-        field.TYPE_MESSAGE,
-        type_name=".tensorflow.Features.FeatureEntry",
-        label=field.LABEL_REPEATED,
-    )
-    add(message("Example"), "features", 1, field.TYPE_MESSAGE, type_name=".tensorflow.Features")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return pool
-
-
-_POOL = _describe()
+_PROTO = """
+name: "tfrecord_dataset/example.proto"
+package: "tensorflow"
+syntax: "proto3"
+message_type {
+  name: "BytesList"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_BYTES }
+}
+message_type {
+  name: "FloatList"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_FLOAT }
+}
+message_type {
+  name: "Int64List"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_INT64 }
+}
+message_type {
+  name: "Feature"
+  oneof_decl { name: "kind" }
+  field { name: "bytes_list" number: 1 type_name: ".tensorflow.BytesList" oneof_index: 0 }
+  field { name: "float_list" number: 2 type_name: ".tensorflow.FloatList" oneof_index: 0 }
+  field { name: "int64_list" number: 3 type_name: ".tensorflow.Int64List" oneof_index: 0 }
+}
+message_type {
+  name: "Features"
+  nested_type {
+    name: "FeatureEntry"
+    options { map_entry: true }
+    field { name: "key" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+    field { name: "value" number: 2 label: LABEL_OPTIONAL type_name: ".tensorflow.Feature" }
+  }
+  field { name: "feature" number: 1 label: LABEL_REPEATED type_name: "Features.FeatureEntry" }
+}
+message_type {
+  name: "Example"
+  field { name: "features" number: 1 label: LABEL_OPTIONAL type_name: ".tensorflow.Features" }
+}
+"""
+_POOL = descriptor_pool.DescriptorPool()
+_POOL.Add(text_format.Parse(_PROTO, descriptor_pb2.FileDescriptorProto()))
 
 
 def _message_class(name: str) -> Any:

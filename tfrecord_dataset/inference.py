@@ -6,6 +6,7 @@ The rules are those of docs/format.md.
 import dataclasses
 import functools
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.feature import Feature
@@ -123,25 +124,9 @@ def stored_format(kind: str, forms: Collection[str]) -> str:
     return known.pop() if len(known) == 1 and stated else "mixed"
 
 
-def _bare(
-    key: str,
-    kind: str,
-    dtype: str,
-    shape: tuple[int | None, ...],
-    *,
-    format: str = "",
-    encoding: str = "",
-) -> Feature:
-    return Feature(
-        name=key,
-        kind=kind,
-        dtype=dtype,
-        shape=shape,
-        key=key,
-        format=format,
-        encoding=encoding,
-        bare=True,
-    )
+def _bare(key: str, kind: str, dtype: str, shape: tuple[int | None, ...], **more: str) -> Feature:
+    made: Any = {"kind": kind, "dtype": dtype, "shape": shape, **more}
+    return Feature(name=key, key=key, bare=True, **made)
 
 
 def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:

@@ -1,19 +1,20 @@
-"""metadata.json and statistics.json as somebody else may have written them: checked, then taken."""
+"""Where a dataset lies, and its metadata.json and statistics.json: checked, then taken."""
 
 import dataclasses
 import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
+from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
+from tfrecord_dataset.shown_text import one_line
 
 if TYPE_CHECKING:  # it loads the library of stores, which worker processes of a build do without
     from tfrecord_dataset.store.folders import Folder
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # it loads the library of stores, which worker processes of a
 FILE = "metadata.json"
 _STATISTICS = "statistics.json"
 FORMAT_VERSION = 3
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
 
 # What statistics.json may state of a feature, of what is used.
@@ -31,6 +33,64 @@ _FACTS: Mapping[str, Any] = {
     **dict.fromkeys(("minimum", "maximum", "mean", "variance"), _Numbers),
 }
 _BY_COLUMN = ("count", "missing", "minimum", "maximum", "mean", "variance")
+
+
+def named_path(path: str | os.PathLike[str]) -> str:
+    """The path that a caller of `open` names.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ConfigError(
+            f"{one_line(repr(path))} names no dataset; give the path of its folder or files"
+        )
+    return os.fspath(path)
+
+
+def find_dataset(
+    path: str, exists: Callable[[str], bool], folders: Callable[[str], Sequence[str]]
+) -> str:
+    """The dataset directory at or below `path`: itself, or the newest version of the only one.
+
+    Args:
+        path: Of a folder.
+        exists: Whether there is a file at a path.
+        folders: The names of the folders in a folder.
+
+    Raises:
+        NotADatasetError: There is no finished dataset.
+        ConfigError: There are several datasets.
+    """
+
+    def is_finished(folder: str) -> bool:
+        return exists(os.path.join(folder, FILE))
+
+    def newest_version(folder: str) -> str | None:
+        versions = [
+            (tuple(map(int, match.groups())), child)
+            for child in folders(folder)
+            if (match := _VERSION.fullmatch(child)) and is_finished(os.path.join(folder, child))
+        ]
+        return os.path.join(folder, max(versions)[1]) if versions else None
+
+    if here := path if is_finished(path) else newest_version(path):
+        return here
+    versions = {child: newest_version(os.path.join(path, child)) for child in folders(path)}
+    found = {child: version for child, version in versions.items() if version}
+    if len(found) > 1:
+        raise ConfigError(
+            f"{path} holds several datasets: {', '.join(found)}; open one, such as "
+            f"{os.path.join(path, min(found))}"
+        )
+    if found:
+        return next(iter(found.values()))
+    raise NotADatasetError(
+        f"{path} is not a finished dataset: there is no {FILE} in it, nor in a version "
+        "(1.0.0) below it. Its build was interrupted, or it never was a dataset: run "
+        "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
+        f"{os.path.join(path, '*.tfrecord*')}"
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Opens a dataset by its metadata.json."""
+"""Opens a dataset: a directory by its metadata.json, or bare TFRecord files."""
 
 import functools
 import os
@@ -6,15 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tfrecord_dataset import metadata
+from tfrecord_dataset.bare_files import Schema, compression_of, open_files
 from tfrecord_dataset.contents import Contents
-from tfrecord_dataset.errors import (
-    DatasetChangedError,
-    DatasetDamagedError,
-    NotADatasetError,
-)
-from tfrecord_dataset.finding import find_dataset, named_path
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
-from tfrecord_dataset.record_files import compression_of
+from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.metadata import FileEntry, ShardEntry, find_dataset, named_path
+from tfrecord_dataset.observation import Sample
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.store import storage
@@ -48,11 +44,6 @@ def is_dataset(path: str) -> bool:
     return True
 
 
-def cache_of(folder: str | None, max_bytes: int | None) -> Callable[[], Cache]:
-    """Opens the cache for copies of remote files, once there are some."""
-    return functools.partial(storage.open_cache, folder, max_bytes)
-
-
 def is_directory(path: str) -> bool:
     """Whether there is a folder; of a web server, a dataset's own, whose URL has no query."""
     if is_web(path):
@@ -60,18 +51,33 @@ def is_directory(path: str) -> bool:
     return storage.is_folder(path)
 
 
-def open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -> _Opened:
-    """The dataset at or below a folder, as an object of `kind`.
+def open_paths(
+    kind: type[_Opened],
+    paths: Sequence[str],
+    cache_dir: str | None,
+    cache_bytes: int | None,
+    schema_of: Callable[[Sample], Schema] | None = None,
+) -> _Opened:
+    """The dataset at or below a folder, or of bare files, as an object of `kind`.
 
     Args:
         kind: Contents, or a class that adds to it what may be left out.
-        path: Of the folder, as `find_dataset` has it.
-        cache: Opens the cache for copies of remote files.
+        paths: Of a folder, as `find_dataset` has it, or of files, and globs.
+        cache_dir: Of copies of remote files; None for the user's.
+        cache_bytes: What these may take; None for half of the disk.
+        schema_of: Makes the schema of bare files from their first records; None infers it.
 
     Raises:
-        NotADatasetError, ConfigError: As `find_dataset`.
+        NotADatasetError, ConfigError: As `find_dataset` or `open_files`.
         DatasetDamagedError: metadata.json is not what a build wrote, or shards are missing.
     """
+    cache = functools.partial(storage.open_cache, cache_dir, cache_bytes)
+    if len(paths) == 1 and is_directory(paths[0]):
+        return _open_directory(kind, paths[0], cache)
+    return open_files(kind, paths, cache, schema_of)
+
+
+def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -> _Opened:
     directory = find_dataset(path, storage.exists, storage.folders)
     folder = open_folder(directory, cache, metadata.FILE)
     if folder.commit.data is None:

@@ -6,7 +6,6 @@
 """
 
 import dataclasses
-import functools
 import operator
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -16,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfrecord_dataset import example
-from tfrecord_dataset.bare_files import inferred_schema, open_files
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, UnknownNameError
 from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
-from tfrecord_dataset.opening import cache_of, is_directory, named_paths, open_directory
+from tfrecord_dataset.opening import named_paths, open_paths
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
@@ -117,14 +115,9 @@ def open(
             or a file is damaged.
     """
     paths = [each if is_remote(each) else os.path.abspath(each) for each in named_paths(path)]
-    cache = cache_of(cache_dir, cache_bytes)
-    if len(paths) == 1 and is_directory(paths[0]):
-        dataset = open_directory(Dataset, paths[0], cache)
+    dataset = open_paths(Dataset, paths, cache_dir, cache_bytes)
+    if len(paths) == 1:
         paths = [dataset.path]
-    else:
-        names = ", ".join(paths)
-        schema_of = functools.partial(inferred_schema, names)
-        dataset = open_files(Dataset, names, paths, schema_of, cache)
     return dataclasses.replace(dataset, _source=_Source(tuple(paths), cache_dir, cache_bytes))
 
 

@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError, DatasetChangedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset import finding
+from tfrecord_dataset import metadata
 from tfrecord_dataset.errors import UnknownNameError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
@@ -113,8 +113,8 @@ def find_dataset(path: str | os.PathLike[str]) -> str:
     Raises:
         ConfigError: There is not a finished dataset, or below `path` are several.
     """
-    directory = storage.absolute(finding.named_path(path))
-    return finding.find_dataset(directory, storage.exists, _folders)
+    directory = storage.absolute(metadata.named_path(path))
+    return metadata.find_dataset(directory, storage.exists, _folders)
 
 
 def _folders(path: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import abc
 import contextlib
+import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -127,3 +128,12 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def newest_change(self, folder: str) -> float:
         """When a file below a folder changed last, in seconds since 1970; 0 for none."""
+
+
+class ReadOnly(Backend):
+    """Files of archives, which refuse to be written."""
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise OSError(errno.EROFS, "Nothing is written into an archive", args[0])
+
+    create = writing = make_folder = _place = delete = _refuse

@@ -2,13 +2,14 @@
 
 import bz2
 import contextlib
+import gzip
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset.inflation import GunzipReader, check_inflation
+from tfrecord_dataset.inflation import check_inflation
 from tfrecord_dataset.store.urls import unsigned
 
 # What xz may take; its largest preset asks for a sixth.
@@ -37,32 +38,22 @@ class _Streams:
             data = self._stream.decompress(more, size)
         return data
 
-
-@contextlib.contextmanager
-def _gzip(packed: Any, name: str) -> Iterator[Any]:
-    with GunzipReader(packed, name) as content:
-        yield content
+    def close(self) -> None:
+        """Nothing: whoever opened the file closes it."""
 
 
-@contextlib.contextmanager
-def _bz2(packed: Any, name: str) -> Iterator[Any]:
-    yield _Streams(packed, bz2.BZ2Decompressor)
-
-
-@contextlib.contextmanager
-def _xz(packed: Any, name: str) -> Iterator[Any]:
-    yield _Streams(packed, lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES))
-
-
-@contextlib.contextmanager
-def _zstd(packed: Any, name: str) -> Iterator[Any]:
+def _zstd(packed: Any) -> Any:
     import pyarrow
 
-    with pyarrow.CompressedInputStream(packed, "zstd") as content:
-        yield content
+    return pyarrow.CompressedInputStream(packed, "zstd")
 
 
-_BY_SUFFIX = {"gz": _gzip, "bz2": _bz2, "xz": _xz, "zst": _zstd}
+_BY_SUFFIX: Mapping[str, Callable[[Any], Any]] = {
+    "gz": lambda packed: gzip.GzipFile(fileobj=packed),
+    "bz2": lambda packed: _Streams(packed, bz2.BZ2Decompressor),
+    "xz": lambda packed: _Streams(packed, lambda: lzma.LZMADecompressor(memlimit=_XZ_BYTES)),
+    "zst": _zstd,
+}
 
 
 def suffix_of(path: str) -> str:
@@ -123,5 +114,5 @@ def unpacking(packed: Any, path: str, ending: str) -> Iterator[Unpacking]:
         ending: The suffix that says how it is compressed, as `suffix_of`.
     """
     name = unsigned(path).rpartition("/")[2]
-    with _BY_SUFFIX[ending](packed, name) as content:
+    with contextlib.closing(_BY_SUFFIX[ending](packed)) as content:
         yield Unpacking(content, packed, name)

@@ -27,7 +27,7 @@ from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
 from tfrecord_dataset.store.listing import Status
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
-from tfrecord_dataset.store.urls import split_object
+from tfrecord_dataset.store.urls import is_web, split_object
 
 # What a reader hands on at once; it fetches more.
 _BUFFER_BYTES = 1 << 18
@@ -74,9 +74,8 @@ class Remote(Backend):
 
     def open_reader(self, path: str) -> io.BufferedReader | io.BytesIO:
         """Fetched in blocks of 1 MiB and more."""
-        client, _ = client_and_key(path)
         size = self.status(path).size
-        if isinstance(client.store, HTTPStore) and size:
+        if is_web(path) and size:
             try:
                 requests.get_range(path, 0, 1)
             except OSError as error:

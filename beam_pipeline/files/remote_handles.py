@@ -8,7 +8,7 @@ from typing import Any
 import obstore
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.seekable import Seekable
+from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store import requests
 from tfrecord_dataset.store.clients import client_and_key, upload_store
 from tfrecord_dataset.store.faults import passing_fault, tries_of, write_errors
@@ -42,18 +42,12 @@ class Reader(Seekable):
         self._block_start = 0
         self._block_bytes = _FIRST_BLOCK_BYTES
 
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), self._size - self._position)
-        if length <= 0:
-            return 0
+    def _some(self, length: int) -> bytes:
         start = self._position - self._block_start
         if not 0 <= start < len(self._block):
             self._fetch(length)
             start = 0
-        data = self._block[start : start + length]
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+        return self._block[start : start + length]
 
     def _fetch(self, length: int) -> None:
         reads_on = self._block and self._position == self._block_start + len(self._block)

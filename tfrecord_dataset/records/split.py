@@ -1,25 +1,27 @@
 """One split of a dataset."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.records.index import RecordIndex, read_index
 from tfrecord_dataset.records.shard_files import ShardFiles
+from tfrecord_dataset.records.streams import windows
 
 
 def _not_replaced() -> None:
     """Files without metadata are no build's."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Split:
     """One split's shards.
 
     Attributes:
         name: "train", "val", ….
         shards: Its files.
-        num_records: None without metadata; then `Dataset.num_records` counts.
+        num_records: None without metadata; then `counted` tells.
         num_bytes: Bytes of all shards, None without metadata.
         sha256: Of each shard, by metadata.json; empty without it.
         check: Raises DatasetChangedError if another build took the dataset's place.
@@ -42,8 +44,9 @@ class Split:
         """Of the shards: "" or "GZIP"."""
         return self.shards.compression
 
+    @functools.cached_property
     def index(self) -> RecordIndex:
-        """Where each record is.
+        """Where each record is; of bare files the frames are walked once.
 
         Raises:
             DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
@@ -54,3 +57,28 @@ class Split:
         except DatasetDamagedError:
             self.check()
             raise
+
+    @functools.cached_property
+    def counted(self) -> int:
+        """The number of records; of files without metadata they are counted, once.
+
+        Raises:
+            DatasetDamagedError: A file is damaged, or ends too early.
+            DatasetChangedError: One is another file by now.
+        """
+        if self.num_records is not None:
+            return self.num_records
+        if not self.compression:
+            return self.index.num_records
+        return _count_packed(self.shards)
+
+
+def _count_packed(shards: ShardFiles) -> int:
+    """The records of gzip files, which are read completely."""
+    numbers = range(len(shards))
+    shards.files.expect(numbers)
+    return sum(
+        len(window)
+        for number in numbers
+        for window in windows(shards.files, number, shards.compression)
+    )

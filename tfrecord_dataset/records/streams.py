@@ -20,6 +20,7 @@ from tfrecord_dataset.frames import (
     payload_bytes,
     unframed,
 )
+from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store.files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
@@ -199,20 +200,12 @@ def no_frame(name: str, count: int) -> DatasetDamagedError:
     )
 
 
-class _Content(io.RawIOBase):
+class _Content(Seekable):
     """The bytes of a file, of which ranges can be read."""
 
     def __init__(self, read: ReadRange, num_bytes: int) -> None:
+        super().__init__(num_bytes)
         self._read = read
-        self._left = num_bytes
-        self._offset = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._read(min(len(buffer), self._left), self._offset)
-        buffer[: len(data)] = data
-        self._offset += len(data)
-        self._left -= len(data)
-        return len(data)
+    def _some(self, length: int) -> bytes:
+        return self._read(length, self._position)

@@ -20,13 +20,13 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfrecord_dataset import durable
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.store.objects import RemoteFile
-from tfrecord_dataset.store.user_cache import SEAL_BYTES, seal, sealed_bytes
+from tfrecord_dataset.store.user_cache import SEAL_BYTES, blocks, seal, sealed_bytes
 
 _LOCK = "lock"
 _PARTIAL = ".partial"
-_BLOCK_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -239,10 +239,7 @@ class Cache:
             if not file.sha256:
                 seal(descriptor, file.num_bytes, file.local_name)
             os.fsync(descriptor)
-            os.rename(partial.path, self.path(file))
-            folder = os.open(self.folder, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+            durable.rename(partial.path, self.path(file))
         except OSError as error:
             self.give_up(partial)
             raise self.explain(error) from error
@@ -290,8 +287,6 @@ def _stored_bytes(file: RemoteFile) -> int:
 
 def _sha256(descriptor: int, num_bytes: int) -> str:
     digest = hashlib.sha256()
-    position = 0
-    while data := os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position):
+    for data in blocks(descriptor, num_bytes):
         digest.update(data)
-        position += len(data)
     return digest.hexdigest()

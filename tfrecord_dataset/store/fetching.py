@@ -10,7 +10,7 @@ import dataclasses
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tfrecord_dataset.errors import BeamTFRecordsError
@@ -30,28 +30,23 @@ _POLL_S = 0.2
 
 @dataclasses.dataclass(slots=True)
 class _Download:
-    """A copy that is being downloaded.
+    """A copy that is being downloaded, or checked where it is there already.
 
     Attributes:
         number: Of the file.
-        partial: Where the copy is written; None while a copy that is there is checked.
-        next_offset: Where the next range begins.
+        copy: A descriptor of the copy that is checked; None where there was none.
+        partial: Where the copy is written; None while one is checked.
+        offsets: Of the ranges that are yet to be asked for; of a check one.
         requests: Ranges that are under way.
         error: What one of them failed with.
     """
 
     number: int
+    copy: int | None
     partial: Partial | None
-    next_offset: int = 0
+    offsets: collections.deque[int]
     requests: int = 0
     error: Exception | None = None
-
-    @property
-    def has_more(self) -> bool:
-        """Whether ranges are left to be asked for."""
-        if self.partial is None or self.error is not None:
-            return False
-        return self.next_offset < self.partial.file.num_bytes
 
 
 class Fetcher:
@@ -161,34 +156,27 @@ class Fetcher:
 
     def _start(self, number: int, *, is_urgent: bool) -> bool:
         """Begins a check or a download; False if there is no room, or another process does it."""
-        copy = self._cache.find(self.files[number])
-        partial = None
+        file, num_ranges = self.files[number], 1
+        copy, partial = self._cache.find(file), None
         if copy is None:
-            partial = self._cache.start(self.files[number], is_urgent=is_urgent)
+            partial = self._cache.start(file, is_urgent=is_urgent)
             if partial is None:
                 return False
-        download = _Download(number, partial)
-        self._downloads = (
-            {number: download, **self._downloads}
-            if is_urgent
-            else {**self._downloads, number: download}
-        )
-        if copy is not None:
-            self._submit(download, self._check, copy)
-        elif not download.has_more:
-            self._submit(download, self._copy_range, 0)
+            num_ranges = max(1, -(-file.num_bytes // RANGE_BYTES))
+        offsets = collections.deque(range(0, num_ranges * RANGE_BYTES, RANGE_BYTES))
+        self._downloads[number] = _Download(number, copy, partial, offsets)
+        if is_urgent:
+            self._downloads = {number: self._downloads.pop(number), **self._downloads}
         return True
 
     def _go_on(self) -> None:
         """Keeps requests under way: of files that are begun, then of those that are expected."""
         while sum(each.requests for each in self._downloads.values()) < _RANGES_AT_ONCE:
-            download = next((each for each in self._downloads.values() if each.has_more), None)
+            download = next((each for each in self._downloads.values() if each.offsets), None)
             if self._is_ending:
                 return
             if download is not None:
-                offset = download.next_offset
-                download.next_offset += RANGE_BYTES
-                self._submit(download, self._copy_range, offset)
+                self._submit(download)
             elif len(self._downloads) >= _FILES_AT_ONCE or not self._start_expected():
                 return
 
@@ -217,59 +205,39 @@ class Fetcher:
         numbers = {*self._ahead, *self._downloads}
         return 2 * sum(self.files[each].num_bytes for each in numbers) < self._cache.max_bytes
 
-    def _submit(
-        self, download: _Download, work: Callable[[_Download, int], None], argument: int
-    ) -> None:
+    def _submit(self, download: _Download) -> None:
         try:
-            self._pool.submit(work, download, argument)
+            self._pool.submit(self._work, download, download.offsets.popleft())
             download.requests += 1
         except RuntimeError:  # Python is ending
             self._is_ending = True
 
-    def _check(self, download: _Download, copy: int) -> None:
-        """Takes a copy that is there already, if it is whole."""
-        file = self.files[download.number]
-        held, error = None, None
-        try:
-            if self._cache.is_whole(file, copy):
-                held = copy
-            else:
-                self._cache.discard(file, copy)
-        except Exception as fault:
-            error = fault
-        self._settle(download, held, error)
-
-    def _copy_range(self, download: _Download, offset: int) -> None:
+    def _work(self, download: _Download, offset: int) -> None:
+        """Copies a range; the last one to end checks all of the copy, and takes it."""
         error: Exception | None = None
         try:
-            assert download.partial is not None
-            _copy(download.partial, offset)
+            if download.partial is not None:
+                _copy(download.partial, offset)
         except OSError as fault:
             error = self._cache.explain(fault)
         except Exception as fault:
             error = fault
         with self._changed:
             download.error = download.error or error
+            if download.error is not None:
+                download.offsets.clear()
             download.requests -= 1
-            is_done = not download.requests and not download.has_more
+            is_done = not download.requests and not download.offsets
             self._go_on()
         if is_done:
             self._finish(download)
 
     def _finish(self, download: _Download) -> None:
-        assert download.partial is not None
         held, error = None, download.error
-        if error is None:
-            try:
-                held = self._cache.finish(download.partial)
-            except Exception as fault:
-                error = fault
-        else:
-            self._cache.give_up(download.partial)
-        self._settle(download, held, error)
-
-    def _settle(self, download: _Download, held: int | None, error: Exception | None) -> None:
-        """Takes the whole copy that was made or found, if there is one."""
+        try:
+            held = self._checked(download)
+        except Exception as fault:
+            error = fault
         number = download.number
         with self._changed:
             del self._downloads[number]
@@ -285,6 +253,19 @@ class Fetcher:
                 self._expected.appendleft(number)
             self._go_on()
             self._changed.notify_all()
+
+    def _checked(self, download: _Download) -> int | None:
+        """The whole copy that was made or found, if there is one."""
+        file, copy, partial = self.files[download.number], download.copy, download.partial
+        if copy is not None:
+            if self._cache.is_whole(file, copy):
+                return copy
+            self._cache.discard(file, copy)
+        elif partial is not None and download.error is None:
+            return self._cache.finish(partial)
+        elif partial is not None:
+            self._cache.give_up(partial)
+        return None
 
 
 def _copy(partial: Partial, offset: int) -> None:

@@ -72,7 +72,7 @@ def explained(url: str) -> Iterator[None]:
 
 def exists(url: str) -> bool:
     """Whether there is an object."""
-    return bool(_described([url])[0])
+    return _describe(url) is not None
 
 
 def describe(urls: Sequence[str]) -> list[RemoteFile]:
@@ -81,15 +81,11 @@ def describe(urls: Sequence[str]) -> list[RemoteFile]:
     Raises:
         DatasetDamagedError: One is not there.
     """
-    found = _described(urls)
+    found = at_once(_describe, urls, _REQUESTS_AT_ONCE)
     for url, file in zip(urls, found, strict=True):
         if file is None:
             raise DatasetDamagedError(f"there is no {url}; restore it, or check the URL")
     return [file for file in found if file]
-
-
-def _described(urls: Sequence[str]) -> list[RemoteFile | None]:
-    return at_once(_describe, urls, _REQUESTS_AT_ONCE)
 
 
 def _describe(url: str) -> RemoteFile | None:

@@ -71,11 +71,9 @@ def read(path: str) -> bytes | None:
 
 def matching(pattern: str) -> list[str]:
     """The files that fit a path or a glob, sorted."""
-    if is_object(pattern):
-        with objects.explained(pattern):
-            return (
-                [pattern]
-                if objects.exists(pattern)
-                else sorted(remote_listing.match_files(pattern))
-            )
-    return [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
+    if exists(pattern):
+        return [pattern]
+    if not is_object(pattern):
+        return sorted(glob.glob(pattern))
+    with objects.explained(pattern):
+        return sorted(remote_listing.match_files(pattern))

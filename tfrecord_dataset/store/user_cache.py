@@ -150,11 +150,14 @@ def sealed_bytes(descriptor: int, name: str) -> int | None:
 
 def _checksum(descriptor: int, num_bytes: int, name: str) -> bytes:
     checksum = google_crc32c.value(name.encode())
-    position = 0
-    while position < num_bytes:
-        data = os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position)
-        if not data:
-            break  # somebody cuts it
+    for data in blocks(descriptor, num_bytes):
         checksum = google_crc32c.extend(checksum, data)
-        position += len(data)
     return _SEAL.pack(checksum)
+
+
+def blocks(descriptor: int, num_bytes: int) -> Iterator[bytes]:
+    """The first bytes of an open file, so many unless somebody cuts it."""
+    position = 0
+    while data := os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position):
+        yield data
+        position += len(data)

@@ -5,11 +5,11 @@ import functools
 import os
 from collections.abc import Mapping, Sequence
 
-from tfrecord_dataset.bare_files import Schema, inferred_schema, open_files
+from tfrecord_dataset.bare_files import Schema
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inference import DECLARE, guesses
 from tfrecord_dataset.observation import Sample
-from tfrecord_dataset.opening import cache_of, is_directory, named_paths, open_directory
+from tfrecord_dataset.opening import is_directory, named_paths, open_paths
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage
 from trainer.dataset import Dataset
@@ -64,18 +64,11 @@ def open(
         DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
             or a file is damaged.
     """
-    cache = cache_of(cache_dir, cache_bytes)
-    patterns = named_paths(path)
-    if len(patterns) == 1 and is_directory(patterns[0]):
-        if features is not None:
-            raise _of_bare_files(patterns[0])
-        return open_directory(Dataset, patterns[0], cache)
-    names = ", ".join(patterns)
-    if features is None:
-        schema_of = functools.partial(inferred_schema, names)
-    else:
+    paths, schema_of = named_paths(path), None
+    if features is not None:
+        _check_bare(paths)
         schema_of = functools.partial(declared_schema, features)
-    return open_files(Dataset, names, patterns, schema_of, cache)
+    return open_paths(Dataset, paths, cache_dir, cache_bytes, schema_of)
 
 
 def open_data(
@@ -97,25 +90,22 @@ def open_data(
     Raises:
         TrainerError: As for `open`; or bare files do not fit `training_features`.
     """
-    data, cache = storage.readable(data), cache_of(cache_dir, cache_bytes)
-    if is_directory(data):
-        if schema is not None:
-            raise _of_bare_files(data)
-        return open_directory(Dataset, data, cache)
+    paths, schema_of = [storage.readable(data)], None
     if schema is not None:
+        _check_bare(paths)
         schema_of = functools.partial(declared_schema, read_schema(schema))
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
-    else:
-        schema_of = functools.partial(inferred_schema, data)
-    return open_files(Dataset, data, [data], schema_of, cache)
+    return open_paths(Dataset, paths, cache_dir, cache_bytes, schema_of)
 
 
-def _of_bare_files(path: str) -> ConfigError:
-    return ConfigError(
-        f"--schema is for bare TFRecord files, but {path} is a directory; leave it out, "
-        f"or open the files: {os.path.join(path, '*.tfrecord*')}"
-    )
+def _check_bare(paths: Sequence[str]) -> None:
+    """Raises ConfigError where features are declared of a directory."""
+    if len(paths) == 1 and is_directory(paths[0]):
+        raise ConfigError(
+            f"--schema is for bare TFRecord files, but {paths[0]} is a directory; leave it out, "
+            f"or open the files: {os.path.join(paths[0], '*.tfrecord*')}"
+        )
 
 
 def declared_schema(declaration: Declaration, sample: Sample) -> Schema:

@@ -36,8 +36,8 @@ def evaluate(config: EvaluateConfig) -> Row:
     if loss is None and run.options.loss_fn is not None:
         loss = _own_loss(config.run_path, run.options.loss_fn, progress, trust_run=config.trust_run)
     task = dataclasses.replace(run.task, loss_fn=loss)
-    features, cache = run.features_of(task.features), (config.cache_dir, config.cache_bytes)
-    dataset = open_data(config.data, config.schema, features, *cache)
+    features = run.features_of(task.features)
+    dataset = open_data(config.data, config.schema, features, config.cache_dir, config.cache_bytes)
     check_same_records(task, dataset.features, run.options)
     split_name = evaluation_split(dataset, config.split)
     batches = functools.partial(

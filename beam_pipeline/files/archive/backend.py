@@ -9,10 +9,9 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive import content
 from beam_pipeline.files.archive.index import Index
 from beam_pipeline.files.archive.paths import UNSAFE, Inside, Place, inside, placed
-from beam_pipeline.files.archive.read_only import ReadOnly
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members
-from beam_pipeline.files.backend import Backend, Note
+from beam_pipeline.files.backend import Backend, Note, ReadOnly
 from beam_pipeline.files.faults import bytes_to_read
 from tfrecord_dataset.store.listing import (
     FileNames,

@@ -8,7 +8,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.paths import DAMAGED, Place
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
-from beam_pipeline.files.seekable import Seekable
+from tfrecord_dataset.seekable import Seekable
 
 # What a header, its name and its extra fields take, mostly: one read gets them with the content.
 _HEADER_BYTES = 300
@@ -99,14 +99,8 @@ class MemberReader(Seekable):
         self._num_packed = 0
         self._crc32 = 0
 
-    def readinto(self, buffer: Any) -> int:
-        size = min(len(buffer), max(0, self._size - self._position))
-        if not size:
-            return 0
-        data = self._stored(size) if self._place.method != "deflated" else self._deflated(size)
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
+    def _some(self, length: int) -> bytes:
+        return (self._deflated if self._place.method == "deflated" else self._stored)(length)
 
     def _packed(self, start: int, size: int) -> bytes:
         """Bytes of the content as they lie in the archive."""

@@ -8,10 +8,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from beam_pipeline.files.archive.paths import each_of, inside, top_of
-from beam_pipeline.files.archive.read_only import ReadOnly
-from beam_pipeline.files.backend import Backend, Note
+from beam_pipeline.files.backend import Backend, ReadOnly
 from tfrecord_dataset.split_names import is_split
-from tfrecord_dataset.store.listing import FileNames, Status, pattern_regex
+from tfrecord_dataset.store.listing import FileNames, pattern_regex
+
+
+def _of_real(method: str) -> Callable[..., Any]:
+    """A method that is that of what is at the real path."""
+
+    def call(self: "UnpackedFolders", path: str, *arguments: Any) -> Any:
+        real = self.real(path)
+        return getattr(self._files_of(real), method)(real, *arguments)
+
+    return call
 
 
 class UnpackedFolders(ReadOnly):
@@ -42,32 +51,14 @@ class UnpackedFolders(ReadOnly):
         name = archive.rpartition("/")[2].rpartition(".")[0]
         return f"{top}/{only}" if only and (only == name or is_split(only)) else top
 
-    def _call(self, method: str, path: str, *arguments: Any) -> Any:
-        real = self.real(path)
-        return getattr(self._files_of(real), method)(real, *arguments)
-
-    def read(
-        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
-    ) -> bytes:
-        found: bytes = self._call("read", path, offset, length, at_most, note)
-        return found
-
-    def open_reader(self, path: str) -> Any:
-        return self._call("open_reader", path)
-
-    def status(self, path: str) -> Status:
-        found: Status = self._call("status", path)
-        return found
-
-    def exists(self, path: str) -> bool:
-        return bool(self._call("exists", path))
-
-    def is_folder(self, path: str) -> bool:
-        return bool(self._call("is_folder", path))
+    read, open_reader = _of_real("read"), _of_real("open_reader")
+    status, newest_change = _of_real("status"), _of_real("newest_change")
+    exists, is_folder = _of_real("exists"), _of_real("is_folder")
+    _listed, _scanned = _of_real("list_names"), _of_real("scan_folder")
 
     def list_names(self, root: str) -> Iterator[FileNames]:
         if (archives := each_of(root)) is None:
-            yield from self._call("list_names", root)
+            yield from self._listed(root)
             return
         folder, ending = archives
         for folder_names in self._files_of(folder).list_names(folder):
@@ -86,7 +77,7 @@ class UnpackedFolders(ReadOnly):
 
     def scan_folder(self, path: str) -> Iterator[tuple[str, bool]]:
         archives = each_of(path)
-        for name, is_folder in self._call("scan_folder", path):
+        for name, is_folder in self._scanned(path):
             if archives and not is_folder and _is_archive(name, archives[1]):
                 yield _unpacked_name(name), True
             else:
@@ -101,10 +92,6 @@ class UnpackedFolders(ReadOnly):
             for name in each.names
         )
         return [path for path in found if regex.fullmatch(path)]
-
-    def newest_change(self, folder: str) -> float:
-        found: float = self._call("newest_change", folder)
-        return found
 
 
 def _is_archive(name: str, ending: str) -> bool:

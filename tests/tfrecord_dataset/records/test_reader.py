@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tfrecord_dataset import example
+from tfrecord_dataset.bare_files import open_shards
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.frames import framed
-from tfrecord_dataset.record_files import open_shards
 from tfrecord_dataset.records import index as record_index
 from tfrecord_dataset.records.index import read_index
 from tfrecord_dataset.records.reader import RecordReader

@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
+from tfrecord_dataset.bare_files import open_shards
 from tfrecord_dataset.frames import FRAME_BYTES, framed
-from tfrecord_dataset.record_files import open_shards
 from tfrecord_dataset.records import streams
 
 

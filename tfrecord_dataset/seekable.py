@@ -1,13 +1,14 @@
 """What read-only handles of a known size have in common: where they stand; and buffers."""
 
+import abc
 import contextlib
 import io
 from collections.abc import Iterator
 from typing import Any
 
 
-class Seekable(io.RawIOBase):
-    """A binary file to read and to seek in; `readinto` is its subclass's.
+class Seekable(io.RawIOBase, abc.ABC):
+    """A binary file to read and to seek in.
 
     Args:
         size: Bytes of the file.
@@ -16,6 +17,17 @@ class Seekable(io.RawIOBase):
     def __init__(self, size: int):
         self._size = size
         self._position = 0
+
+    @abc.abstractmethod
+    def _some(self, length: int) -> bytes:
+        """The bytes from `_position` on, up to so many, of which there are as many."""
+
+    def readinto(self, buffer: Any) -> int:
+        length = min(len(buffer), self._size - self._position)
+        data = self._some(length) if length > 0 else b""
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
     def readable(self) -> bool:
         return True
