@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 # From the ground up: a module imports from lines above its own, or from its own folder.
 LAYERS = {
     "tfrecord_dataset": """
-        shown_text
+        shown_text stored_kinds
         posix_only split_names value_forms page
         errors extras feature durable example_keys example_messages image_size
         regular_files seekable streams

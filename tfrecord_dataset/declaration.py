@@ -5,28 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.feature import KINDS, Feature
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.object_columns import GEOMETRY
-
-_DEFAULT_DTYPES = {
-    "image": "uint8",
-    "map": "uint8",
-    "class_label": "int64",
-    "boxes": "float32",
-    "text": "string",
-    "audio": "float32",
-    "bytes": "bytes",
-}
-_DEFAULT_SHAPES: dict[str, tuple[int | None, ...]] = {
-    "image": (None, None, None),
-    "map": (None, None, 1),
-    "boxes": (None, 4),
-    "sequence": (None,),
-    "audio": (None, None),
-}
-_ENCODINGS = {"tensor": ("", "bytes"), "boxes": ("", "flat")}
-# The ids of a label map, which boxes refer to, start at 1.
-_DEFAULT_LABEL_OFFSETS = {"boxes": 1}
+from tfrecord_dataset.stored_kinds import STORED_KINDS
 
 
 def is_whole(value: Any) -> bool:
@@ -127,13 +108,14 @@ def _feature(entry: Any) -> Feature:
     for field, (fits, expected) in _JSON_TYPES.items():
         if entry.get(field) is not None and not fits(entry[field]):
             raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {expected}")
-    if kind not in KINDS:
-        raise UnknownNameError(f"feature kind (of {name!r})", kind, KINDS)
+    if kind not in STORED_KINDS:
+        raise UnknownNameError(f"feature kind (of {name!r})", kind, STORED_KINDS)
+    stored = STORED_KINDS[kind]
     for each in entry.get("geometry") or ():
         if each not in GEOMETRY:
             raise UnknownNameError(f"geometry (of {name!r})", each, GEOMETRY)
-    dtype = entry.get("dtype") or _DEFAULT_DTYPES.get(kind)
-    if dtype is None:
+    dtype = entry.get("dtype") or stored.dtype
+    if not dtype:
         raise ConfigError(
             f'feature {name!r} of kind {kind!r} has no dtype; add "dtype": "int64", '
             '"float32" or "bytes"'
@@ -144,15 +126,14 @@ def _feature(entry: Any) -> Feature:
             f"feature {name!r} of {dtype} has the default {default!r}; give a value of {dtype}"
         )
     encoding = entry.get("encoding") or ""
-    known = _ENCODINGS.get(kind, ("",))
-    if encoding not in known:
+    if encoding not in stored.encodings:
         raise UnknownNameError(
-            f"encoding of kind {kind} (of {name!r})", encoding, filter(None, known)
+            f"encoding of kind {kind} (of {name!r})", encoding, filter(None, stored.encodings)
         )
     stated = {field: _kept(entry[field]) for field in _JSON_TYPES if entry.get(field) is not None}
     return Feature(
         **{
-            "label_offset": _DEFAULT_LABEL_OFFSETS.get(kind, 0),
+            "label_offset": stored.label_offset,
             **stated,
             "dtype": dtype,
             "shape": _shape(name, kind, stated.get("shape")),
@@ -171,26 +152,13 @@ def _kept(value: Any) -> Any:
 
 
 def _shape(name: str, kind: str, shape: tuple[int | None, ...] | None) -> tuple[int | None, ...]:
-    match kind, shape:
-        case "tensor", None:
-            expected = "its sizes by axis: [5], or [64, 64, 3]"
-        case "tensor", tuple(sizes) if None in sizes:
-            expected = "fixed sizes, or declare a sequence if its length varies"
-        case "image", tuple(sizes) if len(sizes) != 3:
-            expected = "[height, width, channels], null where a size varies"
-        case "map", tuple(sizes) if len(sizes) != 3 or sizes[2] != 1:
-            expected = "[height, width, 1], null where a size varies"
-        case "audio", tuple(sizes) if len(sizes) != 2:
-            expected = "[samples, channels], null where a size varies"
-        case "sequence", tuple(sizes) if sizes[:1] != (None,) or not all(sizes[1:]):
-            expected = "[null], or [null, 4] for rows of 4 numbers"
-        case "boxes", tuple(sizes) if len(sizes) != 2:
-            expected = "[null, 4]"
-        case (("scalar" | "text" | "bytes"), tuple(sizes)) if sizes:
-            expected = "[], or declare a tensor"
-        case "class_label", tuple(sizes) if sizes not in ((), (None,)):
-            expected = "[], or [null] for any number of labels per record"
-        case _:
-            return _DEFAULT_SHAPES.get(kind, ()) if shape is None else shape
-    actual = "no shape" if shape is None else f"the shape {list(shape)}"
+    stored = STORED_KINDS[kind]
+    if shape is None:
+        if stored.shape is not None:
+            return stored.shape
+        actual, expected = "no shape", "its sizes by axis: [5], or [64, 64, 3]"
+    elif stored.fits(shape):
+        return shape
+    else:
+        actual, expected = f"the shape {list(shape)}", stored.expected
     raise ConfigError(f"{kind} feature {name!r} has {actual}; give {expected}")

@@ -5,25 +5,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tfrecord_dataset.shown_text import short_repr
+from tfrecord_dataset.stored_kinds import STORED_KINDS
 
-KINDS = (
-    "image",
-    "map",
-    "class_label",
-    "boxes",
-    "scalar",
-    "tensor",
-    "sequence",
-    "text",
-    "audio",
-    "bytes",
-)
 # NumPy dtypes that an int64 list holds without loss.
 STORED_INTEGERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"}
 )
-# The end of a feature's own key, which the keys beside it do not have.
-_OWN_PARTS = {"image": "/encoded", "map": "/encoded", "audio": "/encoded", "class_label": "/label"}
 # Fields in which zero is a value.
 _NUMBERS = frozenset({"minimum", "maximum", "default"})
 
@@ -34,7 +21,7 @@ class Feature:
 
     Attributes:
         name: In records, and in the trainer's batches.
-        kind: One of KINDS.
+        kind: One of `stored_kinds.KINDS`.
         dtype: "uint8" (images, maps of classes), "uint16" (images of 16 bits, depth maps), "int64",
             "float32", "string"; of a tensor with encoding "bytes" any of NumPy's numbers; "bytes"
             for a scalar that is not text.
@@ -103,7 +90,7 @@ class Feature:
         It is `<prefix>/<part>`, where an image's or audio's own key is `<prefix>/encoded`, a class
         label's `<prefix>/label`, and that of boxes the prefix.
         """
-        return f"{self.key.removesuffix(_OWN_PARTS.get(self.kind, ''))}/{part}"
+        return f"{self.key.removesuffix(STORED_KINDS[self.kind].own_part)}/{part}"
 
     def to_json(self) -> dict[str, Any]:
         """The feature as in metadata.json, without empty fields."""

@@ -10,39 +10,10 @@ from typing import Any, NamedTuple
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.object_columns import LISTS, SIDES, object_columns
+from tfrecord_dataset.stored_kinds import STORED_KINDS
 
 Lists = Mapping[str, tuple[str, Sequence[Any]]]
 """(kind, values) by key of an Example, as `example.lists` gives them."""
-
-# Beside the key itself of a feature that is not bare: the kind of list by part.
-_BESIDE: Mapping[str, Mapping[str, str]] = {
-    "image": {
-        **dict.fromkeys(("format", "filename", "source_id", "key/sha256"), "bytes"),
-        **dict.fromkeys(("height", "width"), "int64"),
-    },
-    "map": {"format": "bytes"},
-    "audio": {
-        "format": "bytes",
-        **dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64"),
-    },
-    "class_label": {"text": "bytes"},
-}
-# Where a build puts a feature of such a kind; and, for the one of an image, other projects too.
-_STANDARD = {
-    "image": ("{name}/encoded", "image/encoded"),
-    "map": ("{name}/encoded",),
-    "audio": ("{name}/encoded", "audio/encoded"),
-    "class_label": ("{name}/label", "image/class/label"),
-    "boxes": ("{name}/object", "image/object"),
-}
-# Where features of such a kind and name are, as in other projects: beside the image or audio that
-# they tell of, if they need one.
-_NAMED = {
-    ("map", "segmentation"): ("", "image/segmentation/class/encoded"),
-    ("map", "depth"): ("", "image/depth/encoded"),
-    ("sequence", "captions"): ("image", "image/caption"),
-    ("text", "transcript"): ("audio", "audio/transcript"),
-}
 
 
 class ListSpec(NamedTuple):
@@ -83,7 +54,7 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
     specs = {feature.key: _of_key(feature)}
     if not feature.bare:
         length = None if feature.kind == "class_label" and feature.shape else 1
-        for part, kind in _BESIDE.get(feature.kind, {}).items():
+        for part, kind in STORED_KINDS[feature.kind].beside.items():
             specs[feature.key_beside(part)] = ListSpec(kind, length=length)
     return specs
 
@@ -167,14 +138,15 @@ def written_key(name: str, kind: str, beside: Collection[str]) -> str:
 
     Args:
         name: The feature's.
-        kind: One of KINDS.
+        kind: One of `stored_kinds.KINDS`.
         beside: The names of the record's features: "image" decides the keys of "label" and
             "captions", "audio" that of "transcript".
     """
-    needed, key = _NAMED.get((kind, name), ("", ""))
+    stored = STORED_KINDS[kind]
+    needed, key = stored.named.get(name, ("", ""))
     if key and (not needed or needed in beside):
         return key
-    own, of_image, *_ = (*_STANDARD.get(kind, ("{name}",)), "")
+    own, of_image, *_ = (*(stored.keys or ("{name}",)), "")
     is_label = kind == "class_label"
     is_of_image = name == "label" and "image" in beside if is_label else name == "boxes"
     return of_image if of_image and is_of_image else own.format(name=name)
@@ -193,8 +165,9 @@ def with_key_of(
         names: Keys to try beside the declared one and the standard ones of its kind, which are
             those of this project, of the TF Object Detection API and of Model Garden.
     """
-    standard = [key.format(name=feature.name) for key in _STANDARD.get(feature.kind, ())]
-    standard += _NAMED.get((feature.kind, feature.name), ())[1:]
+    stored = STORED_KINDS[feature.kind]
+    standard = [key.format(name=feature.name) for key in stored.keys]
+    standard += stored.named.get(feature.name, ())[1:]
     for key in (feature.key, *names, *standard):
         if feature.kind != "boxes":
             if key in record_keys:
