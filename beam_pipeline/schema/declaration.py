@@ -114,15 +114,11 @@ def _feature(entry: Mapping[str, Any], beside: Collection[str]) -> Feature:
     _check_classes(name, entry.get("classes"))
     _check_range(name, entry)
     usual = next((each.usual for each in kinds.KINDS if kind in each.features), {})
-    complete = {
-        "key": written_key(name, kind, beside),
-        **usual,
-        **entry,
-        "classes": [str(each) for each in entry.get("classes") or ()],
-    }
-    [feature] = features_from_json([complete]).values()
+    classes = [str(each) for each in entry.get("classes") or ()]
+    [feature] = features_from_json([{**usual, **entry, "classes": classes}]).values()
     _check_default(feature)
-    return dataclasses.replace(feature, dtype=_stored_dtype(feature))
+    key = feature.key if "key" in entry else written_key(name, kind, beside)
+    return dataclasses.replace(feature, key=key, dtype=_stored_dtype(feature))
 
 
 def _check_classes(name: str, classes: Any) -> None:
