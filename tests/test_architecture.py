@@ -17,7 +17,6 @@ LAYERS = {
         regular_files seekable streams
         example_encoding object_columns
         users_code declaration example feature_keys frames
-        observation
         inference
         json_file log_lines option_values
         options sealed_json

@@ -15,8 +15,7 @@ from tfrecord_dataset import python_words
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.inference import DECLARE, guesses, infer
-from tfrecord_dataset.observation import Sample, observe
+from tfrecord_dataset.inference import DECLARE, Sample, guesses, infer, observe
 from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
@@ -160,9 +159,7 @@ def _splits_of(
     }
 
 
-def open_shards(
-    names: Sequence[str], cache: Callable[[], Cache] = storage.open_cache
-) -> ShardFiles:
+def open_shards(names: Sequence[str], cache: Callable[[], Cache] = Cache) -> ShardFiles:
     """The files of a split.
 
     Args:

@@ -87,7 +87,7 @@ class Contents:
         Raises:
             DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
         """
-        return self.split(split).index
+        return self.split(split).index()
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
         """What statistics.json states of a split, by feature (docs/format.md); else nothing."""

@@ -9,8 +9,8 @@ from tfrecord_dataset import metadata
 from tfrecord_dataset.bare_files import Schema, compression_of, open_files
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.inference import Sample
 from tfrecord_dataset.metadata import FileEntry, ShardEntry, find_dataset, named_path
-from tfrecord_dataset.observation import Sample
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.store import storage
@@ -71,7 +71,7 @@ def open_paths(
         NotADatasetError, ConfigError: As `find_dataset` or `open_files`.
         DatasetDamagedError: metadata.json is not what a build wrote, or shards are missing.
     """
-    cache = functools.partial(storage.open_cache, cache_dir, cache_bytes)
+    cache = functools.partial(Cache, cache_dir, cache_bytes)
     if len(paths) == 1 and is_directory(paths[0]):
         return _open_directory(kind, paths[0], cache)
     return open_files(kind, paths, cache, schema_of)

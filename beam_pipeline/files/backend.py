@@ -125,10 +125,6 @@ class Backend(abc.ABC):
     def delete(self, path: str) -> None:
         """Deletes a file, or a folder with all it holds, that may be there."""
 
-    @abc.abstractmethod
-    def newest_change(self, folder: str) -> float:
-        """When a file below a folder changed last, in seconds since 1970; 0 for none."""
-
 
 class ReadOnly(Backend):
     """Files of archives, which refuse to be written."""

@@ -116,10 +116,6 @@ class Local(Backend):
         """Links a file to a second name; renames it where the file system has no links."""
         _link(pair, instead=os.rename)
 
-    def newest_change(self, folder: str) -> float:
-        files = (os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)
-        return max((os.stat(path).st_mtime for path in files), default=0.0)
-
     @retry
     def _delete_file(self, path: str) -> None:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

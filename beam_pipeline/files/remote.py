@@ -140,6 +140,7 @@ class Remote(Backend):
             self.delete_all([path])
 
     def newest_change(self, folder: str) -> float:
+        """When an object below a folder changed last, in seconds since 1970; 0 for none."""
         changes = (meta["last_modified"] for _, meta in remote_listing.list_objects(folder))
         return max((change.timestamp() for change in changes), default=0.0)
 

@@ -89,11 +89,7 @@ def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
 
     Streamed, in no order. None where there is no folder.
     """
-    return (
-        (name, is_folder)
-        for name, is_folder in files_of(path).scan_folder(path)
-        if not is_litter(name)
-    )
+    return _without_litter(files_of(path).scan_folder(path))
 
 
 def sample_folder(path: str) -> Iterator[tuple[str, bool]]:
@@ -101,11 +97,11 @@ def sample_folder(path: str) -> Iterator[tuple[str, bool]]:
 
     Where it left out files, it says so by an empty name.
     """
-    return (
-        (name, is_folder)
-        for name, is_folder in files_of(path).sample_folder(path)
-        if not name or not is_litter(name)
-    )
+    return _without_litter(files_of(path).sample_folder(path))
+
+
+def _without_litter(entries: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
+    return ((name, is_folder) for name, is_folder in entries if not is_litter(name))
 
 
 def list_folder(path: str) -> FolderNames:
@@ -290,4 +286,6 @@ def is_deflated(path: str) -> bool:
 
 def newest_change(folder: str) -> float:
     """When a file below a remote folder changed last, in seconds since 1970; 0 for none."""
-    return files_of(folder).newest_change(folder)
+    from beam_pipeline.files.remote import REMOTE
+
+    return REMOTE.newest_change(folder)

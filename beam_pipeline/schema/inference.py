@@ -12,7 +12,7 @@ from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset import inference
 from tfrecord_dataset.feature import Feature, tokens_feature
 from tfrecord_dataset.feature_keys import written_key
-from tfrecord_dataset.observation import KeyStatistics
+from tfrecord_dataset.inference import KeyStatistics
 
 
 def infer(

@@ -1,8 +1,13 @@
-"""What files by path keep, whatever kind they are: local, or of stores."""
+"""What files by path keep of any kind: local, of stores and web servers, and in archives."""
 
+import functools
+import http.server
 import os
+import threading
+import zipfile
 
 import pytest
+from file_bytes import tar_bytes, zip_bytes
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -19,10 +24,52 @@ def folder(request, tmp_path):
 
 
 @pytest.fixture
-def path(folder):
+def served(tmp_path):
+    """The URL of a folder, from Python's own server, which knows no ranges."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+ARCHIVES = {
+    "stored.zip": lambda data: zip_bytes({"x": data}, zipfile.ZIP_STORED),
+    "deflated.zip": lambda data: zip_bytes({"x": data}),
+    "plain.tar": lambda data: tar_bytes({"x": data}),
+}
+
+
+@pytest.fixture(params=["local", "s3", "gs", "az", "http", "http, no ranges", *ARCHIVES])
+def put(request, tmp_path):
+    """put(data) -> the path of a file of these bytes, called x."""
+    kind = request.param
+
+    def put(data):
+        if kind in ARCHIVES:
+            (tmp_path / kind).write_bytes(ARCHIVES[kind](data))
+            return f"{tmp_path}/{kind}:/x"
+        if kind in ("local", "http, no ranges"):
+            (tmp_path / "x").write_bytes(data)
+            return f"{request.getfixturevalue('served') if 'http' in kind else tmp_path}/x"
+        url, store = request.getfixturevalue("bucket")
+        store.put(f"{url}/x", data)
+        if kind == "http":
+            return f"{store.endpoint}/{url.removeprefix('s3://')}/x"
+        return f"{kind}{url.removeprefix('s3')}/x"
+
+    return put
+
+
+@pytest.fixture
+def path(put):
     """A file of ten bytes."""
-    storage.write_bytes(f"{folder}/x", b"0123456789")
-    return f"{folder}/x"
+    return put(b"0123456789")
 
 
 @pytest.mark.parametrize("name", ["a b.jpg", "ä#?%20+[1].jpg", "%41", "d/e=1/f&g.jpg"])
@@ -65,6 +112,7 @@ def test_no_more_is_read_than_allowed(path, place, at_most):
 
 
 def test_a_handle(path):
+    assert (storage.exists(path), storage.size(path)) == (True, 10)
     with storage.opened(path) as handle:
         handle.seek(-3, os.SEEK_END)
         assert (handle.read(), handle.read(3)) == (b"789", b"")
@@ -74,11 +122,22 @@ def test_a_handle(path):
     assert storage.sha256_of(path) == sha256
 
 
-def test_an_empty_file(folder):
-    storage.write_bytes(f"{folder}/x", b"")
-    assert storage.read_bytes(FileRef(path=f"{folder}/x")) == b""
-    with storage.opened(f"{folder}/x") as handle:
+def test_ranges_that_are_known_before(path):
+    files = [FileRef(path=path, offset=start, length=size) for start, size in ((6, 3), (1, 4))]
+    assert list(map(storage.Reader(files).read, files)) == [b"678", b"1234"]
+
+
+def test_an_empty_file(put):
+    path = put(b"")
+    assert storage.read_bytes(FileRef(path=path)) == b""
+    with storage.opened(path) as handle:
         assert handle.read(5) == b""
+
+
+def test_what_is_not_beside_a_file(path):
+    with pytest.raises(RecordError, match=r"^missing file: xx"):
+        storage.read_bytes(FileRef(path=f"{path}x"))
+    assert not storage.exists(f"{path}x")
 
 
 def test_what_is_not_there(folder):
@@ -147,6 +206,7 @@ def test_match_files(folder):
 
     assert matched("a/*.tar") == ["a/1.tar"]
     assert matched("**/[12].tar") == ["a/1.tar", "a/b/2.tar"]
+    assert matched("**/[!1].tar") == ["4.tar", "a/b/2.tar"]
     assert matched("?.tar") == ["4.tar"]
     assert matched("*.npz") == []
 

@@ -164,9 +164,8 @@ def _tfrecord(data: bytes, folder: Path) -> int:
     damaged = DamagedFile(path=str(path), file="b", num_records=None, scratch=str(folder / "s"))
     refused = len(salvage_file(damaged, str(folder), "").losses)
     try:
-        opened = trainer.open(str(path))
-        for split in opened.splits:
-            opened.index(split)
+        for split in trainer.open(str(path)).splits.values():
+            split.index()
     except BeamTFRecordsError:
         refused += 1
     return refused + _read(path)
@@ -192,9 +191,8 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
             _state(directory, name)
         refused = 0
         try:
-            opened = trainer.open(str(directory))
-            for split in opened.splits:
-                opened.index(split)
+            for split in trainer.open(str(directory)).splits.values():
+                split.index()
         except BeamTFRecordsError:
             refused += 1
         info = beam_pipeline.open(str(directory))

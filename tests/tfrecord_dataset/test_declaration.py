@@ -7,6 +7,7 @@ import yaml
 
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
+from tfrecord_dataset.feature import Feature, class_names
 
 
 def test_a_declaration_by_name_is_filled_up():
@@ -117,3 +118,26 @@ def test_wrong_declarations(row, error):
     declared, message = row.split(" -> ")
     with pytest.raises(error, match=message):
         features_from_json(yaml.safe_load(declared))
+
+
+def test_zero_is_a_bound_and_none_is_not():
+    bounded = Feature(name="n", kind="scalar", dtype="int64", shape=(), key="n", minimum=0)
+    assert bounded.to_json()["minimum"] == 0
+    assert "maximum" not in bounded.to_json()
+
+
+BOXES = {"b": {"kind": "boxes", "classes": ["x"]}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        pytest.param(BOXES, ["x"], id="boxes"),
+        pytest.param(
+            {**BOXES, "l": {"kind": "class_label", "classes": ["y"]}}, ["y"], id="the label wins"
+        ),
+        pytest.param({"t": {"kind": "text"}}, [], id="none"),
+    ],
+)
+def test_class_names(declared, expected):
+    assert class_names(features_from_json(declared).values()) == expected

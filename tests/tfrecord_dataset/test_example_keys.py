@@ -9,7 +9,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.records import FileRef, Inspected
-from tfrecord_dataset import observation
+from tfrecord_dataset import inference
 from tfrecord_dataset.example import Example, Feature, Features, encode, lists
 from tfrecord_dataset.example_keys import MAX_KEYS, has_too_many
 
@@ -44,7 +44,7 @@ def test_an_example_of_too_many_keys_is_rejected_by_name():
     with pytest.raises(ValueError, match="more than the 20,000 keys"):
         lists(ONE_MORE)
     with pytest.raises(ValueError, match="more than the 20,000 keys"):
-        observation.observe([("a", ONE_MORE)])
+        inference.observe([("a", ONE_MORE)])
 
 
 def test_examples_that_have_too_many_keys_together_end_the_work():
@@ -56,7 +56,7 @@ def test_examples_that_have_too_many_keys_together_end_the_work():
     with pytest.raises(DataError, match="the records together have 20,001 features, such as"):
         counted.observe(records[1], "train")
     with pytest.raises(ValueError, match="they have more than the 20,000 keys"):
-        observation.observe([(record.key, encode(_lists(record))) for record in records])
+        inference.observe([(record.key, encode(_lists(record))) for record in records])
 
 
 def _lists(record):

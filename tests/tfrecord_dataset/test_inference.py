@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from inference_cases import CASES, MISSING, in_words
 from tensorflow_examples import example
 
-import trainer
-from tfrecord_dataset.inference import guesses, infer
-from tfrecord_dataset.observation import observe
+from tfrecord_dataset.inference import guesses, infer, observe
 from trainer.errors import ConfigError
 
 FLOATS = np.linspace(0, 1, 16, dtype="<f4").tobytes()
@@ -76,20 +73,3 @@ def test_what_was_guessed_is_said():
 
     assert note.startswith("s: 64 raw bytes per record are assumed to be float32 [4, 4]; ")
     assert 'declare by --schema FILE, as {"s": {"kind": "tensor"' in note
-
-
-def test_files_without_any_value(tmp_path):
-    (tmp_path / "empty.tfrecord").touch()
-
-    with pytest.raises(
-        trainer.NotADatasetError, match="cannot be inferred; declare them by features="
-    ):
-        trainer.open(tmp_path / "empty.tfrecord")
-
-
-def test_records_that_are_not_examples(tmp_path):
-    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
-        writer.write(b"\xff\xff\xff")
-
-    with pytest.raises(trainer.NotADatasetError, match=r"cannot be read as tf\.train\.Examples"):
-        trainer.open(tmp_path / "a.tfrecord")

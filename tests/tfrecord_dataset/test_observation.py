@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tensorflow_examples import NO_BYTES, example
 
-from tfrecord_dataset.observation import KeyStatistics, is_plausible, observe
+from tfrecord_dataset.inference import KeyStatistics, is_plausible, observe
 from tfrecord_dataset.value_forms import form_of
 
 

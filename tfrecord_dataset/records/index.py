@@ -11,7 +11,7 @@ import numpy as np
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
 from tfrecord_dataset.records.shard_files import ShardFiles
-from tfrecord_dataset.records.streams import cut_off, no_frame, too_large
+from tfrecord_dataset.records.streams import not_whole
 from tfrecord_dataset.store import user_cache
 from tfrecord_dataset.store.at_once import at_once
 
@@ -141,13 +141,9 @@ def walk(shards: ShardFiles, number: int) -> list[int]:
         while position < size:
             header = read(HEADER_BYTES, position)
             length = payload_bytes(header)
-            if length is None and len(header) == HEADER_BYTES:
-                raise no_frame(name, len(found) - 1)
-            if length is not None and length + FRAME_BYTES > MAX_FRAME_BYTES:
-                raise too_large(name, len(found) - 1, length + FRAME_BYTES)
-            position += (length or 0) + FRAME_BYTES
-            if length is None or position > size:
-                raise cut_off(name, len(found) - 1)
+            if length is None or length > min(size - position, MAX_FRAME_BYTES) - FRAME_BYTES:
+                raise not_whole(name, len(found) - 1, header)
+            position += length + FRAME_BYTES
             found.append(position)
     return found
 
@@ -165,19 +161,17 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
     except ValueError as error:
         raise wrong_index(shards, number, "it is not an offset and a size a line") from error
     sizes = rows[:, 1]
+    found = np.concatenate([[0], np.cumsum(sizes)])
     largest = min(size, MAX_FRAME_BYTES)
     if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= largest:
-        raise wrong_index(
-            shards, number, f"it has a record of under {FRAME_BYTES} or over {largest:,} bytes"
-        )
-    found = np.concatenate([[0], np.cumsum(sizes)])
-    if (rows[:, 0] != found[:-1]).any():
-        raise wrong_index(shards, number, "its records do not follow one another")
-    if found[-1] != size:
-        raise wrong_index(
-            shards, number, f"its records have {found[-1]:,} bytes, but the shard has {size:,}"
-        )
-    return found
+        problem = f"it has a record of under {FRAME_BYTES} or over {largest:,} bytes"
+    elif (rows[:, 0] != found[:-1]).any():
+        problem = "its records do not follow one another"
+    elif found[-1] != size:
+        problem = f"its records have {found[-1]:,} bytes, but the shard has {size:,}"
+    else:
+        return found
+    raise wrong_index(shards, number, problem)
 
 
 def wrong_index(shards: ShardFiles, number: int, reason: str) -> DatasetDamagedError:

@@ -44,7 +44,6 @@ class Split:
         """Of the shards: "" or "GZIP"."""
         return self.shards.compression
 
-    @functools.cached_property
     def index(self) -> RecordIndex:
         """Where each record is; of bare files the frames are walked once.
 
@@ -52,6 +51,10 @@ class Split:
             DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
             DatasetChangedError: They were replaced.
         """
+        return self._index
+
+    @functools.cached_property
+    def _index(self) -> RecordIndex:
         try:
             return read_index(self.shards, self.num_records)
         except DatasetDamagedError:
@@ -69,7 +72,7 @@ class Split:
         if self.num_records is not None:
             return self.num_records
         if not self.compression:
-            return self.index.num_records
+            return self._index.num_records
         return _count_packed(self.shards)
 
 

@@ -51,11 +51,11 @@ def windows(
         try:
             block = next(blocks, b"")
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise cut_off(name, count) from error
+            raise not_whole(name, count) from error
         parts.append(block)
         have += len(block)
         if not block and have:
-            raise cut_off(name, count)
+            raise not_whole(name, count)
         if not block:
             return
         if have < need:
@@ -72,10 +72,8 @@ def windows(
                 f"record {count} of {name} is not what was written (its checksum differs); copy "
                 "that file again"
             )
-        if need < 0:
-            raise no_frame(name, count)
-        if need > MAX_FRAME_BYTES:
-            raise too_large(name, count, need)
+        if need < 0 or need > MAX_FRAME_BYTES:
+            raise not_whole(name, count, content[bounds[-1] :])
         parts = [content[bounds[-1] :]]
         have = len(parts[0])
 
@@ -177,26 +175,22 @@ def _blocks(
             yield block
 
 
-def cut_off(name: str, count: int) -> DatasetDamagedError:
-    """The error for a file whose record `count` is not whole."""
+def not_whole(name: str, count: int, start: bytes = b"") -> DatasetDamagedError:
+    """The error for a file whose record `count`, of these first bytes, is not there whole."""
+    length = payload_bytes(start[:HEADER_BYTES])
+    if length is None and len(start) >= HEADER_BYTES:
+        return DatasetDamagedError(
+            f"{name} is damaged, or not a TFRecord file: record {count} does not start with a "
+            "length and its checksum; copy the file again"
+        )
+    num_bytes = (length or 0) + FRAME_BYTES
+    if num_bytes > MAX_FRAME_BYTES:
+        return DatasetDamagedError(
+            f"record {count} of {name} has {num_bytes:,} bytes, more than {MAX_FRAME_BYTES:,}; "
+            "leave it out"
+        )
     return DatasetDamagedError(
         f"{name} ends within its record {count}: it is truncated, or not a TFRecord file"
-    )
-
-
-def too_large(name: str, count: int, num_bytes: int) -> DatasetDamagedError:
-    """The error for a file whose record `count` states more bytes than one may have."""
-    return DatasetDamagedError(
-        f"record {count} of {name} has {num_bytes:,} bytes, more than {MAX_FRAME_BYTES:,}; leave "
-        "it out"
-    )
-
-
-def no_frame(name: str, count: int) -> DatasetDamagedError:
-    """The error for a file in which no record starts where its record `count` should."""
-    return DatasetDamagedError(
-        f"{name} is damaged, or not a TFRecord file: record {count} does not start with a length "
-        "and its checksum; copy the file again"
     )
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from tfrecord_dataset import durable
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.store.objects import RemoteFile
-from tfrecord_dataset.store.user_cache import SEAL_BYTES, blocks, seal, sealed_bytes
+from tfrecord_dataset.store.user_cache import SEAL_BYTES, blocks, cache_folder, seal, sealed_bytes
 
 _LOCK = "lock"
 _PARTIAL = ".partial"
@@ -48,11 +48,13 @@ class Cache:
     """The folder.
 
     Args:
-        folder: Made, if it is missing. It should be on a disk of this machine.
+        folder: Made, if it is missing. It should be on a disk of this machine. By default that of
+            the user, `~/.cache/beam-tfrecords/shards`.
         max_bytes: Of all files in it; None for half of the space that is free or the folder's.
     """
 
-    def __init__(self, folder: str, max_bytes: int | None = None) -> None:
+    def __init__(self, folder: str | None = None, max_bytes: int | None = None) -> None:
+        folder = folder or str(cache_folder() / "shards")
         self.folder = os.path.abspath(folder)
         try:
             Path(self.folder).mkdir(parents=True, exist_ok=True)

@@ -63,6 +63,9 @@ _AZURE_ACCOUNT_VARIABLES = "AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_USE_EMULATO
 
 _LOCK = threading.Lock()
 
+# What the library's class takes besides the URL; and how to give credentials, where there are none.
+_Access = tuple[dict[str, Any], str]
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Client:
@@ -71,12 +74,14 @@ class Client:
     Attributes:
         store: The library's store, which sends a request once: `retries` sends it again.
         root: The bucket's URL, such as gs://bucket.
+        prefix: How the environment's variables for it begin, such as AWS.
         remedy: How to give credentials; empty where there are some.
     """
 
     store: Any
     root: str
-    remedy: str = ""
+    prefix: str
+    remedy: str
 
 
 def client_and_key(url: str) -> tuple[Client, str]:
@@ -107,8 +112,16 @@ def _made(root: str) -> tuple[Client, int]:
     scheme = scheme_of(root)
     if not root.partition("://")[2].strip("/"):
         raise ConfigError(f"{root} names no bucket; write {scheme}://BUCKET/PATH")
+    kind, prefix, access = _STORES[scheme]
     try:
-        return _MAKERS[scheme](root), os.getpid()
+        options, remedy = access(root)
+        store = kind.from_url(
+            root.replace("s3a://", "s3://"),
+            retry_config=_NO_RETRIES,
+            client_options=_connection(prefix, scheme == "http" or "base_url" in options),
+            **options,
+        )
+        return Client(store, root, prefix, remedy), os.getpid()
     except ConfigError:
         raise
     except Exception as error:  # of many kinds: a file of credentials may be damaged, too
@@ -133,19 +146,14 @@ def upload_store(root: str) -> Any:
     )
 
 
-def _s3(root: str) -> Client:
-    options: dict[str, Any] = {}
-    remedy = ""
-    if not _is_any_set(_AWS_VARIABLES):
-        options = aws_profile()
-        if "access_key_id" not in options and not is_in_a_cloud():
-            options["skip_signature"] = True
-            remedy = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
-    url = root.replace("s3a://", "s3://")
-    store = S3Store.from_url(
-        url, retry_config=_NO_RETRIES, client_options=_connection("AWS"), **options
-    )
-    return Client(store, root, remedy)
+def _for_s3(root: str) -> _Access:
+    if _is_any_set(_AWS_VARIABLES):
+        return {}, ""
+    options = aws_profile()
+    if "access_key_id" in options or is_in_a_cloud():
+        return options, ""
+    remedy = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
+    return {**options, "skip_signature": True}, remedy
 
 
 def aws_profile() -> dict[str, Any]:
@@ -171,24 +179,17 @@ def _section(variable: str, name: str, section: str) -> dict[str, str]:
     return dict(parser[section]) if parser.has_section(section) else {}
 
 
-def _gs(root: str) -> Client:
-    options: dict[str, Any] = {}
-    remedy = ""
-    emulator = os.environ.get("STORAGE_EMULATOR_HOST")
-    if emulator:
-        options = {
-            "base_url": emulator if "://" in emulator else f"http://{emulator}",
-            "bearer_token": "emulator",
-        }
-    elif not _has_google_credentials():
-        remedy = (
-            "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run gcloud auth "
-            "application-default login"
-        )
-        options = {"skip_signature": True, "credential_provider": _no_credentials}
-    connection = _connection("GOOGLE", allow_http=bool(emulator))
-    store = GCSStore.from_url(root, retry_config=_NO_RETRIES, client_options=connection, **options)
-    return Client(store, root, remedy)
+def _for_google(root: str) -> _Access:
+    if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
+        url = emulator if "://" in emulator else f"http://{emulator}"
+        return {"base_url": url, "bearer_token": "emulator"}, ""
+    if _has_google_credentials():
+        return {}, ""
+    remedy = (
+        "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run gcloud auth "
+        "application-default login"
+    )
+    return {"skip_signature": True, "credential_provider": _no_credentials}, remedy
 
 
 def _has_google_credentials() -> bool:
@@ -201,30 +202,19 @@ def _no_credentials() -> Any:
     raise PermissionError("no credentials")
 
 
-def _azure(root: str) -> Client:
+def _for_azure(root: str) -> _Access:
     if "@" not in root and not _is_any_set(_AZURE_ACCOUNT_VARIABLES):
         raise ConfigError(
             f"{root} names no account; set AZURE_STORAGE_ACCOUNT_NAME, or write "
             "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
         )
-    options: dict[str, Any] = {}
-    remedy = ""
-    if not _is_any_set(_AZURE_VARIABLES) and not is_in_a_cloud():
-        options["skip_signature"] = True
-        remedy = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN"
-    store = AzureStore.from_url(
-        root, retry_config=_NO_RETRIES, client_options=_connection("AZURE"), **options
-    )
-    return Client(store, root, remedy)
+    if _is_any_set(_AZURE_VARIABLES) or is_in_a_cloud():
+        return {}, ""
+    remedy = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN"
+    return {"skip_signature": True}, remedy
 
 
-def _http(root: str) -> Client:
-    connection = _connection("HTTP", allow_http=scheme_of(root) == "http")
-    store = HTTPStore.from_url(root, retry_config=_NO_RETRIES, client_options=connection)
-    return Client(store, root)
-
-
-def _connection(prefix: str, allow_http: bool = False) -> Any:
+def _connection(prefix: str, allow_http: bool) -> Any:
     """How to connect, as the variables of this prefix say, such as AWS_ALLOW_HTTP."""
     settings = {name: os.environ.get(f"{prefix}_{name}".upper()) for name in _CONNECTION_SETTINGS}
     options: dict[str, Any] = {name: value for name, value in settings.items() if value}
@@ -245,11 +235,10 @@ def is_in_a_cloud() -> bool:
     return True
 
 
-_MAKERS: dict[str, Callable[[str], Client]] = {
-    "s3": _s3,
-    "s3a": _s3,
-    "gs": _gs,
-    "http": _http,
-    "https": _http,
-    **dict.fromkeys(("az", "azure", "abfs", "abfss", "adl"), _azure),
+# By scheme the library's class, how variables begin that say how to connect, and the credentials.
+_STORES: dict[str, tuple[Any, str, Callable[[str], _Access]]] = {
+    **dict.fromkeys(("s3", "s3a"), (S3Store, "AWS", _for_s3)),
+    "gs": (GCSStore, "GOOGLE", _for_google),
+    **dict.fromkeys(("http", "https"), (HTTPStore, "HTTP", lambda root: ({}, ""))),
+    **dict.fromkeys(("az", "azure", "abfs", "abfss", "adl"), (AzureStore, "AZURE", _for_azure)),
 }

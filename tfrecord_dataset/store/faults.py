@@ -11,7 +11,6 @@ from obstore.store import S3Store
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store.clients import Client
-from tfrecord_dataset.store.urls import scheme_of
 
 # Of an OSError: the range begins behind the object's end; the server knows no ranges.
 BEYOND_THE_END = errno.ERANGE
@@ -108,10 +107,6 @@ def _denied(client: Client, url: str) -> Exception:
     return PermissionError(errno.EACCES, "Permission denied", url)
 
 
-def _variables(client: Client) -> str:
-    return {"s3": "AWS", "s3a": "AWS", "gs": "GOOGLE"}.get(scheme_of(client.root), "AZURE")
-
-
 def _unknown_fault(client: Client, url: str, message: str) -> Exception:
     match = _STATUS.search(message)
     status = int(match[2]) if match else 0
@@ -121,7 +116,7 @@ def _unknown_fault(client: Client, url: str, message: str) -> Exception:
         return ConfigError(
             f"{client.root}: this machine's cloud gives no credentials for it ({message}); attach "
             "a service account or role to the machine, or set them in the environment; for a "
-            f"public bucket set {_variables(client)}_SKIP_SIGNATURE=true"
+            f"public bucket set {client.prefix}_SKIP_SIGNATURE=true"
         )
     if status in (401, 403):
         return _denied(client, url)

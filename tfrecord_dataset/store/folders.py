@@ -6,6 +6,7 @@ what they were, and the file that a build writes last tells builds apart.
 """
 
 import dataclasses
+import functools
 import os
 import threading
 import weakref
@@ -147,15 +148,9 @@ class LocalFolder:
             return LocalFiles(paths, opener, self.commit.explain)
         except FileNotFoundError as error:
             self.commit.check()
-            missing = [name for name in names if not self._holds(name)]
+            there = functools.partial(os.access, mode=os.F_OK, dir_fd=self._descriptor)
+            missing = [name for name in names if not there(name)]
             raise _missing(self.path, missing, len(names), what) from error
-
-    def _holds(self, name: str) -> bool:
-        try:
-            os.stat(name, dir_fd=self._descriptor)
-        except FileNotFoundError:
-            return False
-        return True
 
 
 class RemoteFolder:

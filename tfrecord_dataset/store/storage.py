@@ -7,15 +7,8 @@ from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, remote_listing
-from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.urls import is_object as is_object
 from tfrecord_dataset.store.urls import is_remote, local_path
-from tfrecord_dataset.store.user_cache import cache_folder
-
-
-def open_cache(folder: str | None = None, max_bytes: int | None = None) -> Cache:
-    """The cache in a folder; by default that of the user, `~/.cache/beam-tfrecords`."""
-    return Cache(folder or str(cache_folder() / "shards"), max_bytes)
 
 
 def readable(path: str) -> str:

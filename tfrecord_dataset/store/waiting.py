@@ -48,28 +48,27 @@ def check_request() -> None:
         check()
 
 
-@contextlib.contextmanager
-def checked(check: _Check | None) -> Iterator[None]:
+def checked(check: _Check | None) -> contextlib.AbstractContextManager[None]:
     """Meanwhile `check` is called before every request, and may raise instead.
 
     Of this thread's requests, and of those to which it hands its context. A pause of the process,
     or an outage, may outlast what allowed the request, such as a lease.
     """
-    token = _first.set(check)
-    try:
-        yield
-    finally:
-        _first.reset(token)
+    return _set(_first, check)
+
+
+def checked_again(check: _Check) -> contextlib.AbstractContextManager[None]:
+    """As `checked`, but only before a request is sent again."""
+    return _set(_again, check)
 
 
 @contextlib.contextmanager
-def checked_again(check: _Check) -> Iterator[None]:
-    """As `checked`, but only before a request is sent again."""
-    token = _again.set(check)
+def _set(variable: contextvars.ContextVar[_Check | None], check: _Check | None) -> Iterator[None]:
+    token = variable.set(check)
     try:
         yield
     finally:
-        _again.reset(token)
+        variable.reset(token)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,13 @@ import tensorflow as tf
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import with_key_of
-from tfrecord_dataset.inference import bytes_feature, number_feature, one_kind
-from tfrecord_dataset.observation import KeyStatistics, Sample
+from tfrecord_dataset.inference import (
+    KeyStatistics,
+    Sample,
+    bytes_feature,
+    number_feature,
+    one_kind,
+)
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import storage
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tfrecord_dataset.bare_files import Schema
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.inference import DECLARE, guesses
-from tfrecord_dataset.observation import Sample
+from tfrecord_dataset.inference import DECLARE, Sample, guesses
 from tfrecord_dataset.opening import is_directory, named_paths, open_paths
 from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage

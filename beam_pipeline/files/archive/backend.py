@@ -153,10 +153,6 @@ class Archives(ReadOnly):
         paths = (f"{top}/{joined}" for each in found for joined in _paths(each))
         return [path for path in paths if regex.fullmatch(path)]
 
-    def newest_change(self, folder: str) -> float:
-        where = _where(folder)
-        return self._files_of(where.archive).newest_change(where.archive)
-
 
 def _where(path: str) -> Inside:
     where = inside(path)

@@ -51,8 +51,7 @@ class UnpackedFolders(ReadOnly):
         name = archive.rpartition("/")[2].rpartition(".")[0]
         return f"{top}/{only}" if only and (only == name or is_split(only)) else top
 
-    read, open_reader = _of_real("read"), _of_real("open_reader")
-    status, newest_change = _of_real("status"), _of_real("newest_change")
+    read, open_reader, status = _of_real("read"), _of_real("open_reader"), _of_real("status")
     exists, is_folder = _of_real("exists"), _of_real("is_folder")
     _listed, _scanned = _of_real("list_names"), _of_real("scan_folder")
 

@@ -143,6 +143,36 @@ def test_no_bucket_is_named(url):
         storage.is_directory(url)
 
 
+def test_a_bucket_is_written_out():
+    with pytest.raises(ConfigError, match="wildcard"):
+        storage.match_files("gs://bucket*/a")
+
+
+@pytest.fixture
+def web(bucket):
+    """The URL of a folder of a web server, and the store behind it."""
+    url, store = bucket
+    return f"{store.endpoint}/{url.removeprefix('s3://')}", url, store
+
+
+def test_a_name_and_a_signature_go_with_the_request(web):
+    served, url, store = web
+    store.put(f"{url}/a b.jpg", b"0123456789")
+    signed = f"{served}/a%20b.jpg?token=a%2Fb&expires=3"
+    assert storage.read_bytes(FileRef(path=signed, length=3)) == b"012"
+    assert store.query == {"token": "a/b", "expires": "3"}
+
+
+def test_a_web_server_has_no_folders(web):
+    folder = f"{web[0]}/folder"
+    assert not storage.is_directory(folder)
+    for call in (storage.list_folder, lambda url: list(storage.list_files(url))):
+        with pytest.raises(ConfigError, match="lists no files; name a file"):
+            call(folder)
+    with pytest.raises(ConfigError, match="nothing is written over http://"):
+        storage.make_dirs(folder)
+
+
 def test_empty_objects_may_stand_for_folders(folder):
     url, store = folder
     for name in ("a.jpg", "cat/", "cat/1.jpg", "empty/"):
@@ -246,15 +276,6 @@ def test_after_as_many_leaps_as_are_tried_all_is_listed(bucket, monkeypatch):
         store.put(f"{url}/{name}", b"1")
     leapt = [*names[:3], "", *names[400:403], ""]
     assert [name for name, _ in storage.sample_folder(url)] == [*leapt, *names]
-
-
-def test_patterns(folder):
-    url, store = folder
-    for name in ("1.tar", "b/2.tar"):
-        store.put(f"{url}/{name}", b"1")
-    assert storage.match_files(f"{url}/**/[!1].tar") == [f"{url}/b/2.tar"]
-    with pytest.raises(ConfigError, match="wildcard"):
-        storage.match_files("gs://bucket*/a")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import tensorflow as tf
 import trainer
 from tfrecord_dataset.bare_files import first_records, is_gzip, names_below, open_shards
 from tfrecord_dataset.records.split import Split
-from trainer.errors import ConfigError, DatasetDamagedError
 
 
 @pytest.mark.parametrize(
@@ -56,16 +55,6 @@ def test_splits_that_only_some_names_state_are_named(tmp_path, write_records):
     assert list(dataset.splits) == ["train"]
     (note,) = dataset.notes
     assert "train00.tfrecord is named after a split, but validate00.tfrecord is not" in note
-
-
-def test_a_split_is_gzip_or_not(tmp_path, write_records):
-    write_records(tmp_path / "a.tfrecord", [{"n": 1}])
-    write_records(tmp_path / "b.tfrecord.gz", [{"n": 1}], "GZIP")
-
-    with pytest.raises(
-        ConfigError, match=r"b\.tfrecord\.gz is gzip, but .*a\.tfrecord of the same split is not"
-    ):
-        trainer.open(f"{tmp_path}/*")
 
 
 @pytest.mark.parametrize(
@@ -116,18 +105,3 @@ def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_byt
     statistics = {where.rpartition(" ")[2] for where, _ in looked_at}
     assert statistics <= set(files)
     assert len(statistics) == min(num_files, 16)
-
-
-def test_what_is_no_tfrecord_file_is_named(tmp_path):
-    (tmp_path / "notes.txt").write_text("no TFRecord file, but long enough to look like one")
-
-    with pytest.raises(DatasetDamagedError, match=r"notes\.txt is damaged, or not a TFRecord file"):
-        trainer.open(tmp_path / "notes.txt")
-
-
-def test_the_third_compression_is_named(tmp_path):
-    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord"), "ZLIB") as writer:
-        writer.write(bytes(100))
-
-    with pytest.raises(DatasetDamagedError, match=r"a\.tfrecord is compressed as ZLIB"):
-        trainer.open(tmp_path / "a.tfrecord")

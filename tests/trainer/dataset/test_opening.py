@@ -1,14 +1,19 @@
 """Finding datasets: directories, versions, bare files, and what is said when there is none."""
 
+import gzip
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 import tensorflow as tf
 from sealing import edit
+from tensorflow_examples import example as tensorflow_example
 
 import trainer
+from tfrecord_dataset.frames import framed
 from tfrecord_dataset.sealed_json import sealed
+from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 
 BARE = {"image": {"kind": "image"}, "label": {"kind": "class_label", "classes": ["a", "b", "c"]}}
 
@@ -26,39 +31,60 @@ def test_a_dataset_says_its_splits_features_and_classes(colors):
     assert len(dataset.splits["train"].files) == 3
 
 
-def test_a_directory_without_metadata_is_not_a_dataset(tmp_path):
-    (tmp_path / "tiny-train.tfrecord-00000-of-00001").touch()
+SHARD = "tiny-train.tfrecord-00000-of-00001"
+FRAME = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"frame"]))
+SEQUENCE = tf.train.SequenceExample(
+    context=tf.train.Features(feature={"id": FRAME}),
+    feature_lists=tf.train.FeatureLists(
+        feature_list={"rgb": tf.train.FeatureList(feature=[FRAME, FRAME])}
+    ),
+).SerializeToString()
+FUTURE = sealed({"format_version": 99, "features": [], "splits": {}}).encode()
+A_RECORD = framed(tensorflow_example({"n": 1}))
+MIXED = r"b\.tfrecord\.gz is gzip, but .*a\.tfrecord of the same split is not"
+# Files by name, what is opened of them, and the error.
+REFUSED = {
+    "no metadata": ({SHARD: b""}, "", NotADatasetError, "interrupted.*beam_pipeline build"),
+    "no JSON": ({"metadata.json": b"{"}, "", DatasetDamagedError, "build the dataset again"),
+    "other JSON": ({"metadata.json": b"{}"}, "", DatasetDamagedError, "its checksum"),
+    "a list": ({"metadata.json": b"[]"}, "", DatasetDamagedError, "not a dataset's metadata"),
+    "from the future": ({"metadata.json": FUTURE}, "", ConfigError, "version 99, but .* reads 3"),
+    "sequences": ({"a": framed(SEQUENCE)}, "a", NotADatasetError, r"tf\.train\.SequenceExample"),
+    "no Examples": (
+        {"a": framed(b"\xff" * 3)},
+        "a",
+        NotADatasetError,
+        "cannot be read as tf.train",
+    ),
+    "no value": (
+        {"a": b""},
+        "a",
+        NotADatasetError,
+        "cannot be inferred; declare them by features=",
+    ),
+    "text": ({"a.txt": b"a text " * 9}, "a.txt", DatasetDamagedError, "or not a TFRecord file"),
+    "zlib": ({"a": zlib.compress(A_RECORD)}, "a", DatasetDamagedError, "a is compressed as ZLIB"),
+    "gzip and not": (
+        *({"a.tfrecord": A_RECORD, "b.tfrecord.gz": gzip.compress(A_RECORD)}, "*"),
+        *(ConfigError, MIXED),
+    ),
+}
 
-    with pytest.raises(trainer.NotADatasetError, match=r"interrupted.*beam_pipeline build"):
-        trainer.open(tmp_path)
 
-
-@pytest.mark.parametrize(
-    ("text", "error", "message"),
-    [
-        pytest.param("{", trainer.DatasetDamagedError, "build the dataset again", id="not JSON"),
-        pytest.param("{}", trainer.DatasetDamagedError, "its checksum", id="other JSON"),
-        pytest.param("[]", trainer.DatasetDamagedError, "not a dataset's metadata", id="a list"),
-        pytest.param(
-            sealed({"format_version": 99, "features": [], "splits": {}}),
-            trainer.ConfigError,
-            "format version 99, but this program reads 3",
-            id="from the future",
-        ),
-    ],
-)
-def test_metadata_that_cannot_be_used(tmp_path, text, error, message):
-    (tmp_path / "metadata.json").write_text(text)
+@pytest.mark.parametrize(("files", "path", "error", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_dataset_is_told(tmp_path, files, path, error, message):
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
 
     with pytest.raises(error, match=message):
-        trainer.open(tmp_path)
+        trainer.open(tmp_path / path)
 
 
 def test_missing_shards_are_named(colors, tmp_path):
     copy = shutil.copytree(colors, tmp_path / "copy")
     (copy / "tiny-test.tfrecord-00001-of-00003").unlink()
 
-    with pytest.raises(trainer.DatasetDamagedError, match=r"1 of 3 shards .*test-?.*00001"):
+    with pytest.raises(DatasetDamagedError, match=r"1 of 3 shards .*test-?.*00001"):
         trainer.open(copy)
 
 
@@ -69,7 +95,7 @@ def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(colors, tmp_pa
 
     dataset = trainer.open(copy)
 
-    with pytest.raises(trainer.ConfigError, match="'wave' has dtype 'complex64'"):
+    with pytest.raises(ConfigError, match="'wave' has dtype 'complex64'"):
         dataset.batches("train", image_size=8)
     assert set(next(dataset.numpy("test", features=["image", "label"]))) == {"image", "label"}
 
@@ -86,23 +112,8 @@ def test_compression_is_seen_past_empty_files(tmp_path, write_records):
 
 
 def test_opening_takes_no_features_for_a_directory(colors: Path):
-    with pytest.raises(trainer.ConfigError, match=r"leave it out.*\*\.tfrecord\*"):
+    with pytest.raises(ConfigError, match=r"leave it out.*\*\.tfrecord\*"):
         trainer.open(colors, features=BARE)
-
-
-def test_sequence_examples_are_refused_by_name(tmp_path):
-    frame = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"frame"]))
-    record = tf.train.SequenceExample(
-        context=tf.train.Features(feature={"id": frame}),
-        feature_lists=tf.train.FeatureLists(
-            feature_list={"rgb": tf.train.FeatureList(feature=[frame, frame])}
-        ),
-    )
-    with tf.io.TFRecordWriter(str(tmp_path / "a.tfrecord")) as writer:
-        writer.write(record.SerializeToString())
-
-    with pytest.raises(trainer.NotADatasetError, match=r"tf\.train\.SequenceExample"):
-        trainer.open(tmp_path / "a.tfrecord")
 
 
 def test_a_key_without_a_letter_is_a_feature(tmp_path, write_dataset):

@@ -17,6 +17,12 @@ def numbers(batches):
     return [int(number) for batch in batches for number in batch["number"]]
 
 
+def shuffled(dataset, **options):
+    """The numbers of shuffled batches."""
+    options = {"features": ["number"], "shuffle": True, "seed": 3, **options}
+    return numbers(dataset.batches("train", **options))
+
+
 def test_batches_hold_every_record_once_in_the_written_order(dataset):
     batches = dataset.batches("train", batch_size=8, features=["number"])
 
@@ -27,14 +33,7 @@ def test_batches_hold_every_record_once_in_the_written_order(dataset):
 
 
 def test_shuffled_order_is_decided_by_the_seed(dataset):
-    def order(seed):
-        return numbers(
-            dataset.batches(
-                "train", batch_size=8, features=["number"], shuffle=True, seed=seed, repeat=2
-            )
-        )
-
-    first, again, other = order(1), order(1), order(2)
+    first, again, other = (shuffled(dataset, seed=seed, repeat=2) for seed in (1, 1, 2))
 
     assert first == again
     assert first != other
@@ -44,36 +43,24 @@ def test_shuffled_order_is_decided_by_the_seed(dataset):
 
 @pytest.mark.parametrize(("global_seed", "shuffle_buffer"), [(0, 7), (1, 2048)])
 def test_tensorflows_global_seed_has_no_part_in_the_order(dataset, global_seed, shuffle_buffer):
-    arguments = {
-        "features": ["number"],
-        "shuffle": True,
-        "seed": 0,
-        "shuffle_buffer": shuffle_buffer,
-    }
-    expected = numbers(dataset.batches("train", **arguments))
+    options = {"seed": 0, "shuffle_buffer": shuffle_buffer}
+    expected = shuffled(dataset, **options)
 
     keras.utils.set_random_seed(global_seed)
 
-    assert numbers(dataset.batches("train", **arguments)) == expected
+    assert shuffled(dataset, **options) == expected
     assert sorted(expected) == list(range(50))
 
 
 def test_without_seed_each_call_has_its_own_order(dataset):
-    arguments = {"batch_size": 50, "features": ["number"], "shuffle": True}
-
-    assert numbers(dataset.batches("train", **arguments)) != numbers(
-        dataset.batches("train", **arguments)
-    )
+    assert shuffled(dataset, seed=None) != shuffled(dataset, seed=None)
 
 
 @pytest.mark.parametrize("first_record", first_quick([49, 73, 0, 1, 50], 2))
 def test_the_order_goes_on_from_any_record(dataset, first_record):
-    arguments = {"batch_size": 10, "features": ["number"], "shuffle": True, "seed": 3}
-    whole = numbers(dataset.batches("train", repeat=3, **arguments))
+    whole = shuffled(dataset, repeat=3)
 
-    rest = numbers(dataset.batches("train", repeat=3, first_record=first_record, **arguments))
-
-    assert rest == whole[first_record:]
+    assert shuffled(dataset, repeat=3, first_record=first_record) == whole[first_record:]
 
 
 def test_iterating_again_gives_the_next_order(dataset):
@@ -86,9 +73,8 @@ def test_iterating_again_gives_the_next_order(dataset):
 
 def test_the_first_window_comes_in_parts(dataset, monkeypatch):
     """So that no first batch waits for 64 MiB; the order stays that of whole windows."""
-    options = {"features": ["number"], "shuffle": True, "seed": 3, "shuffle_buffer": 64}
-    options |= {"repeat": 2, "first_record": 3}
-    whole = numbers(dataset.batches("train", **options))
+    options = {"shuffle_buffer": 64, "repeat": 2, "first_record": 3}
+    whole = shuffled(dataset, **options)
     parts = []
     read = RecordReader.read
     monkeypatch.setattr(
@@ -98,8 +84,7 @@ def test_the_first_window_comes_in_parts(dataset, monkeypatch):
     )
     monkeypatch.setattr(RecordReader, "reads_singly", property(lambda _: True))
 
-    assert numbers(dataset.batches("train", **options)) == whole
-
+    assert shuffled(dataset, **options) == whole
     assert parts == [1, 1, 3, 6, 12, 24, 50]
 
 
@@ -110,18 +95,8 @@ def test_what_was_skipped_is_not_read(dataset, monkeypatch):
         "read",
         lambda self, numbers: read.append(len(numbers)) or [b""] * len(numbers),
     )
-    records = dataset.batches(
-        "train",
-        batch_size=4,
-        features=["number"],
-        shuffle=True,
-        shuffle_buffer=10,
-        repeat=True,
-        first_record=10_000_007,
-    )
-
     with pytest.raises(tf.errors.InvalidArgumentError):  # these are no Examples
-        next(iter(records))
+        shuffled(dataset, batch_size=4, shuffle_buffer=10, repeat=True, first_record=10_000_007)
 
     assert read[0] <= 10  # a window, less what was used of it
     assert len(read) < 20
@@ -130,14 +105,8 @@ def test_what_was_skipped_is_not_read(dataset, monkeypatch):
 @pytest.mark.parametrize("num_workers", [pytest.param(2, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, shuffle):
-    arguments = {
-        "batch_size": 12,
-        "features": ["number"],
-        "shuffle": shuffle,
-        "seed": 3,
-        "repeat": 2,
-        "first_record": 7,
-    }
+    arguments = {"batch_size": 12, "features": ["number"], "shuffle": shuffle, "seed": 3}
+    arguments |= {"repeat": 2, "first_record": 7}
     whole = [batch["number"].numpy() for batch in dataset.batches("train", **arguments)]
 
     parts = [

@@ -54,7 +54,7 @@ def test_training_needs_no_whole_shard_to_start(stored, local, tmp_path, monkeyp
     monkeypatch.setattr(Fetcher, "expect", lambda *_: None)
     url, store = stored
     remote = trainer.open(url, cache_dir=str(tmp_path))
-    remote.index("train")
+    remote.split("train").index()
     store.forget()
     store.latency_s = 0.01
     assert numbers(remote) == numbers(trainer.open(local))
