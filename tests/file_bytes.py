@@ -1,6 +1,7 @@
 """The bytes of files as libraries write them: images, arrays, sounds, tables, zips and tars."""
 
 import io
+import json
 import struct
 import tarfile
 import zipfile
@@ -48,6 +49,22 @@ def array_bytes(array: np.ndarray) -> bytes:
 def sound_bytes(samples: np.ndarray, file_format: str, rate: int = 8000, **options: Any) -> bytes:
     """A file of a sound; options as soundfile's `write`."""
     return written(soundfile.write, samples, rate, format=file_format, **options)
+
+
+def photograph(seed: int) -> bytes:
+    """A small PNG of noise."""
+    return image_bytes(np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8))
+
+
+def photographs(count: int, first: int = 0) -> pa.Table:
+    """Photographs in a table as Hugging Face's are, of three classes in no order."""
+    names = ["zebra", "ant", "cat"]
+    told = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": names}}
+    file = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    images = [{"bytes": photograph(first + n), "path": f"{n}.png"} for n in range(count)]
+    labels = pa.array([n % 3 for n in range(count)])
+    table = pa.table({"image": pa.array(images, file), "label": labels})
+    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": told}})})
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:

@@ -7,28 +7,19 @@ import shlex
 from collections.abc import Container, Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources import text_forms
 from beam_pipeline.sources.paths import folder, joined, media_kind, stem, suffix
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.table_forms import OF_IMAGENET, OF_MASKS, Form, form_of
+from beam_pipeline.sources.table_forms import FORMS, OF_IMAGENET, OF_MASKS, Form, form_of
 from beam_pipeline.sources.table_rows import Files, Row, read_json
-from beam_pipeline.sources.text_forms import text_form_of
-from beam_pipeline.sources.tree import Tree, head
+from beam_pipeline.sources.tree import Tree
 
 _LOOKED_INTO = 20
 _SHARE = 0.8  # of the files of pairs; one of a pair may be missing
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
 _ENDINGS = (
-    "json",
-    "jsonl",
-    "ndjson",
-    "geojson",
-    "manifest",
-    "csv",
-    "tsv",
-    "txt",
-    "labels",
-    "pts",
-    "xml",
+    *("json", "jsonl", "ndjson", "geojson", "manifest"),
+    *("csv", "tsv", "txt", "labels", "pts", "xml"),
 )
 
 
@@ -39,9 +30,9 @@ def as_table(tree: Tree) -> str:
         for path in (*tree.outside, *tree.files())
         if suffix(path) in _ENDINGS or name_of(path) == "text"
     ]
-    for path in map(tree.path, paths[:_LOOKED_INTO]):
-        if form := form_of(path, tree.files()):
-            made = making(tree.path(form.table), tree.root, path)
+    for path in paths[:_LOOKED_INTO]:
+        if form := form_of(FORMS, tree.root, path, tree.files()):
+            made = making(tree.path(form.table), tree.root, tree.path(path))
             return f"{name_of(path)} {form.what}: make a table of it by {made}, and give that"
     return ""
 
@@ -83,7 +74,7 @@ def _form_of(files: Files, path: str) -> Form | None:
     if any(files.path(each).startswith(f"{path}/") for each in files.paths):
         return OF_MASKS
     relative = path.removeprefix(f"{files.root}/")
-    return form_of(path, files.paths) or text_form_of(relative, head(path), files.paths)
+    return form_of((*FORMS, *text_forms.FORMS), files.root, relative, files.paths)
 
 
 def _checked(rows: Iterator[Row], path: str) -> Iterator[Row]:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources import text_forms
 from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.paths import suffix
-from beam_pipeline.sources.text_forms import text_form_of
+from beam_pipeline.sources.table_forms import form_of
 from beam_pipeline.sources.tree import head
 
 _LOOKED_INTO = 20
@@ -154,11 +155,10 @@ def known_form(root: str, files: Sequence[str]) -> str:
 def _refuse_forms(root: str, files: Sequence[str]) -> None:
     """Raises ConfigError where texts are of a form of which a table is made."""
     for path in [path for path in files if suffix(path) not in ("md", "py")][:_LOOKED_INTO]:
-        whole = storage.join(root, path)
-        if form := text_form_of(path, head(whole), files):
+        if form := form_of(text_forms.FORMS, root, path, files):
+            made = making(storage.join(root, form.table), root, storage.join(root, path))
             raise ConfigError(
-                f"{path} {form.what}: make a table of all such files by "
-                f"{making(storage.join(root, form.table), root, whole)}, and give that"
+                f"{path} {form.what}: make a table of all such files by {made}, and give that"
             )
 
 

@@ -112,6 +112,12 @@ def media_kind(path: str) -> str:
     return _KIND_OF_SUFFIX.get(ending.lower(), "") if name else ""
 
 
+def kind_of_all(names: Iterable[str]) -> str:
+    """The kind of file that all of these are names of; "" where they are of none."""
+    kinds = set(map(media_kind, names))
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
 def below(root: str, relative: str) -> str:
     """The path of `relative`, which has forward slashes, below `root`."""
     return f"{root.rstrip('/')}/{relative}"

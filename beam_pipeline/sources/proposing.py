@@ -18,7 +18,7 @@ from beam_pipeline.sources.layout import Input
 from beam_pipeline.sources.manifest.csv_dialect import list_named, own_list_as_csv
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import splits_of
-from beam_pipeline.sources.manifest.first_rows import first_rows
+from beam_pipeline.sources.manifest.first_rows import FirstRow, first_rows
 from beam_pipeline.sources.manifest.layout import tables_of_folders
 from beam_pipeline.sources.manifest.read import ReadCsv, ReadManifest
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
@@ -180,7 +180,7 @@ def _reading(tree: Tree, name: str) -> Reading | None:
     has_labels = bool(columns.labels or columns.corners or columns.boxes)
     [table] = job.tables
     is_list = isinstance(table, CsvTable) and not table.has_header
-    if is_list and not any(_files_of(table, columns.key)):
+    if is_list and not any(storage.exists(path) for _, path in _files_of(table, columns.key)):
         return None
     if len(table.header) == 1 and suffix(name) == "txt":  # a list says nothing of its files
         return None
@@ -212,23 +212,21 @@ def _ways(table: Table, path: str) -> tuple[str, ...]:
     return (shlex.quote(path) + (f" with {typed}" if typed else ""),)
 
 
-def _files_of(table: Table, column: str) -> Iterator[bool]:
-    """Whether each of the files that the first rows of a table name is there."""
+def _files_of(table: Table, column: str) -> Iterator[tuple[FirstRow, str]]:
+    """The first rows of a table, with the paths of the files that they name."""
     for row in first_rows([table]):
         with contextlib.suppress(RecordError):  # it lies outside the input
-            yield storage.exists(table.manifest.path_of(str(row.values[column])))
+            yield row, table.manifest.path_of(str(row.values[column]))
 
 
 def _differs(table: Table, key: str, labels: Sequence[str]) -> str:
     """ "'cat' and 'dog' of files in a/", where a table has two classes in one folder; else ""."""
     first: dict[str, str] = {}
-    for row in first_rows([table]) if len(labels) == 1 else ():
+    for row, path in _files_of(table, key) if len(labels) == 1 else ():
         label = str(row.values.get(labels[0]) or "")
-        with contextlib.suppress(RecordError):  # it lies outside the input
-            path = table.manifest.path_of(str(row.values[key]))
-            one = first.setdefault(parent(path), label)
-            if label and one and one != label and storage.exists(path):
-                return f"{one!r} and {label!r} of files in {name_of(parent(path))}/"
+        one = first.setdefault(parent(path), label)
+        if label and one and one != label and storage.exists(path):
+            return f"{one!r} and {label!r} of files in {name_of(parent(path))}/"
     return ""
 
 

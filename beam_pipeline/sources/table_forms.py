@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from beam_pipeline.files import storage
 from beam_pipeline.media.matlab import structs_of
 from beam_pipeline.sources import box_forms, mask_forms
 from beam_pipeline.sources.annotation_formats import SIGNS
-from beam_pipeline.sources.paths import below, media_kind, stem, suffix
+from beam_pipeline.sources.paths import below, media_kind, stem
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.table_rows import (
     Files,
@@ -28,6 +29,7 @@ from tfrecord_dataset.split_names import split_in_name
 
 _WORDS = 4  # of a sentence
 _ML_USE = "aiplatform.googleapis.com/ml_use"
+_FIRST_KEY = re.compile(rb'\A\s*\{\s*"([^"\\]+)"\s*:\s*(?:"|\d+\s*[,}]|\[\s*"|\{)')
 _SPOKEN = re.compile(r"(\S+)[ \t]+(?!https?://)\S")
 _LINES_LOOKED_AT = 10
 # ICDAR's words: four corners, and of MLT a script; of 2013 and CVAT two corners and quotes.
@@ -140,6 +142,7 @@ class Form(NamedTuple):
         begins: How it begins.
         is_called: Of its name.
         table: What the table is called.
+        is_told: Whether what it begins with tells it, of (its path, that, the files beside it).
     """
 
     what: str
@@ -147,6 +150,36 @@ class Form(NamedTuple):
     begins: re.Pattern[bytes]
     is_called: re.Pattern[str] = re.compile(r".*\.json")
     table: str = "boxes.jsonl"
+    is_told: Callable[[str, bytes, Sequence[str]], bool] = lambda *_: True
+
+
+def form_of(forms: Sequence[Form], root: str, path: str, files: Sequence[str]) -> Form | None:
+    """What a table is made of by the form of a file; None if it is of none of `forms`.
+
+    Args:
+        forms: What it may be.
+        root: The folder that paths are relative to.
+        path: Of the file.
+        files: Those beside it.
+    """
+    start, name = head(storage.join(root, path)), name_of(path)
+    called_so = (form for form in forms if form.is_called.fullmatch(name))
+    of_start = (form for form in called_so if form.begins.search(start))
+    return next((form for form in of_start if form.is_told(path, start, files)), None)
+
+
+def _names_a_file(path: str, start: bytes, files: Sequence[str]) -> bool:
+    """Whether the first key is the name of a file of these, or one without a suffix."""
+    name = _FIRST_KEY.match(start)[1].decode(errors="replace")  # type: ignore[index]
+    return bool(media_kind(name)) or any(media_kind(each) and stem(each) == name for each in files)
+
+
+def _is_of_audio(path: str, start: bytes, files: Sequence[str]) -> bool:
+    """Whether each line is a name and more, of which some name audio."""
+    lines = start.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
+    names = {found[1] for line in lines if (found := _SPOKEN.match(line))}
+    audio = {stem(each) for each in files if media_kind(each) == "audio"}
+    return len(names) == len(lines) and not names.isdisjoint(audio)
 
 
 FORMS = (
@@ -225,6 +258,23 @@ FORMS = (
             ("FUNSD", box_forms.funsd, "json", "texts.jsonl"),
         )
     ),
+    # What the names of the files beside tell.
+    Form(
+        "has what is said of each file by its name",
+        _by_name,
+        _FIRST_KEY,
+        re.compile(r"(?i).*\.json"),
+        "labels.jsonl",
+        _names_a_file,
+    ),
+    Form(
+        "has the transcripts of the audio",
+        _transcripts,
+        re.compile(rb"\A\S+[ \t]+\S"),
+        re.compile(r"(?i:.*\.(txt|tsv))|text"),  # Kaldi's
+        "transcripts.csv",
+        _is_of_audio,
+    ),
 )
 # Of which the folders' layout tells: its table is read with class folders.
 OF_IMAGENET = Form(
@@ -241,48 +291,3 @@ OF_MASKS = Form(
     re.compile(b""),
     table="objects.csv",
 )
-# What the names of the files beside tell.
-_BY_NAME = Form(
-    "has what is said of each file by its name",
-    _by_name,
-    re.compile(rb'\A\s*\{\s*"([^"\\]+)"\s*:\s*(?:"|\d+\s*[,}]|\[\s*"|\{)'),
-    table="labels.jsonl",
-)
-_TRANSCRIPTS = Form(
-    "has the transcripts of the audio",
-    _transcripts,
-    re.compile(rb"\A\S+[ \t]+\S"),
-    re.compile(r".*\.txt"),
-    "transcripts.csv",
-)
-
-
-def form_of(path: str, files: Sequence[str]) -> Form | None:
-    """What a table is made of by the form of a file; None if it is of none.
-
-    Args:
-        path: Of the file.
-        files: Those beside it.
-    """
-    start = head(path)
-    for form in FORMS:
-        if form.is_called.fullmatch(name_of(path)) and form.begins.search(start):
-            return form
-    if (
-        suffix(path) == "json"
-        and (named := _BY_NAME.begins.match(start))
-        and _is_name(named[1].decode(errors="replace"), files)
-    ):
-        return _BY_NAME
-    if suffix(path) in ("txt", "tsv") or name_of(path) == "text":  # Kaldi's
-        lines = start.decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
-        names = {found[1] for line in lines if (found := _SPOKEN.match(line))}
-        audio = {stem(each) for each in files if media_kind(each) == "audio"}
-        if len(names) == len(lines) and names & audio:
-            return _TRANSCRIPTS
-    return None
-
-
-def _is_name(text: str, files: Sequence[str]) -> bool:
-    """Whether a text is the name of a file of these, or one without a suffix."""
-    return bool(media_kind(text)) or any(media_kind(each) and stem(each) == text for each in files)

@@ -30,7 +30,8 @@ def _form(
     what: str, begins: str, parse: Callable[[str], Iterator[Row]], table: str = "texts.jsonl"
 ) -> Form:
     pattern = re.compile(begins.encode())
-    return Form(what, functools.partial(_of_texts, pattern, parse), pattern, table=table)
+    rows = functools.partial(_of_texts, pattern, parse)
+    return Form(what, rows, pattern, re.compile(".*"), table)
 
 
 def _of_texts(
@@ -144,22 +145,12 @@ FORMS = (
     ),
     _form("has labels as fastText's before each text", rf"\A{_LABEL}\S+[ \t,]", _fasttext),
     _form("has a question and its class a line, as TREC's", r"\A[A-Z]{2,6}:[a-z]+ \S", _questions),
+    Form(
+        "has the lines of one of several languages or sides",
+        _of_twins,
+        re.compile(rb"\A[^\0]+\Z"),
+        re.compile(".*"),
+        "texts.jsonl",
+        lambda path, _, paths: bool(_twins(path, paths)),
+    ),
 )
-_OF_TWINS = Form(
-    "has the lines of one of several languages or sides",
-    _of_twins,
-    re.compile(rb"\A[^\0]+\Z"),
-    table="texts.jsonl",
-)
-
-
-def text_form_of(path: str, start: bytes, paths: Sequence[str]) -> Form | None:
-    """What a table is made of by the form of a text; None if it is of none.
-
-    Args:
-        path: Of the text.
-        start: How it begins.
-        paths: Of files, among which its twins may be.
-    """
-    own = next((form for form in FORMS if form.begins.search(start)), None)
-    return own or (_OF_TWINS if _twins(path, paths) and _OF_TWINS.begins.search(start) else None)

@@ -51,7 +51,10 @@ def with_ranges(path: str, scratch: str) -> str:
     """
     if ending := _tar_ending(path):
         return _written(tar_place(path, scratch), blocks_of(path, _PACKED_TARS[ending]))
-    return unpacked(path, "", scratch, _blocks(path)) if storage.is_deflated(path) else path
+    if not storage.is_deflated(path):
+        return path
+    with storage.opened(path) as handle:
+        return unpacked(path, "", scratch, _blocks(handle))
 
 
 def is_packed_tar(path: str) -> bool:
@@ -64,10 +67,9 @@ def _tar_ending(path: str) -> str:
     return next((ending for ending in _PACKED_TARS if name.endswith(ending)), "")
 
 
-def _blocks(path: str) -> Iterator[bytes]:
-    with storage.opened(path) as handle:
-        while block := handle.read(_BLOCK_BYTES):
-            yield block
+def _blocks(handle: Any) -> Iterator[bytes]:
+    while block := handle.read(_BLOCK_BYTES):
+        yield block
 
 
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:
@@ -115,8 +117,7 @@ def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
         RecordError: As `unpack_gzip`.
     """
     with storage.decompressed(path, ending) as content:
-        while block := content.read(_BLOCK_BYTES):
-            yield block
+        yield from _blocks(content)
 
 
 def unpack_array(path: str, member: str, scratch: str) -> str:
@@ -143,7 +144,7 @@ def check_stored(path: str, member: str) -> None:
     """
     if member and not hdf5.is_hdf5(path):
         with opened_array(path, member) as handle:
-            while handle.read(_BLOCK_BYTES):
+            for _ in _blocks(handle):
                 pass
 
 

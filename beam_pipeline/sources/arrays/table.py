@@ -103,12 +103,9 @@ class ArrayTable(Table):
         end = min(end, self.num_rows)
         for first in range(start, end, step):
             stop = min(first + step, end)
-            nowhere = [0] * (stop - first)
             yield Batch(
                 columns={name: _cells(each, first, stop) for name, each in self.columns.items()},
                 lines=range(first - start, stop - start),
-                offsets=nowhere,
-                lengths=nowhere,
                 next_line=stop - start,
                 next_offset=stop,
             )

@@ -50,7 +50,7 @@ class _Message(NamedTuple):
         return self.end - self.start
 
 
-class _ArrowGroups:
+class _ArrowGroups(RowGroups):
     def __init__(self, path: str, handle: Any):
         self._path, self._handle = path, handle
         messages = _messages(path, storage.version(path))

@@ -7,7 +7,7 @@ audio, and the names of classes whose numbers are stored
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -52,7 +52,7 @@ def form_of(field: pa.Field, feature: Any, begin: Callable[[], bytes]) -> Form:
         RecordError: "unsupported column": it holds what no feature can be made of.
     """
     kind = field.type
-    names = dict(_names_in(feature))
+    classes = next(_classes_in(feature), ())
     if is_file(kind):
         told = _MEDIA.get(feature.get("_type", ""), "") if isinstance(feature, dict) else ""
         if media := told or _sniffed(begin()):
@@ -72,10 +72,9 @@ def form_of(field: pa.Field, feature: Any, begin: Callable[[], bytes]) -> Form:
     is_nested = _holds_structs(kind) and lowered(field.name) not in BOXES
     if is_nested:
         convert = functools.partial(_as_json, convert=convert)
-    elif names:
+    elif classes:
         convert = functools.partial(_named, convert=convert, feature=feature)
-    classes = next(iter(names.values()), ()) if not is_nested else ()
-    return Form(convert=convert, classes=classes, is_nested=is_nested)
+    return Form(convert=convert, classes=() if is_nested else classes, is_nested=is_nested)
 
 
 def is_file(kind: pa.DataType) -> bool:
@@ -135,13 +134,13 @@ def _named(array: Any, convert: Convert, feature: Any) -> list[Any]:
 def _with_names(value: Any, feature: Any) -> Any:
     """A value with the names of classes in place of their numbers; -1 is no class."""
     inner = _element(feature)
+    inner = feature if inner is None else inner
     match value:
         case list():
-            return [_with_names(each, inner if inner is not None else feature) for each in value]
-        case dict() if isinstance(inner if inner is not None else feature, dict):
-            members = inner if inner is not None else feature
-            return {name: _with_names(each, members.get(name)) for name, each in value.items()}
-        case int() if names := _classes(feature if inner is None else inner):
+            return [_with_names(each, inner) for each in value]
+        case dict() if isinstance(inner, dict):
+            return {name: _with_names(each, inner.get(name)) for name, each in value.items()}
+        case int() if names := _classes(inner):
             return names[value] if 0 <= value < len(names) else None if value == -1 else value
     return value
 
@@ -163,14 +162,12 @@ def _classes(feature: Any) -> Sequence[str]:
     return ()
 
 
-def _names_in(feature: Any, path: str = "") -> list[tuple[str, tuple[str, ...]]]:
-    """The names of classes anywhere in a feature, by where."""
+def _classes_in(feature: Any) -> Iterator[tuple[str, ...]]:
+    """The names of classes anywhere in a feature."""
     if names := _classes(feature):
-        return [(path, tuple(names))]
-    if (inner := _element(feature)) is not None:
-        return _names_in(inner, path)
-    if isinstance(feature, dict):
-        return [
-            each for name, part in feature.items() for each in _names_in(part, f"{path}/{name}")
-        ]
-    return []
+        yield tuple(names)
+    elif (inner := _element(feature)) is not None:
+        yield from _classes_in(inner)
+    elif isinstance(feature, dict):
+        for part in feature.values():
+            yield from _classes_in(part)

@@ -40,6 +40,7 @@ class RowGroups(Protocol):
 
     def place(self, address: int, num_bytes: int) -> FileRef | None:
         """Where in the file the bytes at an address of the last batch lie; None if packed."""
+        return None
 
 
 # Opens the file at a path, as long as it is read; raises DataError where it cannot be.
@@ -72,7 +73,7 @@ def unsupported(path: str, why: str, remedy: str) -> DataError:
     return DataError(f"{path} cannot be read: {why}; {remedy}")
 
 
-class _ParquetGroups:
+class _ParquetGroups(RowGroups):
     def __init__(self, file: pq.ParquetFile):
         self._file = file
         self.schema = file.schema_arrow
@@ -85,9 +86,6 @@ class _ParquetGroups:
         self, group: int, columns: Sequence[str], num_rows: int
     ) -> Iterator[pa.RecordBatch]:
         yield from self._file.iter_batches(num_rows, [group], [*columns], use_threads=False)
-
-    def place(self, address: int, num_bytes: int) -> FileRef | None:
-        return None
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef
 from beam_pipeline.sources.columnar.row_groups import RowGroups, damaged, unsupported
 from beam_pipeline.sources.columns.choice import there_are
 from beam_pipeline.sources.manifest.table import RANGE_BYTES
@@ -29,7 +28,7 @@ _FEWEST_ROWS, _MOST_ROWS = 64, 65_536
 _ROW_IDS = ("rowid", "_rowid_", "oid")
 
 
-class _SqliteGroups:
+class _SqliteGroups(RowGroups):
     def __init__(self, path: str, connection: sqlite3.Connection, table: str):
         self._path, self._connection, self._table = path, connection, table
         description = connection.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0").description
@@ -66,9 +65,6 @@ class _SqliteGroups:
                 yield pa.RecordBatch.from_arrays(arrays, [*columns])
             else:
                 yield pa.RecordBatch.from_struct_array(pa.array([{}] * len(ids), pa.struct([])))
-
-    def place(self, address: int, num_bytes: int) -> FileRef | None:
-        return None
 
     def _range(self, group: int) -> tuple[str, tuple[int, ...]]:
         """The condition that a row is of a group, and its values."""

@@ -75,10 +75,7 @@ class ColumnarTable(Table):
                     )
                     first += len(batch)
                 if not num_rows:
-                    yield Batch(
-                        columns={}, lines=(), offsets=(), lengths=(),
-                        next_line=first, next_offset=group + 1,
-                    )  # fmt: skip
+                    yield Batch(columns={}, lines=(), next_line=first, next_offset=group + 1)
 
     def skim(self, start: int, end: int) -> tuple[int, int]:
         """As `Table.skim`."""
@@ -118,8 +115,7 @@ class ColumnarTable(Table):
                 with naming(f"column {name!r}"):
                     columns[name] = form.convert(rows[name])
         self.cells.prepare(columns, None)
-        nowhere = [0] * len(rows)
-        return Batch(columns=columns, lines=range(len(rows)), offsets=nowhere, lengths=nowhere)
+        return Batch(columns=columns, lines=range(len(rows)))
 
 
 class _Unpacked:

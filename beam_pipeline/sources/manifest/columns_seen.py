@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.paths import kind_of_all
 from tfrecord_dataset.split_names import is_split
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
@@ -32,8 +32,7 @@ def names_seen(rows: Sequence[Sequence[str]]) -> list[str]:
         free.remove(at)
 
     for at in sorted(free):
-        kinds = {*map(media_kind, columns[at])}
-        if len(kinds) == 1 and (kind := kinds.pop()):
+        if kind := kind_of_all(columns[at]):
             name(at, kind)
     if "image" in names:
         for at in range(len(columns) - 3):

@@ -14,7 +14,7 @@ from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.manifest.columns_seen import names_seen
 from beam_pipeline.sources.manifest.csv_header import cell_of_data, check_title, prelude_of
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
-from beam_pipeline.sources.paths import media_kind, suffix, uncompressed
+from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
 from beam_pipeline.sources.splits import is_partition
 
 _QUOTED = re.compile(r'"([^"]|"")*"')
@@ -189,8 +189,7 @@ def _with_files(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     names = list(header)
     for at, name in enumerate(header):
         values = [] if name else [row[at] for row in rows if len(row) == len(header)]
-        kinds = set(map(media_kind, values))
-        if len(kinds) == 1 and (kind := kinds.pop()) and kind not in names:
+        if (kind := kind_of_all(values)) and kind not in names:
             names[at] = kind
     return names
 
@@ -237,11 +236,10 @@ def columns_of_list(path: str) -> list[str]:
         if (widths == {2} or is_wide) and all(
             row[1].strip() and row[1][0] not in "[{" and not media_kind(row[1]) for row in rows
         ):
-            kinds = {media_kind(row[0]) for row in rows}
             labels = [row[1] for row in rows]
             are_classes = all(map(str.isdecimal, labels)) or len({*labels}) < len(labels)
-            if are_classes and len(kinds) == 1 and all(kinds):
-                return [*kinds, "label", *([""] if is_wide else [])]
+            if are_classes and (kind := kind_of_all(row[0] for row in rows)):
+                return [kind, "label", *([""] if is_wide else [])]
     return []
 
 

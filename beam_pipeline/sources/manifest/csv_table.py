@@ -215,31 +215,12 @@ class CsvTable(TextTable):
             good = [why == "" for why in whys]
             rows = list(itertools.compress(rows, good))
             places = list(itertools.compress(places, good))
-        columns = map(list, zip(*rows, strict=True))
-        return self._of_lines(lines, places, columns, bad, ends[-1])
+        columns = self._by_name(map(list, zip(*rows, strict=True)))
+        return self.batch_of(columns, places, (lines.number, ends[-1]), lines.starts, bad)
 
-    def _of_lines(
-        self,
-        lines: Lines,
-        places: Sequence[tuple[int, int]],
-        columns: Iterable[list[str]],
-        bad: Sequence[BadRow],
-        count: int,
-    ) -> Batch:
-        """The batch of the first `count` lines, in which rows have these places and columns."""
-        by_name = dict(zip(self.header, columns, strict=bool(places)))
-        by_name.pop("", None)
-        self.cells.prepare(by_name, "")
-        starts = lines.starts
-        return Batch(
-            columns=by_name,
-            lines=[lines.number + line for line, _ in places],
-            offsets=[starts[line] for line, _ in places],
-            lengths=[starts[behind] - starts[line] for line, behind in places],
-            bad=bad,
-            next_line=lines.number + count,
-            next_offset=starts[count],
-        )
+    def _by_name(self, columns: Iterable[list[str]]) -> dict[str, list[str]]:
+        """The columns that have a name; there are none where there are no rows."""
+        return {name: each for name, each in zip(self.header, columns, strict=False) if name}
 
     def _regular(self, lines: Lines, count: int) -> Batch | None:
         """The first `count` lines, where each is a row without quotes; else None.
@@ -257,8 +238,8 @@ class CsvTable(TextTable):
         if self.dialect.skips_spaces:
             fields = [field.lstrip(" ") for field in fields]
         places = list(itertools.pairwise(range(count + 1)))
-        columns = (fields[number::width] for number in range(width))
-        return self._of_lines(lines, places, columns, (), count)
+        columns = self._by_name(fields[number::width] for number in range(width))
+        return self.batch_of(columns, places, (lines.number, count), lines.starts)
 
     def _fault(self, fields: Sequence[str], unicode: bool) -> str | None:
         """Why a row cannot be used; "" where it can, None where there is nothing in it."""

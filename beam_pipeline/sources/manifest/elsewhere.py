@@ -24,7 +24,7 @@ def found_here(seen: Seen, tree: Tree, tell: Callable[[str], None]) -> list[Tabl
     """
     tables, is_found = [], False
     for table in seen.tables if not seen.tables[0].is_typed else ():
-        texts = texts_of([row for row in seen.rows if row.manifest == table.manifest])
+        texts = texts_of(seen.rows_of(table))
         manifest = table.manifest
         for column in seen.facts.media:
             if likely := _elsewhere(manifest, texts.get(column, ()), tree):

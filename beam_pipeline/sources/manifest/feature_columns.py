@@ -13,7 +13,6 @@ from beam_pipeline.sources.columns.fitting import OF_FILE, fit
 from beam_pipeline.sources.columns.kinds import Kind, convert_column
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.files import Manifest
-from tfrecord_dataset.feature import Feature
 
 PathOf = Callable[[str], str]
 Convert = Callable[[Sequence[Any]], list[Value | None]]
@@ -49,15 +48,12 @@ def main_columns(
         files = functools.partial(_media_values, media=each, path_of=manifest.path_of)
         main.append(FeatureColumn(each.feature, each.column, files))
     for feature, column in columns.declared:
-        is_optional = unlabelled or feature.default is not None
-        values = functools.partial(
-            _declared_values,
-            feature=feature,
-            column=column,
-            path_of=manifest.path_of,
-            missing_number=columns.missing_number,
-            may_lack=feature.kind == "class_label" and is_optional,
+        fitted = functools.partial(
+            fit, feature, column, path_of=manifest.path_of, missing_number=columns.missing_number
         )
+        is_optional = unlabelled or feature.default is not None
+        may_lack = feature.kind == "class_label" and is_optional
+        values = functools.partial(_values, value_of=fitted, may_lack=may_lack)
         main.append(FeatureColumn(feature.name, column, values))
     for name, column in columns.labels:
         label = functools.partial(
@@ -68,7 +64,7 @@ def main_columns(
             separator=columns.separator,
             names=columns.class_names,
         )
-        classes = functools.partial(_classes, label=label, may_lack=unlabelled)
+        classes = functools.partial(_values, value_of=label, may_lack=unlabelled)
         main.append(FeatureColumn(name, column, classes))
     return main
 
@@ -120,33 +116,17 @@ def _media_values(values: Sequence[Any], media: Media, path_of: PathOf) -> list[
     return [OF_FILE[media.kind](file=file) for file in files]
 
 
-def _declared_values(
-    values: Sequence[Any],
-    feature: Feature,
-    column: str,
-    path_of: PathOf,
-    missing_number: float | None,
-    may_lack: bool,
+def _values(
+    values: Sequence[Any], value_of: Callable[[Any], Value], may_lack: bool
 ) -> list[Value | None]:
-    return [
-        None
-        if may_lack and not is_stated(value)
-        else fit(feature, column, value, path_of, missing_number=missing_number)
-        for value in values
-    ]
-
-
-def _classes(
-    values: Sequence[Any], label: Callable[[Any], Value], may_lack: bool
-) -> list[Value | None]:
-    """The classes that the values name; None where one may be missing, and is."""
+    """What becomes of the values; None where one may be missing, and is."""
 
     def stated(value: Any) -> Value | None:
-        return None if may_lack and not is_stated(value) else label(value)
+        return None if may_lack and not is_stated(value) else value_of(value)
 
-    if set(map(type, values)) in ({str}, {int}):  # few differ
-        label_of = {value: stated(value) for value in dict.fromkeys(values)}
-        return [label_of[value] for value in values]
+    if set(map(type, values)) in ({str}, {int}):  # of classes few differ
+        made = {value: stated(value) for value in dict.fromkeys(values)}
+        return [made[value] for value in values]
     return list(map(stated, values))
 
 

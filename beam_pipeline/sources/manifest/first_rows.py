@@ -1,6 +1,7 @@
 """What the first rows of manifests show of their columns."""
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import sys
@@ -22,7 +23,7 @@ from beam_pipeline.sources.columns.kinds import (
 )
 from beam_pipeline.sources.manifest.files import Manifest, split_folder
 from beam_pipeline.sources.manifest.table import Form, Table
-from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.paths import kind_of_all
 
 # So many rows of a manifest are looked at before the job starts, and read so many bytes at once.
 _ROWS = 100
@@ -54,32 +55,6 @@ class FirstRow(NamedTuple):
 FirstRows = Sequence[FirstRow]
 
 
-class Seen(NamedTuple):
-    """Tables, and what their first rows show.
-
-    Attributes:
-        tables: The tables.
-        rows: The first of each.
-        names: The columns that the tables state, or else that the rows have.
-        facts: What these hold.
-    """
-
-    tables: Sequence[Table]
-    rows: FirstRows
-    names: Mapping[str, None]
-    facts: ColumnFacts
-
-    @property
-    def texts(self) -> Mapping[str, Sequence[str]]:
-        """What the columns have of short texts, each value once."""
-        return texts_of(self.rows)
-
-    @property
-    def forms(self) -> Mapping[str, Form]:
-        """What the tables say of their columns; the first that has one says it."""
-        return forms_of(self.tables)
-
-
 # The kind of one value: of text in CSV, of any value in JSON Lines.
 KindOf = Callable[[Any], Kind | None]
 
@@ -87,19 +62,6 @@ KindOf = Callable[[Any], Kind | None]
 def first_rows(tables: Iterable[Table]) -> FirstRows:
     """The first rows of each manifest that are not malformed."""
     return [row for table in tables for row in itertools.islice(_rows(table), _ROWS)]
-
-
-def names_of(tables: Iterable[Table], rows: FirstRows) -> dict[str, None]:
-    """The columns that the tables state, or else that the first rows have."""
-    stated = {
-        name: None for table in tables for name in table.cells.names(table.header) if table.header
-    }
-    return stated or dict.fromkeys(filter(None, (name for row in rows for name in row.values)))
-
-
-def forms_of(tables: Sequence[Table]) -> dict[str, Form]:
-    """As `Seen.forms`."""
-    return {name: form for table in reversed(tables) for name, form in table.forms.items()}
 
 
 def texts_of(rows: FirstRows) -> dict[str, list[str]]:
@@ -118,54 +80,102 @@ def _rows(table: Table) -> Iterator[FirstRow]:
             yield FirstRow(table.manifest, line + 1, values)
 
 
-def look(tables: Sequence[Table], rows: FirstRows) -> ColumnFacts:
-    """What the columns of tables hold by their first rows; a few files are looked for.
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """Tables, and what their first rows show.
 
-    Of each column the values of its form count: the others' rows are rejected when they are read.
+    Attributes:
+        tables: The tables.
+        rows: The first of each.
     """
-    kind_of = kind_of_json if tables[0].is_typed else kind_of_text
-    held = {name: form.media for name, form in forms_of(tables).items() if form.media}
-    columns: dict[str, list[tuple[Manifest, Any]]] = {}
-    for manifest, _, values_of_row in rows:
-        for name, value in values_of_row.items():
-            if is_stated(value):
-                columns.setdefault(name, []).append((manifest, value))
-    check_number(columns, "the rows")
-    forms = {}
-    for name, column in columns.items():
-        of_values = [_form(value, kind_of) for _, value in column]
-        forms[name] = max(_FORMS, key=of_values.count)  # in doubt the first of them
-        columns[name] = [
-            each for each, form in zip(column, of_values, strict=True) if form == forms[name]
-        ]
-    values = {name: [value for _, value in column] for name, column in columns.items()}
-    kinds = {name: {_kind(value, kind_of) for value in column} for name, column in values.items()}
-    media = {name: kind for name, column in values.items() if (kind := _media(column))}
-    files = {
-        name
-        for name, column in values.items()
-        if name.strip().lower() in FILE and name not in media
-        if all(isinstance(value, str) for value in column)
-    }
-    numbers = {name for name, of_column in kinds.items() if of_column <= {int, float}}
-    lists = {
-        name
-        for name, of_column in kinds.items()
-        if isinstance(functools.reduce(wider, of_column), ListOf) and None not in of_column
-    }
-    return ColumnFacts(
-        nonempty=set(values),
-        nested={name for name, form in forms.items() if form != "plain"},
-        objects={name for name, form in forms.items() if form == "object"},
-        lists=lists,
-        media={**media, **held},
-        files={*held, *(name for name in media if _any_exists(columns[name]))},
-        absent={name for name in files if not _any_exists(columns[name])},
-        repeated={name for name in media if len(set(values[name])) < len(values[name])},
-        fours={name for name in lists if _are_fours(values[name])},
-        numbers=numbers,
-        no_classes={name for name in numbers | lists if are_no_classes(values[name])},
-    )
+
+    tables: Sequence[Table]
+    rows: FirstRows
+
+    @classmethod
+    def of(cls, tables: Sequence[Table]) -> "Seen":
+        """These tables, with their first rows."""
+        return cls(tables, first_rows(tables))
+
+    @functools.cached_property
+    def names(self) -> Mapping[str, None]:
+        """The columns that the tables state, or else that the rows have."""
+        tables = (table for table in self.tables if table.header)
+        stated = {name: None for table in tables for name in table.cells.names(table.header)}
+        return stated or {name: None for row in self.rows for name in row.values if name}
+
+    @property
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """What the columns have of short texts, each value once."""
+        return texts_of(self.rows)
+
+    def rows_of(self, table: Table) -> FirstRows:
+        """The first rows of one of the tables."""
+        return [row for row in self.rows if row.manifest == table.manifest]
+
+    @functools.cached_property
+    def forms(self) -> Mapping[str, Form]:
+        """What the tables say of their columns; the first that has one says it."""
+        return {name: form for table in reversed(self.tables) for name, form in table.forms.items()}
+
+    @functools.cached_property
+    def facts(self) -> ColumnFacts:
+        """What the columns hold; a few files are looked for.
+
+        Of each column the values of its form count: the others' rows are rejected when they are
+        read.
+        """
+        kind_of = kind_of_json if self.tables[0].is_typed else kind_of_text
+        held = {name: form.media for name, form in self.forms.items() if form.media}
+        columns: dict[str, list[tuple[Manifest, Any]]] = {}
+        for manifest, _, values_of_row in self.rows:
+            for name, value in values_of_row.items():
+                if is_stated(value):
+                    columns.setdefault(name, []).append((manifest, value))
+        check_number(columns, "the rows")
+        forms = {}
+        for name, column in columns.items():
+            of_values = [_form(value, kind_of) for _, value in column]
+            forms[name] = max(_FORMS, key=of_values.count)  # in doubt the first of them
+            columns[name] = [
+                each for each, form in zip(column, of_values, strict=True) if form == forms[name]
+            ]
+        values = {name: [value for _, value in column] for name, column in columns.items()}
+        kinds = {
+            name: {_kind(value, kind_of) for value in column} for name, column in values.items()
+        }
+        texts = {
+            name: [value.strip() if isinstance(value, str) else "" for value in column]
+            for name, column in values.items()
+        }
+        media = {
+            name: kind for name, of_column in texts.items() if (kind := kind_of_all(of_column))
+        }
+        files = {
+            name
+            for name, column in values.items()
+            if name.strip().lower() in FILE and name not in media
+            if all(isinstance(value, str) for value in column)
+        }
+        numbers = {name for name, of_column in kinds.items() if of_column <= {int, float}}
+        lists = {
+            name
+            for name, of_column in kinds.items()
+            if isinstance(functools.reduce(wider, of_column), ListOf) and None not in of_column
+        }
+        return ColumnFacts(
+            nonempty=set(values),
+            nested={name for name, form in forms.items() if form != "plain"},
+            objects={name for name, form in forms.items() if form == "object"},
+            lists=lists,
+            media={**media, **held},
+            files={*held, *(name for name in media if _any_exists(columns[name]))},
+            absent={name for name in files if not _any_exists(columns[name])},
+            repeated={name for name in media if len(set(values[name])) < len(values[name])},
+            fours={name for name in lists if _are_fours(values[name])},
+            numbers=numbers,
+            no_classes={name for name in numbers | lists if are_no_classes(values[name])},
+        )
 
 
 def _form(value: Any, kind_of: KindOf) -> str:
@@ -234,12 +244,6 @@ def _are_fours(values: Iterable[Any]) -> bool:
         if value
     ]
     return sum(are_four) * 2 > len(are_four)
-
-
-def _media(values: Sequence[Any]) -> str:
-    """The kind of file that all values are names of; else ""."""
-    kinds = {media_kind(value.strip()) if isinstance(value, str) else "" for value in values}
-    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _any_exists(column: Iterable[tuple[Manifest, str]]) -> bool:

@@ -24,32 +24,27 @@ class JsonTable(TextTable):
         for block in read_blocks(self.manifest.path, start, block_bytes, self.made_by):
             count = block.before(end)
             for begin in range(0, count, BATCH_ROWS):
-                stop = min(begin + BATCH_ROWS, count)
-                lines: list[int] = []
-                objects: list[dict[str, Any]] = []
-                bad: list[BadRow] = []
-                for number in range(begin, stop):
-                    text = block.lines[number]
-                    if not text.strip():
-                        continue
-                    values = _values(text, block.is_unicode)
-                    if isinstance(values, str):
-                        bad.append(BadRow(first + number, values))
-                        continue
-                    lines.append(number)
-                    objects.append(values)
-                names = dict.fromkeys(name for each in objects for name in each)
-                columns = {name: [each.get(name) for each in objects] for name in names}
-                self.cells.prepare(columns, None)
-                yield Batch(
-                    columns=columns,
-                    lines=[first + number for number in lines],
-                    offsets=[block.starts[number] for number in lines],
-                    lengths=[block.starts[number + 1] - block.starts[number] for number in lines],
-                    bad=bad,
-                    keys=objects if any(len(each) < len(names) for each in objects) else (),
-                    next_line=first + stop,
-                    next_offset=block.starts[stop],
+                texts = block.lines[begin : min(begin + BATCH_ROWS, count)]
+                rows = {
+                    number: _values(text, block.is_unicode)
+                    for number, text in enumerate(texts)
+                    if text.strip()
+                }
+                objects = {line: row for line, row in rows.items() if not isinstance(row, str)}
+                names = dict.fromkeys(name for each in objects.values() for name in each)
+                yield self.batch_of(
+                    {name: [each.get(name) for each in objects.values()] for name in names},
+                    [(line, line + 1) for line in objects],
+                    (first + begin, len(texts)),
+                    block.starts[begin:],
+                    [
+                        BadRow(first + begin + line, why)
+                        for line, why in rows.items()
+                        if isinstance(why, str)
+                    ],
+                    [*objects.values()]
+                    if any(len(row) < len(names) for row in objects.values())
+                    else (),
                 )
             first += count
             if block.starts[-1] >= end:

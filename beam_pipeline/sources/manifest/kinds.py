@@ -192,8 +192,7 @@ def check_first_rows(table: Table, probed: FirstRows, columns: Columns) -> None:
     """Raises ConfigError where a column's values spoil most of the rows; few are rejected later."""
     faults: list[tuple[str, RecordError]] = []
     for manifest, line, values in probed:
-        columns_of_row = {name: [value] for name, value in values.items()}
-        row = Batch(columns=columns_of_row, lines=[0], offsets=[0], lengths=[0])
+        row = Batch(columns={name: [value] for name, value in values.items()}, lines=[0])
         try:
             kinds_of(table, row, columns)
         except RecordError as error:

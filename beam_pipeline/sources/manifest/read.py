@@ -29,9 +29,6 @@ from beam_pipeline.sources.manifest.first_rows import (
     Seen,
     are_in_split_folders,
     check_files,
-    first_rows,
-    look,
-    names_of,
     unlabelled,
 )
 from beam_pipeline.sources.manifest.joining import Folder, check_beside, with_images
@@ -109,7 +106,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
                 if not name
             ]
             self._warn("left out, since they have no name", {*nameless})
-        seen = self._look(opened)
+        seen = Seen.of(opened)
         if not seen.rows and not opened[0].header:
             raise ConfigError(
                 f"{self.path} has no line with a JSON object; write one object per line"
@@ -124,7 +121,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         self._warn("texts in JSON, since they hold objects", objects | nested)
         prepared = dataclasses.replace(self.cells(seen.names), as_json=objects)
         if prepared != AS_THEY_ARE:
-            seen = self._look([dataclasses.replace(each, cells=prepared) for each in opened])
+            seen = Seen.of([dataclasses.replace(each, cells=prepared) for each in opened])
         ignorables = {**seen.names} | dict.fromkeys(
             name for row in seen.rows for name in ignorable(row.values)
         )
@@ -170,11 +167,6 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         folders = [with_images(each, seen, columns) for each in folders]
         return ReadTables(tables, questions, self.scratch, others, folders)
 
-    def _look(self, tables: Sequence[Table]) -> Seen:
-        rows = first_rows(tables)
-        facts = look(tables, rows)
-        return Seen(tables, rows, names_of(tables, rows), facts)
-
     def _with_files(self, seen: Seen) -> tuple[Seen, Sequence[Folder]]:
         """The tables with the paths of their files, if these lie elsewhere in the input.
 
@@ -190,14 +182,14 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         tree = self.tree or Tree(root, self.ignored)
         if not (places := find_files(seen, tree, self)):
             tables = found_here(seen, tree, self._tell)
-            return (self._look(tables) if tables else seen), ()
+            return (Seen.of(tables) if tables else seen), ()
         tables = []
         for table, place in zip(seen.tables, places, strict=True):
             self._tell(places_told(table.manifest, place))
             tables.append(placed(table, place, seen.names))
         listed = {root} if is_tree else {folder for place in places for folder in place.folders}
         folders = [Folder(root=root, path=path, ignored=self.ignored) for path in sorted(listed)]
-        return self._look(tables), folders
+        return Seen.of(tables), folders
 
     def _with_classes(self, seen: Seen, with_found_files: bool) -> tuple[Seen, Choice]:
         """The tables with a column of classes, if each class has a column of its own."""
@@ -211,7 +203,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
         for table in seen.tables:
             cells = dataclasses.replace(table.cells, classes=choice.classes)
             tables.append(dataclasses.replace(table, cells=cells))
-        return self._look(tables), choice
+        return Seen.of(tables), choice
 
     def _warn(self, what: str, names: Collection[str]) -> None:
         if names:

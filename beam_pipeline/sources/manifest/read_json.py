@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -18,14 +17,13 @@ from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.nesting import items
-from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.paths import in_batches, suffix, uncompressed
 from tfrecord_dataset.store.urls import unsigned
 
 # What the list of rows in an object is called.
 LINES = "lines"
 _LISTS = frozenset({"data", "rows", "records", "examples", "samples", "items"})
 _HEAD_BYTES = 1 << 16
-_ROWS_AT_ONCE = 256
 _TWO_LINES = re.compile(rb"\s*(\{.*\})\s*\n\s*\{")
 
 
@@ -74,8 +72,7 @@ def lines_of_list(path: str, place: str) -> Iterator[bytes]:
     Raises:
         RecordError: As `nesting.items`.
     """
-    rows = items(path, place)
-    while some := list(itertools.islice(rows, _ROWS_AT_ONCE)):
+    for some in in_batches(items(path, place)):
         yield b"".join(json.dumps(row).encode() + b"\n" for row in some)
 
 

@@ -82,7 +82,8 @@ class RecordMaker:
             if self.columns.joins_rows
             else self.elements(batch)
         )
-        rows = zip(batch.lines, batch.lengths, self._names(batch), elements, strict=True)
+        lengths = batch.lengths or [0] * len(batch)
+        rows = zip(batch.lines, lengths, self._names(batch), elements, strict=True)
         for line, length, name, element in rows:
             try:
                 key = element.key if isinstance(element, Record) else self.key(name, line)
@@ -151,7 +152,7 @@ class RecordMaker:
 
     def _files(self, batch: Batch) -> list[FileRef | None]:
         """The bytes of each row that is long and can be read by itself, else None."""
-        if self.table.is_packed:
+        if self.table.is_packed or not batch.lengths:
             return [None] * len(batch)
         path = batch.path or self.manifest.path
         return [
@@ -172,7 +173,7 @@ def read_rows(part: Range | Folder | Other, all_rows: Overview) -> Iterator[Entr
     if not isinstance(part, Range):
         yield part
         return
-    start, end, first_line = all_rows.places[part.table.manifest.path, part.start]
+    start, end, _, first_line = all_rows.places[part.table.manifest.path, part.start]
     maker = RecordMaker(part.table, columns, all_rows.kinds, first_line)
     for batch in part.table.batches(start, end) if start < end else ():
         for row in batch.bad:

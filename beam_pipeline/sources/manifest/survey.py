@@ -94,40 +94,38 @@ class Profile:
         )
 
 
+class Place(NamedTuple):
+    """The rows of a range, and where these lie among those of their table.
+
+    Attributes:
+        start: The position at which the first of them begins.
+        end: The first position at which none of them begins: there the next row does.
+        num_lines: Lines between these.
+        first_line: The line of the first, from 1.
+    """
+
+    start: int
+    end: int
+    num_lines: int = 0
+    first_line: int = 1
+
+
 class Survey(NamedTuple):
     """What one range is.
 
     Attributes:
         path: The table's.
         range_start: The range's first position.
-        start: The position at which its first row begins.
-        end: The one at which the first row behind it begins.
-        num_lines: Lines between these.
+        place: Of its rows, as if the table began there.
         profile: Of its rows.
         table: The table, of the range that begins it alone: a header may be long.
     """
 
     path: str
     range_start: int
-    start: int
-    end: int
-    num_lines: int
+    place: Place
     profile: Profile
     table: Table | None
-
-
-class Place(NamedTuple):
-    """The rows of a range, and where these lie among those of their table.
-
-    Attributes:
-        start: The position at which the first of them begins.
-        end: The first position at which none of them begins.
-        first_line: The line of the first, from 1.
-    """
-
-    start: int
-    end: int
-    first_line: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ def survey(part: Range, questions: Questions) -> Survey:
             profile = profile.and_of(_profile(table, batch, questions))
             num_lines, end = batch.next_line, batch.next_offset
     path, of_table = table.manifest.path, None if part.start else part.table
-    return Survey(path, part.start, start, end, num_lines, profile, of_table)
+    return Survey(path, part.start, Place(start, end, num_lines), profile, of_table)
 
 
 def _profile(table: Table, batch: Batch, questions: Questions) -> Profile:
@@ -209,15 +207,15 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
     ordered = sorted(surveys, key=lambda each: each[:2])
     for path, group in itertools.groupby(ordered, key=lambda each: each.path):
         ranges = list(group)
-        if any(one.end != other.start for one, other in itertools.pairwise(ranges)):
-            places |= {(path, each.range_start): Place(0, 0, 1) for each in ranges}
+        if any(one.place.end != other.place.start for one, other in itertools.pairwise(ranges)):
+            places |= {(path, each.range_start): Place(0, 0) for each in ranges}
             table = ranges[0].table
             assert table is not None  # it begins at 0
             ranges = [survey(whole(table), questions)]
         line = 1
         for each in ranges:
-            places[path, each.range_start] = Place(each.start, each.end, line)
-            line += each.num_lines
+            places[path, each.range_start] = each.place._replace(first_line=line)
+            line += each.place.num_lines
             profile = profile.and_of(each.profile)
     check_ignored(questions.ignored - profile.ignored, questions.names)
     columns = questions.columns

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import is_compressed
 from beam_pipeline.records import DeclaredClasses, Rejected
@@ -29,7 +28,7 @@ from beam_pipeline.sources.manifest.lines import (
     read_blocks,
     text_of,
 )
-from beam_pipeline.sources.unpacking import unpacked, with_ranges
+from beam_pipeline.sources.unpacking import unpacked
 
 RANGE_BYTES = 16 << 20
 # Rows whose columns are looked at together.
@@ -57,7 +56,7 @@ class Batch:
             it has nothing.
         lines: The line that each starts on; the first of those that are read is 0.
         offsets, lengths: The bytes of each in the file, from which `Table.cell` reads it again; of
-            length 0 where it cannot.
+            length 0 where it cannot, and none where no row can.
         bad: Rows among them that cannot be read, and are in no column.
         keys: By row the names that it states, where not every row states all; else none.
         next_line, next_offset: Where the row behind them begins.
@@ -66,8 +65,8 @@ class Batch:
 
     columns: dict[str, list[Any]]
     lines: Sequence[int]
-    offsets: Sequence[int]
-    lengths: Sequence[int]
+    offsets: Sequence[int] = ()
+    lengths: Sequence[int] = ()
     bad: Sequence[BadRow] = ()
     keys: Sequence[Collection[str]] = ()
     next_line: int = 0
@@ -259,8 +258,9 @@ class TextTable(Table):
 
     def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
         """As `Table.ranges`."""
-        table, path = self, self._with_ranges(scratch) if scratch else self.manifest.path
-        if path != self.manifest.path:
+        table, path = self, self.manifest.path
+        if scratch and (self.is_packed or storage.is_deflated(path)):
+            path = unpacked(path, self.part, scratch, text_of(path, self.made_by))
             manifest = dataclasses.replace(self.manifest, path=path)
             table = dataclasses.replace(self, manifest=manifest, made_by=None)
         size = None if table.is_packed else storage.size(path)
@@ -283,12 +283,33 @@ class TextTable(Table):
         num_lines, behind, _ = count_lines(self.manifest.path, start, end, self.made_by)
         return num_lines, behind
 
-    def _with_ranges(self, scratch: str) -> str:
-        """Where its text lies so that ranges of it can be read."""
-        path = self.manifest.path
-        if self.is_packed:
-            return unpacked(path, self.part, scratch, text_of(path, self.made_by))
-        try:
-            return with_ranges(path, scratch)
-        except RecordError as error:
-            raise DataError(f"{path} cannot be decompressed ({error}); fetch it again") from error
+    def batch_of(
+        self,
+        columns: dict[str, list[Any]],
+        places: Sequence[tuple[int, int]],
+        lines: tuple[int, int],
+        starts: Sequence[int],
+        bad: Sequence[BadRow] = (),
+        keys: Sequence[Collection[str]] = (),
+    ) -> Batch:
+        """The rows that begin in some lines, whose cells are made ready.
+
+        Args:
+            columns: By name what the rows have.
+            places: Of each row its first of these lines and the one behind it.
+            lines: The number of the first of these lines, and how many they are.
+            starts: The byte at which each begins, and the one behind them.
+            bad, keys: As those of `Batch`.
+        """
+        first, count = lines
+        self.cells.prepare(columns, None if self.is_typed else "")
+        return Batch(
+            columns=columns,
+            lines=[first + line for line, _ in places],
+            offsets=[starts[line] for line, _ in places],
+            lengths=[starts[behind] - starts[line] for line, behind in places],
+            bad=bad,
+            keys=keys,
+            next_line=first + count,
+            next_offset=starts[count],
+        )

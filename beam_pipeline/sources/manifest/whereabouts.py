@@ -216,7 +216,7 @@ def find_files(seen: Seen, tree: Tree, options: TableOptions) -> list[Whereabout
     found: list[Whereabouts | None] = []
     several: dict[int, str] = {}  # by the number of rows, of which more tell more
     for table in seen.tables:
-        rows = [row for row in seen.rows if row.manifest == table.manifest]
+        rows = seen.rows_of(table)
         texts = {
             name: values
             for name, values in texts_of(rows).items()

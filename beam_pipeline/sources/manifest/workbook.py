@@ -7,7 +7,6 @@ so the corners of the rectangle are looked for before.
 import dataclasses
 import functools
 import io
-import itertools
 import json
 import re
 import zipfile
@@ -22,13 +21,13 @@ from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.read import ReadManifest
 from beam_pipeline.sources.manifest.table import Table
+from beam_pipeline.sources.paths import in_batches
 from tfrecord_dataset.inflation import is_inflated
 
 MAX_BYTES = 256 << 20
 MAX_MEMBER_BYTES = 1 << 30
 MAX_CELLS = 10_000_000
 _MAX_COLUMNS = 16_384
-_ROWS_AT_ONCE = 256
 _BLOCK_BYTES = 1 << 20
 # Of any length: what is beyond a sheet wraps around in python-calamine, and ends the process.
 _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
@@ -81,10 +80,8 @@ def lines_of_sheet(path: str, sheet: str) -> Iterator[bytes]:
     workbook = _opened(path)
     names, *rows = _rows(path, workbook, sheet) or [[]]
     columns = _columns(path, names)
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        yield b"".join(
-            _line(columns, row) for row in itertools.islice(rows, start, start + _ROWS_AT_ONCE)
-        )
+    for some in in_batches(rows):
+        yield b"".join(_line(columns, row) for row in some)
 
 
 def _line(columns: Sequence[str], row: Sequence[Any]) -> bytes:

@@ -1,13 +1,11 @@
 """Arrow files and streams: the same records as of Parquet, and images that are read in place."""
 
-import json
 import struct
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from file_bytes import image_bytes
+from file_bytes import photograph, photographs
 from pyarrow import feather
 
 from beam_pipeline.errors import DataError
@@ -16,23 +14,6 @@ from beam_pipeline.records import Record
 from beam_pipeline.sources.columnar import arrow_file
 from beam_pipeline.sources.columnar.arrow_file import opened_arrow
 from beam_pipeline.sources.columnar.read import ReadArrow, ReadParquet
-
-FILE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-TOLD = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["zebra", "ant"]}}
-
-
-def png(seed):
-    return image_bytes(np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8))
-
-
-def photographs(count):
-    table = pa.table(
-        {
-            "image": pa.array([{"bytes": png(n), "path": f"{n}.png"} for n in range(count)], FILE),
-            "label": pa.array([n % 2 for n in range(count)]),
-        }
-    )
-    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": TOLD}})})
 
 
 def as_stream(table, path, **options):
@@ -66,7 +47,7 @@ def test_what_is_not_packed_is_read_where_it_lies(tmp_path, write, in_place, rea
     records = read_manifest(ReadArrow(str(path), scratch=str(tmp_path / "scratch")))
 
     files = [record.features["image"].file for record in records]
-    assert [storage.read_bytes(file) for file in files] == [png(n) for n in range(7)]
+    assert [storage.read_bytes(file) for file in files] == [photograph(n) for n in range(7)]
     assert {file.path == str(path) for file in files} == {in_place}
 
 
@@ -124,7 +105,7 @@ def test_dictionaries_that_change_on_the_way(tmp_path, read_manifest):
 def test_views_as_polars_writes_them(tmp_path, write, read_manifest):
     table = pa.table(
         {
-            "image": pa.array([png(n) for n in range(4)], pa.binary_view()),
+            "image": pa.array([photograph(n) for n in range(4)], pa.binary_view()),
             "name": pa.array([f"{n} of a long name" for n in range(4)], pa.string_view()),
         }
     )
@@ -133,7 +114,7 @@ def test_views_as_polars_writes_them(tmp_path, write, read_manifest):
     records = read_manifest(ReadArrow(str(tmp_path / "a.arrow"), scratch=str(tmp_path / "scratch")))
 
     assert [storage.read_bytes(each.features["image"].file) for each in records] == [
-        png(n) for n in range(4)
+        photograph(n) for n in range(4)
     ]
     assert records[3].features["name"] == "3 of a long name"
 

@@ -1,4 +1,4 @@
-"""Manifests in files, and what of a source's elements the tests look at."""
+"""Manifests in files."""
 
 import json
 from collections.abc import Callable
@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from beam_pipeline.records import Record, Rejected
 
 
 @pytest.fixture(scope="session")
@@ -30,27 +28,3 @@ def json_lines() -> Callable[..., str]:
         return "".join(json.dumps(row) + "\n" for row in rows)
 
     return text
-
-
-@pytest.fixture(scope="session")
-def records_by_key() -> Callable[[list[Any]], dict[str, Record]]:
-    """The records among a source's elements, by key; no two have one key."""
-
-    def of(elements: list[Any]) -> dict[str, Record]:
-        records = [element for element in elements if isinstance(element, Record)]
-        assert len({record.key for record in records}) == len(records)
-        return {record.key: record for record in records}
-
-    return of
-
-
-@pytest.fixture(scope="session")
-def rejects() -> Callable[[list[Any]], dict[str, tuple[str, str]]]:
-    """(reason, detail) of the rejects among a source's elements, by source; all are bad."""
-
-    def of(elements: list[Any]) -> dict[str, tuple[str, str]]:
-        found = [element for element in elements if isinstance(element, Rejected)]
-        assert all(reject.bad for reject in found)
-        return {reject.source: (reject.reason, reject.detail) for reject in found}
-
-    return of

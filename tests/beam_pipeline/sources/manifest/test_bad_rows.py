@@ -15,16 +15,16 @@ from beam_pipeline.sources.manifest.read_json import ReadJsonl
 )
 @pytest.mark.parametrize("line", [1, 51, 121])
 def test_an_odd_value_rejects_its_row_alone(
-    tmp_path, read_manifest, write, json_lines, records_by_key, rejects, usual, odd, reason, line
+    tmp_path, read_manifest, write, json_lines, by_name, usual, odd, reason, line
 ):
     rows = [{"image": f"{number}.jpg", "v": usual} for number in range(120)]
     rows.insert(line - 1, {"image": "odd.jpg", "v": odd})
     elements = read_manifest(ReadJsonl(write(tmp_path / "m.jsonl", json_lines(*rows))))
-    assert len(records_by_key(elements)) == 120
-    ((source, found),) = rejects(elements).items()
-    assert source == f"m.jsonl:{line}"
-    assert found[0] == reason
-    assert "column 'v'" in found[1]
+    records, rejects = by_name(elements)
+    assert len(records) == 120
+    found = rejects.pop(f"m.jsonl:{line}")
+    assert (found.reason, found.bad, rejects) == (reason, True, {})
+    assert "column 'v'" in found.detail
 
 
 def test_leaving_out_what_few_rows_have(tmp_path, read_manifest, write, json_lines):

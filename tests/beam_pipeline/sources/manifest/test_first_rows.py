@@ -5,7 +5,7 @@ import pytest
 from beam_pipeline.sources.manifest.csv_dialect import Dialect
 from beam_pipeline.sources.manifest.csv_table import CsvTable
 from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.first_rows import FirstRow, look
+from beam_pipeline.sources.manifest.first_rows import FirstRow, Seen
 from beam_pipeline.sources.manifest.json_table import JsonTable
 
 NO_CLASSES = {"lists", "no_classes"}
@@ -14,7 +14,7 @@ NO_CLASSES = {"lists", "no_classes"}
 def looks_of(column, folder, table=JsonTable, **of_table):
     manifest = Manifest(path="m", relative="m", split=None, folder=str(folder), root=str(folder))
     rows = [FirstRow(manifest, line, {"x": value}) for line, value in enumerate(column)]
-    facts = look([table(manifest=manifest, **of_table)], rows)
+    facts = Seen([table(manifest=manifest, **of_table)], rows).facts
     names = ("nonempty", "nested", "lists", "objects", "media", "files", "numbers", "no_classes")
     return {name for name in names if "x" in getattr(facts, name)} - {"nonempty"}
 

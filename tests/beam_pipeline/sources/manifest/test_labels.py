@@ -7,10 +7,10 @@ from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.manifest.read_json import ReadJsonl
 
 
-def test_a_split_whose_labels_come_late(tmp_path, read_manifest, write, records_by_key):
+def test_a_split_whose_labels_come_late(tmp_path, read_manifest, write, by_name):
     write(tmp_path / "train.csv", "x,label\n1,cat\n")
     write(tmp_path / "test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
-    records = records_by_key(read_manifest(ReadCsv(str(tmp_path))))
+    records, _ = by_name(read_manifest(ReadCsv(str(tmp_path))))
     assert records["test.csv:101"].features.keys() == {"x"}
     assert records["test.csv:102"].features["label"] == ClassLabel("dog")
 

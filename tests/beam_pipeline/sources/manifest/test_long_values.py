@@ -9,7 +9,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import ClassLabel, Deferred, Record
+from beam_pipeline.records import ClassLabel, Deferred
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.manifest import feature_columns
 from beam_pipeline.sources.manifest.read import ReadCsv
@@ -53,12 +53,6 @@ def write_jsonl(path, rows):
     return str(path)
 
 
-def write_list(path, rows):
-    rows = [{**row, "talk": json.loads(row["talk"])} for row in rows]
-    path.write_text(json.dumps(rows, indent=2))
-    return str(path)
-
-
 def resolved(record):
     """The record with all values inline, and the names of those that were not."""
     record = pickle.loads(pickle.dumps(record))
@@ -67,10 +61,6 @@ def resolved(record):
         for name, value in record.features.items()
     }
     return values, {name for name, value in record.features.items() if isinstance(value, Deferred)}
-
-
-def by_key(elements):
-    return {element.key: element for element in elements if isinstance(element, Record)}
 
 
 @pytest.mark.parametrize(
@@ -84,14 +74,14 @@ def by_key(elements):
 @pytest.mark.parametrize("image", ["", "image"])
 @pytest.mark.parametrize("range_bytes", [1 << 20, 700])
 def test_long_values_are_read_from_their_rows(
-    tmp_path, read_manifest, monkeypatch, read, name, write, image, range_bytes
+    tmp_path, read_manifest, by_name, monkeypatch, read, name, write, image, range_bytes
 ):
     rows = [{**row, **({image: "a.jpg"} if image else {})} for row in ROWS]
     source = read(write(tmp_path / name, rows))
     monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 40)
-    inline = by_key(read_manifest(source))
+    inline, _ = by_name(read_manifest(source))
     monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
-    small = by_key(read_manifest(source, range_bytes))
+    small, _ = by_name(read_manifest(source, range_bytes))
 
     assert inline.keys() == small.keys()
     for key, record in inline.items():
@@ -102,7 +92,7 @@ def test_long_values_are_read_from_their_rows(
 
 
 @pytest.mark.parametrize("is_json", [False, True])
-def test_long_values_that_are_declared(tmp_path, read_manifest, monkeypatch, is_json):
+def test_long_values_that_are_declared(tmp_path, read_manifest, by_name, monkeypatch, is_json):
     schema = parse_schema(
         {
             "note": "text",
@@ -114,9 +104,9 @@ def test_long_values_that_are_declared(tmp_path, read_manifest, monkeypatch, is_
     read, write = (ReadJsonl, write_jsonl) if is_json else (ReadCsv, write_csv)
     source = read(write(tmp_path / "m", ROWS), schema=schema)
     monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 40)
-    inline = by_key(read_manifest(source))
+    inline, _ = by_name(read_manifest(source))
     monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
-    small = by_key(read_manifest(source))
+    small, _ = by_name(read_manifest(source))
 
     for key, record in inline.items():
         assert resolved(small[key]) == (record.features, {"note", "vector", "words"})

@@ -111,7 +111,7 @@ def in_ranges(table, range_bytes, questions):
     all_rows = overview([survey(part, questions) for part in parts], questions)
     rows = []
     for part in parts:
-        start, end, first_line = all_rows.places[table.manifest.path, part.start]
+        start, end, _, first_line = all_rows.places[table.manifest.path, part.start]
         for batch in table.batches(start, end) if start < end else ():
             good = list(zip(batch.lines, batch.by_row(), strict=True))
             places = zip(batch.offsets, batch.lengths, strict=True)

@@ -21,8 +21,6 @@ class Squares(Table):
         yield Batch(
             columns={"n": list(rows), "square": [n * n for n in rows], "label": ["x"] * len(rows)},
             lines=[row - start for row in rows],
-            offsets=rows,
-            lengths=[0] * len(rows),
             next_line=len(rows),
             next_offset=end,
         )
@@ -36,9 +34,9 @@ class ReadSquares(ReadManifest):
         return Squares(manifest=manifest, header=("n", "square", "label"))
 
 
-def test_a_table_of_numbers(tmp_path, read_manifest, write, records_by_key):
+def test_a_table_of_numbers(tmp_path, read_manifest, write, by_name):
     path = write(tmp_path / "a.squares", "")
-    records = records_by_key(read_manifest(ReadSquares(path)))
+    records, _ = by_name(read_manifest(ReadSquares(path)))
     assert {key: record.features for key, record in records.items()} == {
         f"a.squares:{n + 1}": {"n": n, "square": n * n, "label": ClassLabel("x")}
         for n in range(100)
