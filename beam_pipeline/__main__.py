@@ -10,8 +10,8 @@ from typing import NoReturn
 # The first ends the program on Windows, before what cannot be imported there.
 from beam_pipeline import beam_import
 from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
-from tfrecord_dataset import log_lines, streams
 from tfrecord_dataset import posix_only as posix_only
+from tfrecord_dataset import streams
 
 # Imported by Beam's clients of services, for transforms in other languages, and for few tables and
 # dates of others: 0.2 s, 15 MB. With `apache-beam[gcp]` these clients are used, and import parts of
@@ -27,7 +27,7 @@ MONGODB = ("apache_beam.io.mongodbio", ("ReadFromMongoDB", "WriteToMongoDB"))
 
 def main() -> int:
     """Runs the command line; returns its exit code."""
-    log_lines.set_up()
+    streams.set_up_log()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(ONE_THREAD | ONE_POOL | os.environ)
     from beam_pipeline.running import memory

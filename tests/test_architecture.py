@@ -18,11 +18,11 @@ LAYERS = {
         example_encoding object_columns
         users_code declaration example feature_keys frames
         inference
-        json_file log_lines option_values
+        json_file option_values
         options sealed_json
         command_line
         python_words
-        lock replacement
+        replacement
         store
         inner_paths
         metadata inflation

@@ -23,9 +23,8 @@ from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.split_names import splits_of_record_files
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import Cache
-from tfrecord_dataset.store.files import Files, changed
+from tfrecord_dataset.store.files import Files, LocalFiles, changed
 from tfrecord_dataset.store.folders import open_folder
-from tfrecord_dataset.store.local_files import LocalFiles
 from tfrecord_dataset.store.remote_files import RemoteFiles
 from tfrecord_dataset.store.urls import is_web
 

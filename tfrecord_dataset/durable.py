@@ -2,10 +2,12 @@
 
 A new name is on disk once its folder is synced; what it names, once that file is. So whoever
 commits by a name syncs files first, then their folders, then renames, then syncs the folder above.
+A folder that several write to is held by one process at a time, however that process ends.
 """
 
 import contextlib
 import errno
+import fcntl
 import os
 from collections.abc import Iterator
 from typing import IO
@@ -95,3 +97,37 @@ def make_folders(path: str) -> None:
     for folder in reversed(missing):
         os.makedirs(folder, exist_ok=True)
         sync(os.path.dirname(folder))
+
+
+@contextlib.contextmanager
+def exclusive(folder: str, busy: Exception) -> Iterator[None]:
+    """Holds a folder against other processes on this machine, while this one runs.
+
+    Args:
+        folder: What is locked; made where it is missing. Whoever holds the lock may delete it.
+        busy: What is raised where another process holds it.
+    """
+    descriptor = _locked(folder, busy)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(folder: str, busy: Exception) -> int:
+    while True:
+        make_folders(folder)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+                return descriptor
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise busy from error
+        except FileNotFoundError:  # who held it deleted it meanwhile
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)

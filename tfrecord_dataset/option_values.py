@@ -32,34 +32,24 @@ class ValueType:
     metavar: str | None = None
 
 
-def parse_whole(text: str) -> int:
-    """A whole number, such as `10`."""
-    try:
-        return int(text)
-    except ValueError:
-        return make_whole(text)
+def _numbers(kind: Callable[[Any], Any], others: type, problem: str) -> ValueType:
+    """Python's own numbers of a kind, which are made of other types', such as NumPy's."""
+
+    def make(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, others):
+            raise ValueError(problem)
+        return kind(value)
+
+    def parse(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            return make(text)
+
+    return ValueType(parse=parse, make=make, metavar="N")
 
 
-def make_whole(value: Any) -> int:
-    """Any type's whole number, such as NumPy's."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ValueError("is not a whole number; give one, such as 10")
-    return int(value)
-
-
-def parse_number(text: str) -> float:
-    """A number, such as `1e-3`."""
-    try:
-        return float(text)
-    except ValueError:
-        return make_number(text)
-
-
-def make_number(value: Any) -> float:
-    """Any type's number, such as NumPy's."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError("is not a number; give one, such as 0.1")
-    return float(value)
+WHOLE = _numbers(int, numbers.Integral, "is not a whole number; give one, such as 10")
 
 
 def make_truth(value: Any) -> bool:
@@ -105,7 +95,7 @@ def make_lengths(value: Any) -> dict[str, int]:
     """Whole numbers by name."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ValueError("does not give whole numbers by name; give some, such as {'a': 32}")
-    return {name: make_whole(length) for name, length in value.items()}
+    return {name: WHOLE.make(length) for name, length in value.items()}
 
 
 def parse_bytes(text: str) -> int:
@@ -119,8 +109,8 @@ def parse_bytes(text: str) -> int:
 
 
 TYPES: Mapping[Any, ValueType] = {
-    int: ValueType(parse=parse_whole, make=make_whole, metavar="N"),
-    float: ValueType(parse=parse_number, make=make_number, metavar="N"),
+    int: WHOLE,
+    float: _numbers(float, numbers.Real, "is not a number; give one, such as 0.1"),
     Any: ValueType(parse=str, make=lambda value: value),
     bool: ValueType(parse=bool, make=make_truth),
     str: ValueType(parse=str, make=make_text),

@@ -1,13 +1,18 @@
-"""stdout and stderr on which nothing that others wrote can act.
+"""stdout and stderr on which nothing that others wrote can act, and lines of the log there.
 
 Names of files, classes and columns, messages of libraries, and tracebacks all come this way.
 """
 
+import logging
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, cast
 
 from tfrecord_dataset.shown_text import printable, shown
+
+_OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
+# What a reader has chosen, with the option that chooses otherwise, is nothing to worry about.
+_NOTES = ("beam_pipeline.sources", "tfrecord_dataset.bare_files")
 
 
 class _Stream:
@@ -42,3 +47,24 @@ def guard() -> None:
 def stderr_of_bars() -> TextIO:
     """stderr for progress bars, which move on the terminal; their text must be `one_line`."""
     return sys.stderr.behind if isinstance(sys.stderr, _Stream) else sys.stderr
+
+
+class LogLines(logging.Formatter):
+    """ "note: …" and "warning: …" of these packages; of others their level and name besides."""
+
+    def __init__(self) -> None:
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of one record."""
+        is_ours = record.name.partition(".")[0] in _OURS
+        if not is_ours or record.levelno != logging.WARNING or record.exc_info:
+            return super().format(record)
+        return f"{'note' if record.name.startswith(_NOTES) else 'warning'}: {record.getMessage()}"
+
+
+def set_up_log() -> None:
+    """Shows warnings and errors on stderr, a line each."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogLines())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -11,7 +11,7 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset import durable, lock
+from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.replacement import replace_folder, restore_folder
@@ -90,7 +90,7 @@ def _unfinished(place: Path) -> Iterator[Path]:
     """
     _delete_unfinished(place.parent)
     folder = tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)
-    with lock.exclusive(folder, BlockingIOError()):  # empty folders alone are not locked
+    with durable.exclusive(folder, BlockingIOError()):  # empty folders alone are not locked
         try:
             made = Path(folder, place.name)
             yield made
@@ -114,7 +114,7 @@ def _delete_unfinished(parent: Path) -> None:
         except OSError:  # there is something in it
             with (
                 contextlib.suppress(OSError),
-                lock.exclusive(os.fspath(folder), BlockingIOError()),
+                durable.exclusive(os.fspath(folder), BlockingIOError()),
             ):
                 for made in folder.iterdir():
                     restore_folder(os.fspath(made), os.fspath(parent / made.name))

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from tfrecord_dataset import log_lines
+from tfrecord_dataset import streams
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow's C++ side logs a lot at each start, and little of it matters.
@@ -30,7 +30,7 @@ def set_up(*, debug: bool = False) -> None:
 
     Lines of the log look as those of `python -m beam_pipeline`.
     """
-    log_lines.set_up()
+    streams.set_up_log()
     if debug:
         os.environ.setdefault(_LEVEL, "0")
     elif os.environ.get("TF_CONFIG"):  # its errors are those of a lost worker, which one line tells

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from tfrecord_dataset import lock as folder_lock
+from tfrecord_dataset import durable
 
 
 @contextlib.contextmanager
@@ -30,5 +30,5 @@ def exclusive(directory: str, lock: str) -> Iterator[None]:
         f"another build is writing {directory}; wait for it, or choose another --name, --version "
         "or --output"
     )
-    with folder_lock.exclusive(lock, busy):
+    with durable.exclusive(lock, busy):
         yield

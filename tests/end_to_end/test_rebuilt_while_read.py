@@ -11,7 +11,7 @@ from tiers import first_quick
 
 import beam_pipeline
 import trainer
-from tfrecord_dataset.store import local_files
+from tfrecord_dataset.store import files
 from trainer.errors import DatasetChangedError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
 
@@ -52,7 +52,7 @@ PLACES = ["held", "opened each time", "gzip", "s3", "s3 by ranges"]
 def place(request, monkeypatch, tmp_path):
     """(output, options of the build, options of `trainer.open`)."""
     if request.param == "opened each time":
-        monkeypatch.setattr(local_files, "most_open_files", lambda: 0)
+        monkeypatch.setattr(files, "most_open_files", lambda: 0)
     if not request.param.startswith("s3"):
         compression = "gzip" if request.param == "gzip" else "none"
         return str(tmp_path / "out"), {"compression": compression}, {}
@@ -117,7 +117,7 @@ def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_pa
     output = str(tmp_path / "out")
     build(1, output)
     held = trainer.open(output)
-    monkeypatch.setattr(local_files, "most_open_files", lambda: 0)
+    monkeypatch.setattr(files, "most_open_files", lambda: 0)
     dataset = trainer.open(output)
 
     build(2, output)

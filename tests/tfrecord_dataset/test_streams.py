@@ -1,7 +1,12 @@
 """What a process writes passes without control characters, whoever writes it."""
 
+import logging
 import subprocess
 import sys
+
+import pytest
+
+from tfrecord_dataset import streams
 
 GUARDED = """
 import json, logging, sys, threading, warnings
@@ -34,3 +39,27 @@ def test_everything_that_a_process_writes():
     assert "WARNING:root:https://***@h/?sig=*** \\u009b1m" in told
     assert told.endswith("ValueError: \\u001b[31m https://***@h/?sig=***\n")
     assert not [each for each in told if not each.isprintable() and each != "\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "line"),
+    [
+        ("beam_pipeline.sources.manifest.read", logging.WARNING, "note: a is b"),
+        ("tfrecord_dataset.bare_files", logging.WARNING, "note: a is b"),
+        ("beam_pipeline.write.receipts", logging.WARNING, "warning: a is b"),
+        ("tfrecord_dataset.store.retries", logging.WARNING, "warning: a is b"),
+        ("trainer.records", logging.ERROR, "ERROR trainer.records: a is b"),
+        ("beam_pipelines", logging.WARNING, "WARNING beam_pipelines: a is b"),
+        ("apache_beam.runners", logging.WARNING, "WARNING apache_beam.runners: a is b"),
+    ],
+)
+def test_lines_of_the_log(name, level, line):
+    record = logging.LogRecord(name, level, "x.py", 1, "a is %s", ("b",), None)
+    assert streams.LogLines().format(record) == line
+
+
+def test_a_traceback_is_kept():
+    error = ValueError("x")
+    info = (type(error), error, None)
+    record = logging.LogRecord("trainer", logging.WARNING, "x.py", 1, "a", (), info)
+    assert streams.LogLines().format(record) == "WARNING trainer: a\nValueError: x"

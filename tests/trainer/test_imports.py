@@ -1,17 +1,7 @@
 """What importing the package costs."""
 
-import subprocess
-import sys
-
 import pytest
-
-
-def modules_after(script):
-    script += "; import sys; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    return set(done.stdout.split())
+from fresh_python import modules_after
 
 
 @pytest.mark.parametrize(
@@ -23,7 +13,8 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
 
 @pytest.mark.slow
 def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
-    modules = modules_after("import trainer; trainer.open; import trainer.runs.evaluate")
+    script = "import trainer; trainer.open; import trainer.runs.evaluate"
+    modules = modules_after(script, may_warn=True)
 
     assert "tensorflow" in modules
     assert not modules & {"apache_beam", "beam_pipeline"}

@@ -18,8 +18,7 @@ from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import Cache
-from tfrecord_dataset.store.files import Files, changed
-from tfrecord_dataset.store.local_files import LocalFiles, unreadable
+from tfrecord_dataset.store.files import Files, LocalFiles, changed, unreadable
 from tfrecord_dataset.store.objects import RemoteFile
 from tfrecord_dataset.store.remote_files import RemoteFiles
 from tfrecord_dataset.store.urls import is_web

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from tfrecord_dataset.option_values import make_whole, parse_whole
+from tfrecord_dataset.option_values import WHOLE
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.options.input import (
@@ -29,7 +29,7 @@ def parse_processes(text: Any) -> int | str:
     """A number of processes, or "auto"."""
     if text == AUTO:
         return AUTO
-    count = parse_whole(text) if isinstance(text, str) else make_whole(text)
+    count: int = WHOLE.parse(text) if isinstance(text, str) else WHOLE.make(text)
     if count < 1:
         raise ValueError("is below 1; give a number of processes, or auto")
     return count

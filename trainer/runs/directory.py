@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import keras
 
-from tfrecord_dataset import durable, lock, regular_files
+from tfrecord_dataset import durable, regular_files
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
@@ -87,7 +87,7 @@ class RunDirectory:
         with contextlib.ExitStack() as held:
             try:
                 made += [each for each in (path, *path.parents) if not each.exists()]
-                held.enter_context(lock.exclusive(os.fspath(path), busy))
+                held.enter_context(durable.exclusive(os.fspath(path), busy))
                 with tempfile.TemporaryFile(dir=path):
                     pass
             except OSError as error:

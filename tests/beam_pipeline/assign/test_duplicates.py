@@ -1,13 +1,12 @@
 """Equal contents are settled alike in any parts, and however many records one content has."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import hypothesis
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
+from fresh_python import printed
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
@@ -136,9 +135,6 @@ def test_a_million_records_of_one_content(policy, pytestconfig):
     """A tenth of what may come; at once they would take 600 MB and more."""
     root = pytestconfig.rootpath
     paths = [str(root), str(root / "tests/beam_pipeline/assign")]
-    done = subprocess.run(
-        [sys.executable, "-c", MILLION, policy, *paths], capture_output=True, text=True, check=True
-    )
-    count, grown_mib = map(int, done.stdout.split())
+    count, grown_mib = map(int, printed(MILLION, policy, *paths).split())
     assert count == 1_002_000
     assert grown_mib < 300

@@ -2,11 +2,10 @@
 
 import errno
 import os
-import subprocess
-import sys
 import time
 
 import pytest
+from fresh_python import printed
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import faults, storage
@@ -40,13 +39,7 @@ except OSError as error:
 )
 def test_too_many_open_files(tmp_path, duration, expected):
     (tmp_path / "x").write_bytes(b"data")
-    done = subprocess.run(
-        [sys.executable, "-c", TOO_MANY_OPEN_FILES, duration, str(tmp_path / "x")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == expected, done.stderr
+    assert printed(TOO_MANY_OPEN_FILES, duration, tmp_path / "x", timeout=60).strip() == expected
 
 
 def test_a_fault_that_lasts_is_no_reject(monkeypatch):

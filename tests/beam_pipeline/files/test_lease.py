@@ -1,12 +1,11 @@
 """Leases on a store: one holder at a time, whatever becomes of the others."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
+from fresh_python import printed
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import lease, storage
@@ -57,8 +56,7 @@ def other(url, store, process):
 def test_a_dead_process_of_this_machine_holds_nothing(place):
     url, store = place
     program = "import os, sys; from beam_pipeline.files import lease; print(lease._process()[2])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    other(url, store, [*lease._process()[:2], done.stdout.decode().strip()])
+    other(url, store, [*lease._process()[:2], printed(program).strip()])
     start = time.monotonic()
     with storage.leased(url, "pets"):
         assert time.monotonic() - start < lease.EXPIRES_S / 2

@@ -1,10 +1,9 @@
 """Files of an object store, over HTTP, from a server on this machine."""
 
 import itertools
-import subprocess
-import sys
 
 import pytest
+from fresh_python import printed
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import remote, storage
@@ -226,13 +225,8 @@ for folder in sys.argv[1:]:
     count = sum(len(each.names) for each in storage.list_names(folder))
     print(count, tracemalloc.get_traced_memory()[1])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program, *(f"{url}/{count}" for count in counts)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    few, many = (list(map(int, line.split())) for line in done.stdout.splitlines())
+    told = printed(program, *(f"{url}/{count}" for count in counts))
+    few, many = (list(map(int, line.split())) for line in told.splitlines())
     assert (few[0], many[0]) == counts
     assert many[1] < 1.5 * few[1]
 
@@ -316,14 +310,6 @@ def test_a_handle_of_a_new_object(folder):
     assert storage.size(f"{url}/x") == 4
 
 
-def test_a_copy_takes_one_request(folder):
-    url, store = folder
-    store.put(f"{url}/a", b"1")
-    storage.place_all([(f"{url}/a", f"{url}/out/b")])
-    assert store.calls == {"copy": 1}
-    assert store.keys(url) == ["in/a", "in/out/b"]
-
-
 def test_many_objects_are_copied_measured_and_deleted_at_once(folder):
     url, store = folder
     store.latency_s = 0.05
@@ -332,7 +318,7 @@ def test_many_objects_are_copied_measured_and_deleted_at_once(folder):
         store.put(source, bytes(number))
 
     storage.place_all(pairs)
-    assert store.calls["copy"] == 200
+    assert store.calls == {"copy": 200}
     assert store.most_at_once > 32
     storage.delete_all(source for source, _ in pairs)
     assert store.calls["delete"] + store.calls["delete_many"] == (200 if "gs:" in url else 1)
@@ -368,7 +354,4 @@ def test_local_files_need_no_store_library():
         "storage.read_bytes(records.FileRef(path=sys.executable, length=2));"
         "print({'obstore', 'apache_beam'} & sys.modules.keys())"
     )
-    output = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, check=True, text=True
-    )
-    assert output.stdout == "set()\n"
+    assert printed(program) == "set()\n"

@@ -1,10 +1,9 @@
 """Small files that would take gigabytes or hours: refused before, or read in bounded memory."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from fresh_python import printed
 from hostile_files import FILES, Hostile
 
 from beam_pipeline.errors import RecordError
@@ -82,13 +81,7 @@ def test_it_takes_bounded_memory(name, tmp_path, pytestconfig):
     path.write_bytes(FILES[name].make())
     root = pytestconfig.rootpath
     folders = (root, root / "tests", root / "tests/beam_pipeline/media")
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURED, name, str(path)],
-        env={"PYTHONPATH": ":".join(map(str, folders)), "OPENBLAS_NUM_THREADS": "1"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    measured = json.loads(done.stdout)
+    environment = {"PYTHONPATH": ":".join(map(str, folders)), "OPENBLAS_NUM_THREADS": "1"}
+    measured = json.loads(printed(_MEASURED, name, path, env=environment))
     assert measured["reason"] == FILES[name].reason
     assert measured["grown"] - path.stat().st_size < _MAX_GROWTH_BYTES

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import apache_beam as beam
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
+from fresh_python import printed
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.options import JobOptions
@@ -47,15 +47,8 @@ def on_a_worker(tmp_path):
             if each.spec.urn == "beam:transform:pardo:v1"
         ]
         path = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run(
-            [sys.executable, "-c", WORKER, cloud],
-            input=json.dumps(payloads),
-            env={**path, **(own or {})},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return json.loads(done.stdout)
+        variables = {**path, **(own or {})}
+        return json.loads(printed(WORKER, cloud, input=json.dumps(payloads), env=variables))
 
     return load
 

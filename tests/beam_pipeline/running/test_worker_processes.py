@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fresh_python import printed
 from PIL import Image
 
 from beam_pipeline.__main__ import ONE_THREAD
@@ -59,10 +60,7 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
         "parallel.import_work()\n"
         "print([name for name in ('apache_beam', 'tensorflow') if name in sys.modules])"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
-    assert printed.strip() == "[]"
+    assert printed(code).strip() == "[]"
 
 
 def test_a_copy_of_a_process_that_collects_no_garbage_does():
@@ -77,14 +75,7 @@ def test_a_copy_of_a_process_that_collects_no_garbage_does():
         "print(copied, *collects)\n"
         "parallel.end_processes()"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=os.environ | ONE_THREAD,
-    ).stdout
-    assert printed.strip() == "True True"
+    assert printed(code, env=os.environ | ONE_THREAD).strip() == "True True"
 
 
 DIE = """

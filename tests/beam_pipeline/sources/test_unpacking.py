@@ -2,11 +2,10 @@
 
 import gzip
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from fresh_python import printed
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources import unpacking
@@ -134,10 +133,5 @@ def test_a_full_disk_is_no_fault_of_the_input(packed, tmp_path):
         "except OSError as error:\n"
         "    print(error.strerror)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(packed), str(tmp_path / "scratch")],
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "File too large\n"
+    assert printed(script, packed, tmp_path / "scratch") == "File too large\n"
     assert os.listdir(tmp_path / "scratch") == []

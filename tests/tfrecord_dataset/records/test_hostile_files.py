@@ -29,10 +29,6 @@ def header(length):
     return stated + struct.pack("<I", masked_checksum(stated))
 
 
-def frame(payload):
-    return header(len(payload)) + payload + struct.pack("<I", masked_checksum(payload))
-
-
 def in_order(file):
     shards = open_shards([str(file)])
     found = windows(shards.files, 0, shards.compression)
@@ -45,7 +41,7 @@ def by_number(file):
 
 
 reads = pytest.mark.parametrize("read", [in_order, by_number])
-THREE = b"".join(map(frame, (b"a", b"bc", b"")))
+THREE = b"".join(map(framed, (b"a", b"bc", b"")))
 TOO_LARGE = "record 3 of .* has {:,} bytes, more than 1,073,741,840; leave it out"
 DAMAGED = {
     "2^63 bytes": (THREE + header(1 << 63), TOO_LARGE.format((1 << 63) + FRAME_BYTES)),
@@ -55,6 +51,8 @@ DAMAGED = {
     "another length": (THREE + header(99)[:8] + bytes(90), "record 3 does not start with a length"),
     "a part of a length": (THREE + header(9)[:7], "ends within its record 3"),
     "no payload": (THREE + header(9), "ends within its record 3"),
+    "a part of a payload": (THREE + framed(b"abc")[:-5], "ends within its record 3"),
+    "a part of a checksum": (THREE + framed(b"abc")[:-1], "ends within its record 3"),
 }
 
 
@@ -94,8 +92,8 @@ def test_no_records(tmp_path, read, content):
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(frame(bytes(8 << 20)), id="one record"),
-        pytest.param(frame(bytes(99)) * 50_000, id="many records"),
+        pytest.param(framed(bytes(8 << 20)), id="one record"),
+        pytest.param(framed(bytes(99)) * 50_000, id="many records"),
     ],
 )
 def test_a_file_that_unpacks_to_far_more(tmp_path, monkeypatch, read, content):
@@ -130,7 +128,7 @@ def test_what_is_no_file(tmp_path, make):
 )
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression, change):
     monkeypatch.setattr(streams, "_BLOCK_BYTES", 1 << 14)
-    content = b"".join(frame(np.random.default_rng(n).bytes(1000)) for n in range(200))
+    content = b"".join(framed(np.random.default_rng(n).bytes(1000)) for n in range(200))
     file = tmp_path / "a.tfrecord"
     file.write_bytes(gzip.compress(content) if compression else content)
     shards = open_shards([str(file)])

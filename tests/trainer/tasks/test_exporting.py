@@ -14,7 +14,7 @@ from kinds_of_learning import KINDS, learned, training
 from run_files import UNTRAINED
 
 import trainer
-from tfrecord_dataset import lock
+from tfrecord_dataset import durable
 from trainer.errors import ConfigError
 from trainer.exporting import export
 from trainer.options.commands import PredictConfig
@@ -193,7 +193,7 @@ def test_what_killed_exports_left_goes(stub_run, tmp_path):
     (tmp_path / ".exporting-halfway/1.aside").mkdir(parents=True)
     (tmp_path / ".exporting-halfway/1").mkdir()
 
-    with lock.exclusive(str(other), AssertionError()):
+    with durable.exclusive(str(other), AssertionError()):
         export(stub_run, str(tmp_path / "model.keras"))
 
     names = {each.name for each in tmp_path.iterdir()}
