@@ -6,7 +6,7 @@ What these functions raise is said by `faults.os_errors`.
 import contextlib
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
@@ -17,6 +17,19 @@ from tfrecord_dataset.store.retries import send
 
 KEYS_A_REQUEST = 1000
 
+_T = TypeVar("_T")
+
+
+def _ask(
+    operation: str,
+    url: str,
+    request: Callable[[Any, str], _T],
+    num_bytes: Callable[[_T], int] = lambda _: 0,
+) -> _T:
+    """What a request to the library's store of an object's bucket returns, given the key."""
+    client, key = client_and_key(url)
+    return send(operation, client, url, lambda: request(client.store, key), num_bytes)
+
 
 def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda meta: None) -> bytes:
     """An object, or what `options` ask of it (the library's GetOptions).
@@ -26,36 +39,32 @@ def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda met
         options: Such as {"range": (start, end)}.
         check: Is called with what the store says of the object before its bytes come; may raise.
     """
-    client, key = client_and_key(url)
 
-    def call() -> bytes:
-        result = obstore.get(client.store, key, options=options)
+    def request(store: Any, key: str) -> bytes:
+        result = obstore.get(store, key, options=options)
         check(result.meta)
         return bytes(result.bytes())
 
-    return send("get", client, url, call, len)
+    return _ask("get", url, request, len)
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
     """Some bytes of an object."""
-    client, key = client_and_key(url)
 
-    def call() -> bytes:
-        return bytes(obstore.get_range(client.store, key, start=offset, length=length))
+    def request(store: Any, key: str) -> bytes:
+        return bytes(obstore.get_range(store, key, start=offset, length=length))
 
-    return send("get", client, url, call, len)
+    return _ask("get", url, request, len)
 
 
 def head(url: str) -> Any:
     """What the store says of an object: path, size, last_modified, e_tag, version."""
-    client, key = client_and_key(url)
-    return send("head", client, url, lambda: obstore.head(client.store, key))
+    return _ask("head", url, obstore.head)
 
 
 def list_level(url: str) -> Any:
     """What lies directly below `url`: common_prefixes, and objects as of `head`."""
-    client, key = client_and_key(url)
-    return send("list", client, url, lambda: obstore.list_with_delimiter(client.store, key))
+    return _ask("list", url, obstore.list_with_delimiter)
 
 
 def list_below(url: str, after: str | None = None) -> Iterator[Any]:
@@ -114,23 +123,21 @@ class _Pages:
 
 def is_any_below(url: str) -> bool:
     """Whether anything lies below `url`."""
-    client, key = client_and_key(url)
 
-    def call() -> bool:
-        return any(True for _ in obstore.list(client.store, key, chunk_size=1))
+    def request(store: Any, key: str) -> bool:
+        return any(True for _ in obstore.list(store, key, chunk_size=1))
 
-    return send("list", client, url, call)
+    return _ask("list", url, request)
 
 
 def put(url: str, data: bytes) -> Any:
     """Makes an object by one request; returns its version: e_tag and version."""
-    client, key = client_and_key(url)
 
-    def call() -> Any:
-        return obstore.put(client.store, key, data, use_multipart=False)
+    def request(store: Any, key: str) -> Any:
+        return obstore.put(store, key, data, use_multipart=False)
 
-    with write_errors(client, url):
-        return send("put", client, url, call, lambda _: len(data))
+    with write_errors(client_and_key(url)[0], url):
+        return _ask("put", url, request, lambda _: len(data))
 
 
 def put_if(url: str, data: bytes, version: Any) -> Any:
@@ -142,11 +149,10 @@ def put_if(url: str, data: bytes, version: Any) -> Any:
     mode: Any = "create"
     if version is not None:
         mode = {name: version[name] for name in ("e_tag", "version") if version[name]}
-    client, key = client_and_key(url)
 
-    def call() -> Any:
+    def request(store: Any, key: str) -> Any:
         try:
-            return obstore.put(client.store, key, data, mode=mode)
+            return obstore.put(store, key, data, mode=mode)
         except (AlreadyExistsError, PreconditionError):
             return None
         except FileNotFoundError:
@@ -154,16 +160,15 @@ def put_if(url: str, data: bytes, version: Any) -> Any:
                 raise
             return None
         except (NotSupportedError, NotImplementedError):
-            return obstore.put(client.store, key, data)
+            return obstore.put(store, key, data)
 
-    with write_errors(client, url):
-        return send("put", client, url, call, lambda _: len(data))
+    with write_errors(client_and_key(url)[0], url):
+        return _ask("put", url, request, lambda _: len(data))
 
 
 def copy(url: str, target: str) -> None:
     """Copies an object to a key of the same bucket."""
-    client, key = client_and_key(url)
-    send("copy", client, url, lambda: obstore.copy(client.store, key, target))
+    _ask("copy", url, lambda store, key: obstore.copy(store, key, target))
 
 
 def delete(client: Client, keys: Sequence[str]) -> None:
