@@ -217,16 +217,11 @@ def _texts(
     compressed: bool,
 ) -> dict[str, str]:
     """The files for TFDS, as far as it can read the shards."""
-    texts = tfds.class_names(schema)
     templates = {
         split: template_of([info.file for info in infos]) for split, infos in splits.items()
     }
-    if not compressed and all(templates.values()):
-        texts["dataset_info.json"] = tfds.dataset_info(
-            config.name, config.version, schema, splits, templates
-        )
-        texts["features.json"] = tfds.features(schema)
-    return texts
+    unread = compressed or not all(templates.values())
+    return tfds.texts(config.name, config.version, schema, splits, unread, templates)
 
 
 def _may_write_croissant(directory: str) -> bool:

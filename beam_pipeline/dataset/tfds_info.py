@@ -5,11 +5,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
+from beam_pipeline.describe.tfds import INFO_FILE
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from tfrecord_dataset.metadata import ShardEntry
 
-_FILE = "dataset_info.json"
 # All that this project writes into it; TFDS adds where its code and its citation are.
 _BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervisedKeys"})
 
@@ -34,7 +34,7 @@ class TfdsInfo:
         Raises:
             DataError: It is invalid.
         """
-        path = storage.join(directory, _FILE)
+        path = storage.join(directory, INFO_FILE)
         if not storage.exists(path):
             return None
         try:
@@ -62,7 +62,7 @@ class TfdsInfo:
         stated = {split: lengths for split, lengths in self.shard_lengths.items() if lengths}
         if stated != actual:
             raise DataError(
-                f"{_FILE} states the shard lengths {stated}, but there are {actual}; "
+                f"{INFO_FILE} states the shard lengths {stated}, but there are {actual}; "
                 "fetch the missing files, or move it away with features.json"
             )
 

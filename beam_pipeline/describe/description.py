@@ -20,15 +20,13 @@ def texts(
     """
     sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
     about = card.card(config.name, config.version, shards, schema, config.license, sample)
-    files = (
-        tfds.class_names(schema)
-        | label_map.texts(schema)
-        | {
-            card.FILE: about,
-            tensorflow_metadata.FILE: tensorflow_metadata.schema_text(schema),
-        }
-    )
-    if config.compression == "none":  # TFDS cannot read gzip
-        files["dataset_info.json"] = tfds.dataset_info(config.name, config.version, schema, shards)
-        files["features.json"] = tfds.features(schema)
-    return files
+    compressed = config.compression != "none"
+    for_tfds = tfds.texts(config.name, config.version, schema, shards, compressed)
+    return for_tfds | texts_of_schema(schema) | {card.FILE: about}
+
+
+def texts_of_schema(schema: Sequence[Feature]) -> dict[str, str]:
+    """The texts of the files that follow from the features alone."""
+    schema_text = tensorflow_metadata.schema_text(schema)
+    names = tfds.class_names(schema) | label_map.texts(schema)
+    return names | {tensorflow_metadata.FILE: schema_text}

@@ -17,6 +17,8 @@ from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.metadata import ShardEntry
 from tfrecord_dataset.object_columns import SIDES
 
+INFO_FILE, FEATURES_FILE = "dataset_info.json", "features.json"
+
 # How TFDS and this project name shards.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
@@ -42,6 +44,25 @@ def template_of(files: Sequence[str]) -> str:
         if len(templates) == 1 and variable in min(templates):
             return templates.pop()
     return files[0] if count == 1 else ""
+
+
+def texts(
+    name: str,
+    version: str,
+    schema: Sequence[Feature],
+    shards: Mapping[str, Sequence[ShardEntry]],
+    compressed: bool,
+    templates: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """The texts of all files for TFDS, by file name; it cannot read gzip.
+
+    Args: As of `dataset_info`.
+    """
+    texts = class_names(schema)
+    if not compressed:
+        texts[INFO_FILE] = dataset_info(name, version, schema, shards, templates)
+        texts[FEATURES_FILE] = features(schema)
+    return texts
 
 
 def dataset_info(

@@ -4,7 +4,7 @@ import collections
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from beam_pipeline.showing.images import class_names
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 
+# The kinds that have classes.
+LABELLED = ("class_label", "boxes")
 _BINS = 20
 _CELLS = 16  # of the heat map, along a side
 _WORDS = 30
@@ -55,8 +57,8 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
             }
             for name, split in dataset.splits.items()
         ],
-        "classes": [each for each in (classes(one, stated, records) for one in features) if each],
-        "numbers": [each for each in (numbers(one, stated) for one in features) if each],
+        "classes": [classes(one, stated, records) for one in features if one.kind in LABELLED],
+        "numbers": [each for one in features for each in numbers(one, stated)],
         "lengths": [each for one in features for each in lengths(one, stated)],
         "images": [images(one, records) for one in features if one.kind == "image"],
         "quality": [quality(one, records) for one in features if one.kind == "image"],
@@ -67,12 +69,8 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
     }
 
 
-def classes(
-    feature: Feature, stated: Statistics, records: Sequence[Sampled]
-) -> dict[str, Any] | None:
+def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) -> dict[str, Any]:
     """How often each class is there, by split; of the sample where no statistics.json is."""
-    if feature.kind not in ("class_label", "boxes"):
-        return None
     by_split = {split: each.get(feature.name, {}).get("classes") for split, each in stated.items()}
     is_exact = all(each is not None for each in by_split.values())
     counts = {split: collections.Counter(each or {}) for split, each in by_split.items()}
@@ -106,7 +104,7 @@ def names(feature: Feature, record: Sampled) -> list[str]:
     return class_names(feature, [] if found is None else found)
 
 
-def numbers(feature: Feature, stated: Statistics) -> dict[str, Any] | None:
+def numbers(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
     """Range, mean and deviation by split, and how far the means of splits lie apart."""
     rows: list[dict[str, Any]] = []
     for split, each in stated.items():
@@ -115,15 +113,14 @@ def numbers(feature: Feature, stated: Statistics) -> dict[str, Any] | None:
             deviation = math.sqrt(max(0.0, facts.get("variance") or 0.0))
             kept = {name: facts.get(name) for name in ("minimum", "maximum", "mean", "missing")}
             rows.append({"split": split, "deviation": deviation, **kept})
-    if not rows or feature.kind != "scalar":
-        return None
-    spread = max(row["deviation"] for row in rows)
-    means = [row["mean"] for row in rows]
-    drift = (max(means) - min(means)) / spread if spread else 0.0
-    return {"feature": feature.name, "splits": rows, "drift": drift}
+    if rows and feature.kind == "scalar":
+        spread = max(row["deviation"] for row in rows)
+        means = [row["mean"] for row in rows]
+        drift = (max(means) - min(means)) / spread if spread else 0.0
+        yield {"feature": feature.name, "splits": rows, "drift": drift}
 
 
-def lengths(feature: Feature, stated: Statistics) -> Iterable[dict[str, Any]]:
+def lengths(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
     """What was measured: heights, lengths, samples; by split least, mean and most."""
     measures: dict[str, list[dict[str, Any]]] = {}
     for split, each in stated.items():

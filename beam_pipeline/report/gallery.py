@@ -28,8 +28,9 @@ def rare_classes(dataset: Contents, records: Sequence[Sampled]) -> list[str]:
     if not any(feature.kind == "image" for feature in dataset.features.values()):
         return []
     stated = {split: dataset.statistics(split) for split in dataset.splits}
-    found = (figures.classes(feature, stated, records) for feature in dataset.features.values())
-    known = [row["name"] for each in found if each for row in each["rows"] if row["total"]]
+    labelled = (each for each in dataset.features.values() if each.kind in figures.LABELLED)
+    found = (figures.classes(feature, stated, records) for feature in labelled)
+    known = [row["name"] for each in found for row in each["rows"] if row["total"]]
     return known[::-1][:_RARE_CLASSES]
 
 
@@ -84,7 +85,7 @@ def _named(key: str, record: Sampled, features: Sequence[Feature]) -> dict[str, 
 
 def _classes(features: Sequence[Feature], record: Sampled) -> list[str]:
     """The classes of a record by each feature, each once."""
-    labelled = (each for each in features if each.kind in ("class_label", "boxes"))
+    labelled = (each for each in features if each.kind in figures.LABELLED)
     return [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
 
 

@@ -16,6 +16,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.record_text import as_text
+from beam_pipeline.describe.tfds import INFO_FILE
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
@@ -39,7 +40,6 @@ _LOG = logging.getLogger(__name__)
 
 # As a file of TFRecords is called, whole or a shard.
 _OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
-_OF_TFDS = "dataset_info.json"
 _SOUNDS = 8
 _TEXTS = 12
 
@@ -168,7 +168,7 @@ def facts_of(
         "shards": f"{path}/{shards}",
         "first_split": first_split,
         "compressed": bool(dataset.splits[first_split].compression),
-        "for_tfds": bool(metadata) and storage.exists(storage.join(dataset.path, _OF_TFDS)),
+        "for_tfds": bool(metadata) and storage.exists(storage.join(dataset.path, INFO_FILE)),
         "records": total,
         "bytes": sum(split["bytes"] or 0 for split in found["splits"]),
         "fingerprint": dataset.fingerprint,

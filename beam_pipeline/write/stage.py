@@ -18,7 +18,7 @@ import functools
 import itertools
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -90,6 +90,20 @@ class WriteShards(WriteToTFRecord):
         )
 
 
+class _Shard(NamedTuple):
+    """A shard that is to be written, by the number that it has in its split."""
+
+    split: str
+    number: int
+    rows: ShardRows
+    plan: Plan
+
+    @property
+    def first_number(self) -> int | None:
+        """As `Plan.first_number`."""
+        return self.plan.first_number(self.split, self.number)
+
+
 class _Written(NamedTuple):
     """A shard whose files are written.
 
@@ -128,15 +142,10 @@ class _WriteShard(beam.DoFn):
         with contextlib.ExitStack() as until_written:
             tables = self._job.spill.all(keyed[1])
             rows = until_written.enter_context(shard_rows(tables, self._spill_folder))
-            write = functools.partial(
-                self._write_shard,
-                split=split,
-                shard=int(number),
-                plan=plan,
-                until_written=until_written.pop_all(),
-            )
+            write = functools.partial(self._write_shard, until_written=until_written.pop_all())
+        shard = _Shard(split, int(number), rows, plan)
         with handed_over(self._job):
-            yield from self._counted(self._finished(self._shards.call(write, rows)))
+            yield from self._counted(self._finished(self._shards.call(write, shard)))
 
     def finish_bundle(self) -> Iterator[Any]:
         with handed_over(self._job):
@@ -173,38 +182,34 @@ class _WriteShard(beam.DoFn):
         for threads in (self._shard_threads, self._receipt_threads):
             threads.shutdown(wait=False)  # an interrupt alone leaves something under way
 
-    def _write_shard(
-        self,
-        rows: ShardRows,
-        split: str,
-        shard: int,
-        plan: Plan,
-        until_written: contextlib.ExitStack,
-    ) -> _Written:
+    def _write_shard(self, shard: _Shard, until_written: contextlib.ExitStack) -> _Written:
         with until_written:
-            return self._written(rows, split, shard, plan)
+            return self._written(shard)
 
-    def _written(self, rows: ShardRows, split: str, shard: int, plan: Plan) -> _Written:
+    def _written(self, shard: _Shard) -> _Written:
+        split, number, rows, plan = shard
         sink = split_sink(self._config, split)
-        file = sink.final_name(shard, plan.splits[split].num_shards)
-        digest = columns.digest_of(rows.parts, file, plan.schema, plan.first_number(split, shard))
-        finished = finished_part(self._config, _part(split, shard), digest, self._files(file))
+        file = sink.final_name(number, plan.splits[split].num_shards)
+        files = [file, *index.files(file, self._config.compression != "none")]
+        digest = columns.digest_of(rows.parts, file, plan.schema, shard.first_number)
+        finished = finished_part(self._config, _part(split, number), digest, files)
         if finished:
             self._meter.add(rows.num_rows)
-            num_records, num_bytes, files = rows.num_rows, finished.num_bytes, finished.files
+            num_records, num_bytes, places = rows.num_rows, finished.num_bytes, finished.files
         else:
             with naming_full_disk(self._config.output):
-                num_records, num_bytes, files = self._write(sink, split, shard, file, rows, plan)
+                num_records, num_bytes, written = self._write(sink, shard, files)
+            places = dict(zip(files, written, strict=True))
         first = (next(iter(plan.splits)), 0)
         info = ShardInfo(
             split=split,
-            shard=shard,
+            shard=number,
             file=file,
             num_records=num_records,
             num_bytes=num_bytes,
-            sha256=files[file].sha256,
-            temporary=files,
-            sample=self._sample(files[file].path, plan) if (split, shard) == first else "",
+            sha256=places[file].sha256,
+            temporary=places,
+            sample=self._sample(places[file].path, plan) if (split, number) == first else "",
         )
         return _Written(info, "" if finished else digest)
 
@@ -215,30 +220,20 @@ class _WriteShard(beam.DoFn):
         values = {key: example[key][1] for key in sorted(example)}
         return as_text(values, plan.schema)
 
-    def _files(self, shard: str) -> list[str]:
-        """The paths of a shard and its index in the dataset's directory."""
-        return [shard, *index.files(shard, self._config.compression != "none")]
-
     def _write(
-        self,
-        sink: ShardSink,
-        split: str,
-        shard: int,
-        file: str,
-        rows: ShardRows,
-        plan: Plan,
-    ) -> tuple[int, int, Mapping[str, TemporaryFile]]:
+        self, sink: ShardSink, shard: _Shard, files: Sequence[str]
+    ) -> tuple[int, int, list[TemporaryFile]]:
         """How many records, their bytes, and the files in which they and their index are."""
-        attempt = f"{shard:05d}-{uuid.uuid4().hex}"  # sorts by shard: the sink numbers by name
-        folder = storage.join(working_dir(self._config), split)
+        # Sorts by shard: the sink numbers by name.
+        attempt = f"{shard.number:05d}-{uuid.uuid4().hex}"
+        folder = storage.join(working_dir(self._config), shard.split)
         storage.make_dirs(folder)
-        prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{split}")
-        files = self._files(file)
+        prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{shard.split}")
         paths = [f"{prefix}{os.path.splitext(each)[1]}" for each in files[1:]]
-        with index.writing(plan.schema, paths) as index_writer:
+        with index.writing(shard.plan.schema, paths) as index_writer:
             writer = sink.open_writer(folder, attempt)
             try:
-                for chunk in self._encoded(rows, plan.first_number(split, shard)):
+                for chunk in self._encoded(shard):
                     writer.write(chunk.frames)
                     lengths = np.frombuffer(chunk.lengths, "<i8")
                     index_writer.add(index.from_bytes(chunk.rows), lengths)
@@ -246,17 +241,16 @@ class _WriteShard(beam.DoFn):
             finally:
                 shard_path = writer.close()
         written = [TemporaryFile.of(str(shard_path), sink.file), *index_writer.files]
-        files_written = dict(zip(files, written, strict=True))
-        return index_writer.num_records, index_writer.num_bytes, files_written
+        return index_writer.num_records, index_writer.num_bytes, written
 
-    def _encoded(self, rows: ShardRows, first_number: int | None) -> Iterator[EncodedChunk]:
+    def _encoded(self, shard: _Shard) -> Iterator[EncodedChunk]:
         """The rows of a shard, encoded, in order."""
         assert self._encoder is not None
-        first = columns.records_of(next(iter(rows.parts)).slice(0, 1))
+        first = columns.records_of(next(iter(shard.rows.parts)).slice(0, 1))
         parallelism = choose_parallelism(first, self._config.threads, self._job.processes)
         encode = EncodeChunk(self._encoder, parallelism.threads)
-        chunks = _chunks(rows, first_number)
-        if parallelism.processes and rows.num_rows > RECORDS_WITHOUT_PROCESSES:
+        chunks = _chunks(shard.rows, shard.first_number)
+        if parallelism.processes and shard.rows.num_rows > RECORDS_WITHOUT_PROCESSES:
             return _encoded_elsewhere(start_processes(parallelism.processes), encode, chunks)
         return map(encode.here, chunks)
 

@@ -11,21 +11,14 @@ from beam_pipeline.dataset.verification.stated_files import (
     stated_bytes,
     stated_lines,
 )
-from beam_pipeline.describe import (
-    card,
-    croissant,
-    label_map,
-    provenance,
-    statistics,
-    tensorflow_metadata,
-    tfds,
-)
+from beam_pipeline.describe import card, croissant, provenance, statistics, tfds
+from beam_pipeline.describe.description import texts_of_schema
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.json_file import parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
 
-_DATASET_INFO, _FEATURES, _REJECTS = "dataset_info.json", "features.json", "rejects.jsonl"
+_REJECTS = "rejects.jsonl"
 # Of statistics.json, what follows from the records as they are stored.
 _FOLLOWING = frozenset({"classes", "height", "width", "num_samples"})
 
@@ -64,8 +57,6 @@ def description_files(info: Dataset) -> set[str]:
 
 def _checks(info: Dataset, values: Values) -> dict[str, Check]:
     """By path, how the content of each file is held against metadata.json and the records."""
-    schema = {tensorflow_metadata.FILE: tensorflow_metadata.schema_text(info.schema)}
-    texts = tfds.class_names(info.schema) | label_map.texts(info.schema) | schema
     checks: dict[str, Check] = {
         statistics.FILE: functools.partial(_statistics_cause, info, values),
         provenance.FILE: functools.partial(_provenance_cause, info),
@@ -73,18 +64,19 @@ def _checks(info: Dataset, values: Values) -> dict[str, Check]:
         croissant.FILE: lambda _: "",
     }
     if not info.compressed:  # else TFDS cannot read it, so there are none
-        checks[_DATASET_INFO] = functools.partial(_dataset_info_cause, info)
-        checks[_FEATURES] = functools.partial(_features_cause, info)
+        checks[tfds.INFO_FILE] = functools.partial(_dataset_info_cause, info)
+        checks[tfds.FEATURES_FILE] = functools.partial(_features_cause, info)
     return checks | {
-        path: functools.partial(_text_cause, text.encode()) for path, text in texts.items()
+        path: functools.partial(_text_cause, text.encode())
+        for path, text in texts_of_schema(info.schema).items()
     }
 
 
 def _checks_of_adopted(info: Dataset) -> dict[str, Check]:
     """The same beside the files of others, of which TFDS's own may be kept."""
     checks: dict[str, Check] = {path: lambda _: "" for path in info.files if "/" not in path}
-    if _DATASET_INFO in info.files or storage.exists(storage.join(info.path, _DATASET_INFO)):
-        checks[_DATASET_INFO] = functools.partial(_dataset_info_cause, info)
+    if tfds.INFO_FILE in info.files or storage.exists(storage.join(info.path, tfds.INFO_FILE)):
+        checks[tfds.INFO_FILE] = functools.partial(_dataset_info_cause, info)
     return checks
 
 

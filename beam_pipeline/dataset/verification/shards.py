@@ -30,7 +30,7 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import FileEntry, ShardEntry, index_file
+from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 _RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.
@@ -40,18 +40,11 @@ _BUFFER_BYTES = 1 << 20
 _COUNTED = ("image", "audio", "class_label", "boxes")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StatedShard:
-    """What metadata.json states of a shard.
-
-    Attributes:
-        shard: Its entry.
-        rows, spans: Those of its index; None where it states none.
-    """
+class StatedShard(NamedTuple):
+    """What metadata.json states of a shard: its entry, and those of its index by path."""
 
     shard: ShardEntry
-    rows: FileEntry | None
-    spans: FileEntry | None
+    files: Mapping[str, FileEntry]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,28 +91,20 @@ def verify_shard(stated: StatedShard, dataset: StatedRecords, progress_dir: str)
     records = reader.records()
     of_index: list[str] = []
     differing: list[str] = []
-
-    def check(path: str, entry: FileEntry | None, cause_in: Callable[[bytes], str]) -> None:
+    checks: tuple[Callable[[bytes], str], ...] = (
+        lambda data: rows_cause(data, dataset.features, dataset.columns, records),
+        lambda data: spans_cause(data, reader.spans),
+    )
+    paths = index.files(stated.shard.file, dataset.compressed)
+    for path, cause_in in zip(paths, checks, strict=False):
         try:
-            cause = cause_in(stated_bytes(dataset.directory, path, entry))
+            cause = cause_in(stated_bytes(dataset.directory, path, stated.files.get(path)))
         except FileProblemError as error:
             of_index.append(problem(path, str(error)))
         else:
-            differing.extend([problem(path, cause)] if cause else [])
-
-    check(
-        index.rows_file(stated.shard.file),
-        stated.rows,
-        lambda data: rows_cause(data, dataset.features, dataset.columns, records),
-    )
-    for _ in records:  # those that the index did not ask for
-        pass
-    if not dataset.compressed:  # else nobody can seek to a record
-        check(
-            index_file(stated.shard.file),
-            stated.spans,
-            lambda data: spans_cause(data, reader.spans),
-        )
+            differing += [problem(path, cause)] if cause else []
+        for _ in records:  # those that the rows did not ask for
+            pass
     meter.beat()
     # An index differs from a shard that is not the one that it was made of.
     of_shard = reader.problems

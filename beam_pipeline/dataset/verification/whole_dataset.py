@@ -30,7 +30,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
-from tfrecord_dataset.metadata import index_file
 from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.store.urls import is_web
 
@@ -70,14 +69,10 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
     shards = [shard for entries in info.splits.values() for shard in entries]
     paths = [storage.join(info.path, shard.file) for shard in shards]
-    stated = [
-        StatedShard(
-            shard=shard,
-            rows=info.files.get(index.rows_file(shard.file)),
-            spans=info.files.get(index_file(shard.file)),
-        )
-        for shard in shards
-    ]
+    stated = []
+    for shard in shards:
+        files = info.files.keys() & index.files(shard.file)
+        stated.append(StatedShard(shard, {path: info.files[path] for path in files}))
     records = StatedRecords(
         directory=info.path,
         features=info.schema,

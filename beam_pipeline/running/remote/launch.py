@@ -114,11 +114,7 @@ class Launch:
             )
         if not self.ended:
             _say(f"the job {record.job_name}, started earlier, still runs: going on with it")
-            with (
-                self._tidied(),
-                progress.shown(self._progress_dir),
-                self._cancelling(record.job_name),
-            ):
+            with self._followed(record.job_name):
                 self._watch(record.job_name, lambda: self._is_over(record.job_name))
         finished = same and self._has_made_dataset(record)
         if finished:
@@ -144,8 +140,8 @@ class Launch:
         record.write(self._record_file)
         self.ended = False
         attempt = Attempt(pipeline)
-        with self._tidied(), quiet(), job_servers_stopped(), progress.shown(self._progress_dir):
-            with self._cancelling(name, attempt):
+        with quiet(), job_servers_stopped():
+            with self._followed(name, attempt):
                 try:
                     attempt.start()
                     self._watch(name, attempt.has_ended)
@@ -202,18 +198,26 @@ class Launch:
         return state not in _MAY_GO_ON
 
     @contextlib.contextmanager
-    def _cancelling(self, name: str, attempt: Attempt | None = None) -> Iterator[None]:
-        """Ends the job where the launcher does not see its end, for whatever reason."""
+    def _followed(self, name: str, attempt: Attempt | None = None) -> Iterator[None]:
+        """Shows the job's progress; deletes its folder once nobody needs it.
+
+        Ends the job where the launcher does not see its end, for whatever reason.
+        """
         try:
-            yield
-        except BaseException as error:
-            self._end(name, attempt)
-            if not self.ended and not isinstance(error, UnavailableError):
-                _say(f"the job {name} goes on; run the same command again to see its end")
-            elif isinstance(error, KeyboardInterrupt):
-                _say(f"the job {name} is cancelled")
-            raise
-        self.ended = True
+            with progress.shown(self._progress_dir):
+                try:
+                    yield
+                except BaseException as error:
+                    self._end(name, attempt)
+                    if not self.ended and not isinstance(error, UnavailableError):
+                        _say(f"the job {name} goes on; run the same command again to see its end")
+                    elif isinstance(error, KeyboardInterrupt):
+                        _say(f"the job {name} is cancelled")
+                    raise
+            self.ended = True
+        finally:
+            if self.ended:
+                storage.delete([self._folder])
 
     def _end(self, name: str, attempt: Attempt | None) -> None:
         """Cancels the job, if it still runs, and waits for its end."""
@@ -244,15 +248,6 @@ class Launch:
         return BeamTFRecordsError(
             f"the job {name} failed: {reason}; the runner's own pages say more; {_AGAIN}"
         )
-
-    @contextlib.contextmanager
-    def _tidied(self) -> Iterator[None]:
-        """Deletes the job's folder once nobody needs it."""
-        try:
-            yield
-        finally:
-            if self.ended:
-                storage.delete([self._folder])
 
     def _named(self, options: PipelineOptions) -> str:
         """The job's name: the user's, or one that no other job has."""

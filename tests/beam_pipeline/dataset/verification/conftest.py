@@ -1,6 +1,7 @@
 """Datasets to be damaged, and what verify says of them."""
 
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ def records(folder: Path, write_image: Callable[..., Path], seed: int) -> list[A
             "note": "" if number == 3 else f"note {rng.integers(99)}",
             "point": Array(dtype="float32", shape=(3,), data=rng.bytes(8) + bytes(4)),
             "walk": Array(dtype="int64", shape=(number % 4,), data=bytes(8 * (number % 4))),
+            "grid": Array(dtype="uint16", shape=(20, 30), data=rng.bytes(1200)),
+            "rows": Array(dtype="float32", shape=(number % 2, 4), data=bytes(16 * (number % 2))),
         }
         if number == 5:
             del features["note"], features["label"]
@@ -83,6 +86,18 @@ def make(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Pa
 def whole(make: Any) -> Path:
     """A dataset that stays as it is."""
     return make()
+
+
+@pytest.fixture(scope="session")
+def compressed(make: Any) -> Path:
+    """The same in gzip shards."""
+    return make(compression="gzip")
+
+
+@pytest.fixture
+def dataset(whole: Path, tmp_path: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
 
 
 @pytest.fixture(scope="session")

@@ -22,12 +22,6 @@ SHARD = "zoo-train.tfrecord-00000-of-00002"
 ROWS = f"index/{SHARD}.parquet"
 
 
-@pytest.fixture
-def dataset(whole, tmp_path):
-    """A copy that may be changed."""
-    return Path(shutil.copytree(whole, tmp_path / "copy"))
-
-
 def put(dataset, path, data):
     """Writes a file so that its size, hash and all checksums are right."""
     (dataset / path).write_bytes(data)
@@ -75,11 +69,13 @@ FOLLOWING = {
     "weight": 100.0,
     "note": "no",
     "walk_length": 9,
+    "rows_length": 9,
 }
 
 
 def test_all_columns_are_known(whole):
-    assert {*rows(whole).column_names} == {*FOLLOWING, "source", "point_sha256", "walk_sha256"}
+    of_inputs = {f"{name}_sha256" for name in ("point", "walk", "grid", "rows")}
+    assert {*rows(whole).column_names} == {*FOLLOWING, "source", *of_inputs}
 
 
 @pytest.mark.parametrize("column", FOLLOWING)
