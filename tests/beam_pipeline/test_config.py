@@ -76,47 +76,31 @@ def test_default_name(path, name):
     assert BuildConfig(name=default_name(path)).name == name
 
 
-@pytest.mark.parametrize(
-    "same",
-    [
-        {"input": "elsewhere"},
-        {"output": "elsewhere"},
-        {"image_root": "elsewhere"},
-        {"overwrite": True},
-        {"leaks": "warn"},
-        {"threads": 4},
-    ],
-    ids=str,
-)
-def test_where_and_how_fast_is_no_part_of_the_fingerprint(same):
-    assert BuildConfig(name="a", **same).fingerprint == BuildConfig(name="a").fingerprint
+SPLITS = {"split": {"a": 0.5, "b": 0.5}}
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("options", "is_content"),
     [
-        {"seed": 1},
-        {"version": "1.0.1"},
-        {"num_shards": 2},
-        {"split": {"train": 0.5, "test": 0.5}},
-        {"split": {"test": 0.5, "train": 0.5}},
-        {"classes": ("b", "a")},
-        {"compression": "gzip"},
-        {"max_bad_fraction": 0.5},
-        {"missing_numbers": "nan"},
+        *(
+            pytest.param({name: value}, is_content, id=name)
+            for is_content, options in (
+                (False, {"input": "elsewhere", "output": "elsewhere", "image_root": "elsewhere"}),
+                (False, {"overwrite": True, "leaks": "warn", "threads": 4}),
+                (True, {"seed": 1, "version": "1.0.1", "num_shards": 2, "classes": ("b", "a")}),
+                (True, {"compression": "gzip", "max_bad_fraction": 0.5, "missing_numbers": "nan"}),
+            )
+            for name, value in options.items()
+        ),
+        pytest.param({"split": {"a": 0.6, "b": 0.4}}, True, id="split"),
+        pytest.param({"split": {"b": 0.5, "a": 0.5}}, True, id="the order of splits"),
     ],
-    ids=str,
 )
-def test_what_decides_content_is_part_of_the_fingerprint(other):
-    others = {"split": {"a": 0.5, "b": 0.5}} if "split" not in other else {}
-    plain = BuildConfig(name="a", **others)
-    assert BuildConfig(name="a", **{**others, **other}).fingerprint != plain.fingerprint
-
-
-def test_the_order_of_splits_decides_who_goes_where_so_it_is_content():
-    one = BuildConfig(name="a", split={"train": 0.5, "test": 0.5})
-    other = BuildConfig(name="a", split={"test": 0.5, "train": 0.5})
-    assert one.fingerprint != other.fingerprint
+def test_what_decides_content_is_part_of_the_fingerprint(options, is_content):
+    """Where and how fast is not; the order of splits decides who goes where."""
+    plain = BuildConfig(name="a", **SPLITS)
+    other = BuildConfig(name="a", **{**SPLITS, **options})
+    assert (other.fingerprint != plain.fingerprint) == is_content
 
 
 @pytest.fixture

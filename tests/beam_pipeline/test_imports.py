@@ -26,12 +26,24 @@ def test_no_module_of_it_loads_tensorflow():
     assert not loaded & {"tensorflow", "keras", "tensorflow_datasets", "trainer"}
 
 
-def test_what_reads_long_values_again_loads_no_beam():
-    """Worker processes do so."""
-    sources = "beam_pipeline.sources"
-    modules = ("feature_columns", "csv_table", "json_table")
-    names = [*(f"{sources}.manifest.{name}" for name in modules), f"{sources}.tar.records"]
-    assert "apache_beam" not in modules_after(f"import {', '.join(names)}")
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(["running.parallel", "inspect.batch"], id="of a build"),
+        pytest.param(["dataset.shard_inspection", "dataset.verification.shards"], id="of shards"),
+        pytest.param(
+            [
+                *(f"sources.manifest.{name}" for name in ("feature_columns", "csv_table")),
+                *("sources.manifest.json_table", "sources.tar.records"),
+            ],
+            id="of long values",
+        ),
+    ],
+)
+def test_worker_processes_load_neither_beam_nor_tensorflow(names):
+    script = "import " + ", ".join(f"beam_pipeline.{name}" for name in names)
+    script += "\nbeam_pipeline.running.parallel.import_work()" * (names[0] == "running.parallel")
+    assert not {"apache_beam", "tensorflow"} & modules_after(script)
 
 
 def test_every_public_name_is_there():

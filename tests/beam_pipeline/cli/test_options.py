@@ -1,10 +1,12 @@
-"""The options of a build: each one sets its field of the configuration."""
+"""The options of a build set its configuration; Beam's are passed on, all others refused."""
 
 import dataclasses
 
 import pytest
 import tokenizers
+from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
+from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
 from beam_pipeline.cli.options import add_command_options, options_of
 from beam_pipeline.config import BuildConfig
 from tfrecord_dataset.command_line import Parser
@@ -67,3 +69,33 @@ def test_every_option_sets_its_field(parser, tmp_path):
     assert config.num_shards == {"a": 2}
     assert (config.audio.sample_rate, config.audio.mono) == (8000, True)
     assert [feature.name for feature in config.schema] == ["n"]
+
+
+def test_beams_own_options_pass_through(parser):
+    _, unknown = parser.parse_known_args(
+        ["photos", "--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"]
+    )
+    options = beam_options(unknown)
+    assert options.view_as(DirectOptions).direct_num_workers == 2
+    assert options.view_as(StandardOptions).runner == "FlinkRunner"
+    assert options.view_as(StandardOptions).streaming
+
+
+@pytest.mark.parametrize(
+    ("arguments", "own", "beams"),
+    [
+        ("build IN", "build IN", ""),
+        (
+            *("build --direct_num_workers 2 IN --seed 2", "build IN --seed 2"),
+            "--direct_num_workers 2",
+        ),
+        (
+            *("build IN --output X --runner=FlinkRunner --streaming", "build IN --output X"),
+            "--runner=FlinkRunner --streaming",
+        ),
+        ("build --zzqq 3", "build --zzqq 3", ""),  # unknown to both
+        ("build --labels a,b --label team=a", "build --labels a,b", "--label team=a"),
+    ],
+)
+def test_options_of_beams_go_with_their_values(arguments, own, beams):
+    assert split_arguments(arguments.split()) == (own.split(), beams.split())

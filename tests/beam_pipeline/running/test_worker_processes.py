@@ -52,17 +52,6 @@ def test_processes_write_the_same_bytes(images, tmp_path):
     assert in_processes.metadata["rejected"] == {"empty file": 1}
 
 
-def test_worker_processes_load_neither_beam_nor_tensorflow():
-    code = (
-        "import sys\n"
-        "from beam_pipeline.running import parallel\n"
-        "from beam_pipeline.inspect import batch\n"
-        "parallel.import_work()\n"
-        "print([name for name in ('apache_beam', 'tensorflow') if name in sys.modules])"
-    )
-    assert printed(code).strip() == "[]"
-
-
 def test_a_copy_of_a_process_that_collects_no_garbage_does():
     code = (
         "import gc\n"

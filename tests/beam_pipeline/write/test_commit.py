@@ -19,7 +19,7 @@ from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
-from beam_pipeline.errors import ConfigError, DatasetExistsError
+from beam_pipeline.errors import ConfigError, CountMismatchError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import WriteDataset
 from beam_pipeline.records import Record, Rejected
@@ -27,7 +27,7 @@ from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import moves, rejects
-from beam_pipeline.write.commit import commit
+from beam_pipeline.write.commit import check_counts, commit
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir, working_root
@@ -369,3 +369,55 @@ def test_what_cannot_be_deleted_hides_no_error(store, config, shards, operation)
     store.fail(config.output.rpartition("/")[0], 403, operation=operation)
     drop_unfinished(config, OSError())
     assert store.calls[operation]
+
+
+COUNTED = dataclasses.replace(
+    PLAN,
+    splits={
+        "train": SplitPlan(num_records=10, num_bytes=9, first_bins=(0, 5), first_records=(0, 6)),
+        "test": SplitPlan(num_records=2, num_bytes=20, first_bins=(0,), first_records=(0,)),
+    },
+)
+
+
+def written(split, number, num_records):
+    return ShardInfo(
+        split=split,
+        shard=number,
+        file=f"{split}{number}",
+        num_records=num_records,
+        num_bytes=10,
+        sha256="",
+        temporary={},
+    )
+
+
+ALL = (written("train", 0, 6), written("train", 1, 4), written("test", 0, 2))
+
+
+def test_counts_that_add_up():
+    check_counts(COUNTED, ALL, num_rejected=3, num_read=15)
+
+
+@pytest.mark.parametrize(
+    ("shards", "num_rejected", "num_read"),
+    [
+        pytest.param(ALL, 3, 16, id="a record was lost before the shards"),
+        pytest.param(ALL, 2, 15, id="a reject was lost"),
+        pytest.param((*ALL[:2], written("test", 0, 1)), 3, 15, id="a record was lost on its way"),
+        pytest.param((*ALL[:2], written("test", 0, 3)), 3, 15, id="a record came twice"),
+        pytest.param(ALL[:2], 5, 15, id="a shard was lost"),
+        pytest.param((*ALL, ALL[2]), 1, 15, id="a shard came twice"),
+        pytest.param(
+            (written("train", 0, 5), ALL[1], written("test", 0, 3)),
+            3,
+            15,
+            id="one lost, another twice",
+        ),
+    ],
+)
+def test_what_does_not_add_up(shards, num_rejected, num_read):
+    with pytest.raises(
+        CountMismatchError, match=f"{num_read} records were read, but .*nothing was"
+    ):
+        check_counts(COUNTED, shards, num_rejected, num_read)

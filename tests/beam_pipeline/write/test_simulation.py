@@ -254,7 +254,8 @@ def in_disk(alone, tmp_path):
 
 @pytest.fixture
 def in_store(alone):
-    alone.setitem(clients._MAKERS, "s3", lambda root: clients.Client(MemoryStore(), root))
+    made = functools.cache(lambda root: clients.Client(MemoryStore(), root, "AWS", ""))
+    alone.setattr(clients, "_made", lambda root: (made(root), os.getpid()))
     send = requests.send
 
     def stopping(operation, client, url, *more):

@@ -5,7 +5,7 @@ import time
 import pytest
 from apache_beam.options.pipeline_options import PortableOptions
 
-from beam_pipeline.errors import ConfigError, UnavailableError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.options import JobOptions, is_staged_only
 from beam_pipeline.running.remote import jars
 from beam_pipeline.running.remote.clusters import JobState, cluster_of
@@ -48,14 +48,6 @@ def prepared(*options, output="/data", inputs=()):
 def test_what_is_missing(options, message):
     with pytest.raises(ConfigError, match=message):
         prepared(*options)
-
-
-def test_nothing_answers():
-    """It may do so later: exit code 1, after which a Job of Kubernetes tries again."""
-    message = "nothing answers at --job_endpoint=localhost:1 .*start the job server"
-    with pytest.raises(UnavailableError, match=message) as error:
-        prepared("--runner=PortableRunner", "--job_endpoint=localhost:1")
-    assert error.value.exit_code == 1
 
 
 @pytest.mark.parametrize(
