@@ -30,7 +30,7 @@ from beam_pipeline.cli.options import (
     command_parser,
     options_of,
 )
-from beam_pipeline.cli.show import examples, write_images
+from beam_pipeline.cli.show import examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference.datasets import diff
@@ -248,11 +248,8 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
     info = open_dataset(config.dataset)
     if config.split and config.split not in info.splits:
         raise UnknownNameError("split", config.split, info.splits)
-    if config.images:
-        records = write_images(info, config.split, config.limit, Path(config.images))
-    else:
-        records = ((name, each, None) for name, each in examples(info, config.split, config.limit))
-    for name, example, path in records:
+    folder = Path(config.images) if config.images else None
+    for name, example, path in examples(info, config.split, config.limit, folder):
         if to_json:
             print(as_json.of_record(name, example, str(path) if path else None))
             continue

@@ -11,22 +11,24 @@ from beam_pipeline.showing.images import draw_example
 from tfrecord_dataset.inner_paths import name_part
 
 
-def examples(info: Dataset, split: str | None, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(split, Example) of the first `limit` records of one split, or of each."""
-    for name in [split] if split else info.splits:
-        for example in itertools.islice(read_examples(info, name), limit):
-            yield name, example
-
-
-def write_images(
-    info: Dataset, split: str | None, limit: int, folder: Path
+def examples(
+    info: Dataset, split: str | None, limit: int, folder: Path | None = None
 ) -> Iterator[tuple[str, dict[str, Any], Path | None]]:
-    """Like `examples`, with the path of the image written into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, (name, example) in enumerate(examples(info, split, limit)):
-        image = draw_example(info.schema, example)
+    """(split, Example, path of its image) of the first `limit` records of one split, or of each.
+
+    Args:
+        folder: Where images are written; None for nowhere.
+    """
+    records = (
+        (name, example)
+        for name in ([split] if split else info.splits)
+        for example in itertools.islice(read_examples(info, name), limit)
+    )
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    for number, (name, example) in enumerate(records):
         path = None
-        if image is not None:
+        if folder and (image := draw_example(info.schema, example)) is not None:
             (source,) = example.get("image/filename", [])[:1] or [b"record"]
             stem = Path(source.decode(errors="replace")).stem
             path = folder / f"{name_part(f'{name}-{number:05d}-{stem}')}.jpg"

@@ -8,6 +8,7 @@ import dataclasses
 import gzip
 import heapq
 import operator
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,13 +32,11 @@ class DamagedFile:
         path: Absolute path or URL.
         file: Its path below the input, and below the output.
         num_records: How many it had; None where nothing states it.
-        scratch: A local path that may be written to meanwhile.
     """
 
     path: str
     file: str
     num_records: int | None
-    scratch: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,26 +60,19 @@ class Loss:
     cause: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SalvagedFile:
-    """What is left of a file.
-
-    Attributes:
-        num_records: Records that were written.
-        losses: What is gone.
-    """
-
-    num_records: int
-    losses: list[Loss]
-
-
-def salvage_file(damaged: DamagedFile, output: str, progress_dir: str) -> SalvagedFile:
+def salvage_file(
+    damaged: DamagedFile, output: str, progress_dir: str, scratch: str
+) -> tuple[int, list[Loss]]:
     """Writes the whole records of a file into the folder `output`; no file where there is none.
 
     Args:
         damaged: The file.
         output: Where they go, in a file of the same name.
         progress_dir: Where the progress is counted; empty for nowhere.
+        scratch: A local folder that may be written to meanwhile.
+
+    Returns:
+        How many records were written, and what is gone.
     """
     meter = Meter(progress_dir, "salvage")
     gaps: list[tuple[Gap, int]] = []  # and the whole records before it
@@ -89,7 +81,7 @@ def salvage_file(damaged: DamagedFile, output: str, progress_dir: str) -> Salvag
         compressed = _is_gzip(damaged.path)
         with contextlib.ExitStack() as stack:
             writer: Any = None
-            for part in _parts(damaged, compressed):
+            for part in _parts(damaged, compressed, scratch):
                 if isinstance(part, Gap):
                     _add(gaps, part, num_records)
                     continue
@@ -107,7 +99,7 @@ def salvage_file(damaged: DamagedFile, output: str, progress_dir: str) -> Salvag
     if not gaps and damaged.num_records not in (None, num_records):
         cause = f"metadata.json states {damaged.num_records:,} records, {num_records:,} are there"
         gaps.append((Gap(end, 0, cause), num_records))
-    losses = [
+    return num_records, [
         Loss(
             file=damaged.file,
             offset=gap.offset,
@@ -118,7 +110,6 @@ def salvage_file(damaged: DamagedFile, output: str, progress_dir: str) -> Salvag
         )
         for gap, before in gaps
     ]
-    return SalvagedFile(num_records=num_records, losses=losses)
 
 
 def _is_gzip(path: str) -> bool:
@@ -127,13 +118,15 @@ def _is_gzip(path: str) -> bool:
     return path.endswith(".gz") or (head[:2] == _GZIP_MAGIC and not starts_frame(head))
 
 
-def _parts(damaged: DamagedFile, compressed: bool) -> Iterator[tuple[int, bytes] | Gap]:
+def _parts(
+    damaged: DamagedFile, compressed: bool, scratch: str
+) -> Iterator[tuple[int, bytes] | Gap]:
     """The (offset, frame) of the whole records of a file, and what lies between."""
     with storage.opened(damaged.path) as handle:
         if not compressed:
             yield from map(_examined, whole_frames(handle))
             return
-        with open(damaged.scratch, "w+b", buffering=0) as unpacked:
+        with tempfile.TemporaryFile(dir=scratch, buffering=0) as unpacked:
             gaps = unpack(handle, unpacked, damaged.file)
             yield from heapq.merge(
                 gaps, map(_examined, whole_frames(unpacked)), key=operator.itemgetter(0)

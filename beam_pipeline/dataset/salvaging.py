@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -62,7 +61,7 @@ def salvage(inputs: str | Sequence[str], output: str) -> Salvage:
     output = storage.absolute(output)
     listed = [inputs] if isinstance(inputs, str) else inputs
     found = [each for path in listed for each in _find(storage.absolute(path))]
-    names = Counter(file for _, file, _ in found)
+    names = Counter(each.file for each in found)
     if twice := sorted(name for name, count in names.items() if count > 1):
         raise ConfigError(
             f"{len(twice)} names of files are there twice, such as {twice[0]}; salvage one input "
@@ -72,31 +71,25 @@ def salvage(inputs: str | Sequence[str], output: str) -> Salvage:
         if storage.exists(storage.join(output, name)):
             raise ConfigError(f"{output} has a {name} already; give a new folder")
     with watched(PipelineOptions([])) as local, temporary_folder() as folder:
-        files = [
-            DamagedFile(
-                path=path, file=file, num_records=count, scratch=str(Path(folder, str(number)))
-            )
-            for number, (path, file, count) in enumerate(found)
-        ]
         salvage_one = functools.partial(
-            salvage_file, output=output, progress_dir=local.progress_dir
+            salvage_file, output=output, progress_dir=local.progress_dir, scratch=folder
         )
-        results = map_shards(salvage_one, files, [file.path for file in files], local)
-    losses = [loss for result in results for loss in result.losses]
+        results = map_shards(salvage_one, found, [file.path for file in found], local)
+    losses = [loss for _, lost in results for loss in lost]
     lines = (one_line(json.dumps(dataclasses.asdict(loss), ensure_ascii=False)) for loss in losses)
     text = "".join(f"{line}\n" for line in lines)
     data = text.encode(errors="replace")
     storage.write_bytes(storage.join(output, LOSSES_FILE), data, durable=True)
     return Salvage(
         path=output,
-        num_files=len(files),
-        num_records=sum(result.num_records for result in results),
+        num_files=len(found),
+        num_records=sum(num_records for num_records, _ in results),
         losses=losses,
     )
 
 
-def _find(path: str) -> list[tuple[str, str, int | None]]:
-    """(path, name below the output, number of records that is stated) of an input's files.
+def _find(path: str) -> list[DamagedFile]:
+    """The files of an input.
 
     Raises:
         ConfigError: There are none.
@@ -110,15 +103,15 @@ def _find(path: str) -> list[tuple[str, str, int | None]]:
     files = [file for file in find_files(path, bool)[0] if is_one or _is_meant(file.path)]
     if not files:
         raise ConfigError(f"{path} holds no TFRecord file; give a folder, file or pattern of some")
-    return [(file.path, file.relative, None) for file in files]
+    return [DamagedFile(path=each.path, file=each.relative, num_records=None) for each in files]
 
 
-def _shards(path: str) -> list[tuple[str, str, int | None]]:
+def _shards(path: str) -> list[DamagedFile]:
     info = open_dataset(path)
     return [
-        (storage.join(info.path, shard.file), shard.file, shard.num_records)
+        DamagedFile(path=storage.join(info.path, file), file=file, num_records=count)
         for shards in info.splits.values()
-        for shard in shards
+        for file, count in ((each.file, each.num_records) for each in shards)
     ]
 
 

@@ -161,8 +161,8 @@ def _tfrecord(data: bytes, folder: Path) -> int:
 
     path = folder / "a.tfrecord"
     path.write_bytes(data)
-    damaged = DamagedFile(path=str(path), file="b", num_records=None, scratch=str(folder / "s"))
-    refused = len(salvage_file(damaged, str(folder), "").losses)
+    damaged = DamagedFile(path=str(path), file="b", num_records=None)
+    refused = len(salvage_file(damaged, str(folder), "", str(folder))[1])
     try:
         for split in trainer.open(str(path)).splits.values():
             split.index()
@@ -197,7 +197,7 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
             refused += 1
         info = beam_pipeline.open(str(directory))
         refused += len(beam_pipeline.verify(info))
-        for _, example in examples(info, None, 2):
+        for _, example, _ in examples(info, None, 2):
             as_text(example, info.schema)
         return refused
 

@@ -71,6 +71,9 @@ def is_this_machine(host: str) -> bool:
 def check_places(output: str, inputs: Sequence[str], seen: bool, runner: str) -> None:
     """Raises ConfigError where the workers of a job could not use the output or an input.
 
+    A local folder may be shared storage, mounted alike on every machine; one of the disk that
+    this machine starts from is not.
+
     Args:
         output: The directory that datasets go to.
         inputs: Files and folders that workers read.
@@ -79,26 +82,11 @@ def check_places(output: str, inputs: Sequence[str], seen: bool, runner: str) ->
     """
     check_store(output, "--output")
     for option, path in (("--output", output), *(("the input", path) for path in inputs)):
-        check_seen(path, seen, option, runner)
-
-
-def check_seen(path: str, seen: bool, option: str, runner: str) -> None:
-    """Raises ConfigError where workers could not open `path`, as far as this machine knows.
-
-    A local folder may be shared storage, mounted alike on every machine; one of the disk that
-    this machine starts from is not.
-
-    Args:
-        path: The directory that datasets go to, or an input.
-        seen: Whether the workers see this machine's disks.
-        option: What gives the path, for the message.
-        runner: What runs the job, for the message.
-    """
-    if path and not storage.is_remote(path) and not seen and is_own_disk(path):
-        raise ConfigError(
-            f"{option} {path} is a disk of this machine, which the workers of {runner} do not "
-            "see; give a bucket (gs://, s3://), or a folder of storage that all machines share"
-        )
+        if path and not storage.is_remote(path) and not seen and is_own_disk(path):
+            raise ConfigError(
+                f"{option} {path} is a disk of this machine, which the workers of {runner} do not "
+                "see; give a bucket (gs://, s3://), or a folder of storage that all machines share"
+            )
 
 
 def check_store(path: str, option: str) -> None:

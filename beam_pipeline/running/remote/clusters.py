@@ -3,12 +3,14 @@
 import abc
 import contextlib
 import enum
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.running.runner import runner_name
+
+_T = TypeVar("_T")
 
 
 class JobState(enum.Enum):
@@ -57,25 +59,22 @@ class Cluster(abc.ABC):
 
     def state(self, job_name: str) -> JobState:
         """How far the job of this name is."""
-        try:
-            job = self._job(job_name)
-        except OSError:
-            return JobState.UNREACHABLE
-        return self._state(job) if job else JobState.UNKNOWN
+        return self._asked(job_name, self._state, JobState.UNKNOWN, JobState.UNREACHABLE)
 
     def failure(self, job_name: str) -> str:
         """The text of what failed in the job since it began, "" for nothing that is known."""
-        with contextlib.suppress(OSError):
-            if job := self._job(job_name):
-                return self._failure(job)
-        return ""
+        return self._asked(job_name, self._failure, "", "")
 
     def cancel(self, job_name: str) -> bool:
         """Ends the job; whether it will end. False where this cannot be asked for."""
-        with contextlib.suppress(OSError):
-            if job := self._job(job_name):
-                return self._cancel(job)
-        return False
+        return self._asked(job_name, self._cancel, False, False)
+
+    def _asked(self, job_name: str, ask: Callable[[Any], _T], unknown: _T, silent: _T) -> _T:
+        try:
+            job = self._job(job_name)
+            return ask(job) if job else unknown
+        except OSError:
+            return silent
 
     @abc.abstractmethod
     def _job(self, job_name: str) -> Any:

@@ -52,7 +52,7 @@ def try_all(directory, cases):
         try:
             info = beam_pipeline.open(str(directory))
             beam_pipeline.verify(info)
-            for _, example in examples(info, None, 2):
+            for _, example, _ in examples(info, None, 2):
                 as_text(example, info.schema)
         except BeamTFRecordsError:
             pass

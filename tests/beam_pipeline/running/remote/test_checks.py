@@ -74,14 +74,14 @@ def test_the_disk_that_holds_the_root(mounts, own):
 
 def test_an_output_that_no_worker_sees():
     runner = "Flink at http://cluster:8081"
-    checks.check_seen("/not there/yet", True, "--output", runner)
+    checks.check_places("/not there/yet", [], True, runner)
     message = (
         "--output /not there/yet is a disk of this machine, which the workers of Flink at "
         "http://cluster:8081 do not see; give a bucket (gs://, s3://), or a folder of storage "
         "that all machines share"
     )
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
-        checks.check_seen("/not there/yet", False, "--output", runner)
+        checks.check_places("/not there/yet", [], False, runner)
 
 
 def test_a_bucket_that_is_not_there(bucket):
