@@ -77,11 +77,17 @@ gc.disable()  # until all tests are collected, and all modules imported
 
 # Their files take seconds each, all others far less.
 _LONG = ("tests/end_to_end", "tests/trainer", "tests/cases")
+# Folders all of whose tests need what their marker names.
+_MARKED = ("dataflow", "flink", "runners")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long files first: at the end, short ones keep both processes busy."""
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
+    for item in items:
+        folder = item.nodeid.split("/")[1]
+        if folder in _MARKED:
+            item.add_marker(folder)
 
 
 def pytest_collection_finish() -> None:

@@ -86,10 +86,9 @@ _SIZE = ((256, 3, 1, 10), (257, 3, 1, 10))
 def zipped(content: bytes, stated: int, more: int = 0, members: int = 1) -> bytes:
     """An .npz whose index states `stated` bytes of members with `more` zeros behind theirs."""
     packing = zlib.compressobj(9, zlib.DEFLATED, -15)
-    packed = packing.compress(content)
-    for _ in range(more >> 20):
-        packed += packing.compress(bytes(1 << 20))
-    packed += packing.flush()
+    packed = packing.compress(content) + packing.flush(zlib.Z_FULL_FLUSH)
+    zeros = packing.compress(bytes(1 << 20)) + packing.flush(zlib.Z_FULL_FLUSH)
+    packed += zeros * (more >> 20) + packing.flush()
     checksum = zlib.crc32(content[:stated])
     fields = (20, 0, 8, 0, 0, checksum, len(packed), stated, 5, 0)
     local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", *fields) + b"x.npy" + packed

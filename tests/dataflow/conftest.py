@@ -162,10 +162,3 @@ def remote_digests(
         return digests(tmp_path / "copied")
 
     return of
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that lies here needs Google's libraries."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.dataflow)

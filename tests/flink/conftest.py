@@ -149,10 +149,3 @@ def deadline() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that lies here needs a cluster."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.flink)

@@ -75,10 +75,3 @@ def table(tmp_path: Path) -> Path:
     rows = "".join(f"{number},word{number}\n" for number in range(2000))
     path.write_text(f"x,word\n{rows},word2000\n")
     return path
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that lies here needs Prism, Java and the job server's jar."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.runners)
