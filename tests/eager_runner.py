@@ -5,6 +5,7 @@ bundles, many at once) is for tests that run them.
 """
 
 import collections
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 from apache_beam.runners.common import DoFnRunner, Receiver
 from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
+from apache_beam.transforms import core
 from apache_beam.transforms.sideinputs import SideInputMap
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -22,11 +24,21 @@ from beam_pipeline.running.options import JobOptions
 
 Values = list[WindowedValue]
 
+# Beam reads the source of every DoFn that is made, for a warning; once is enough.
+_check = functools.cache(core._check_fn_use_yield_and_return)
+core._check_fn_use_yield_and_return = lambda function: _check(
+    getattr(function, "__code__", function)
+)
+
 
 class _Options(JobOptions):
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Options":
         """Itself: to copy and read options anew takes a third of a small pipeline's time."""
         return self
+
+    def get_all_options(self, **how: bool) -> dict[str, Any]:
+        """None: Beam asks for them for its warnings alone, and makes a parser each time."""
+        return {}
 
 
 OPTIONS = _Options(["--no_pipeline_type_check"])

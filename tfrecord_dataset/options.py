@@ -207,6 +207,7 @@ def fields_of(owner: type) -> Mapping[str, Field]:
     return found
 
 
+@functools.cache
 def parts_of(owner: type) -> Mapping[str, type]:
     """The fields of a class that are dataclasses with options of their own."""
     hints = typing.get_type_hints(owner)
