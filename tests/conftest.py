@@ -5,6 +5,7 @@ import hashlib
 import math
 import pickle
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,6 +52,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before a test's fixtures are made, which may take minutes."""
     if time.time() > item.config.getoption("--until"):
         pytest.skip("no time was left for it")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests and the processes that they end leave behind goes with the tests' own folders.
+
+    Each build looks through the system's folder, which would have thousands.
+    """
+    folder = str(tmp_path_factory.mktemp("temporary"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

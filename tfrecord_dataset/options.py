@@ -207,10 +207,12 @@ def fields_of(owner: type) -> Mapping[str, Field]:
     return found
 
 
-@functools.cache
+_hints_of = functools.cache(typing.get_type_hints)
+
+
 def parts_of(owner: type) -> Mapping[str, type]:
     """The fields of a class that are dataclasses with options of their own."""
-    hints = typing.get_type_hints(owner)
+    hints = _hints_of(owner)
     named = {field.name: hints[field.name] for field in dataclasses.fields(owner)}
     return {
         name: kind
