@@ -36,7 +36,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.write.commit import commit
-from beam_pipeline.write.moves import move, shared_moves
+from beam_pipeline.write.final_files import move, shared_moves
 from beam_pipeline.write.rejects import (
     RejectsRange,
     divided,

@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.dataset.difference.datasets import Difference
+from beam_pipeline.kinds.wording import first_names
 from tfrecord_dataset.shown_text import counted, one_line, printable
 
-_NAMES = 5
 _CHARACTERS = 60
 
 
@@ -37,7 +37,7 @@ def _lines(found: Difference) -> Iterator[str]:
             yield f"{name} {each}: {_value(old)} → {_value(new)}"
     for name, classes in found.classes.items():
         told = [
-            f"{len(classes[kind]):,} {kind} ({_names(classes[kind])})"
+            f"{len(classes[kind]):,} {kind} ({first_names(classes[kind])})"
             for kind in ("added", "removed", "renumbered")
             if classes[kind]
         ]
@@ -50,12 +50,7 @@ def _lines(found: Difference) -> Iterator[str]:
 
 
 def _some(parts: Mapping[str, int]) -> str:
-    return _names(f"{count:,} {name}" for name, count in parts.items())
-
-
-def _names(names: Iterable[str]) -> str:
-    names = list(names)
-    return ", ".join(names[:_NAMES]) + (", …" if len(names) > _NAMES else "")
+    return first_names(f"{count:,} {name}" for name, count in parts.items())
 
 
 def _value(value: Any) -> str:

@@ -20,7 +20,6 @@ from beam_pipeline.dataset.shard_inspection import (
     inspect_shard,
     write_index,
 )
-from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import croissant, index, metadata, tfds
 from beam_pipeline.describe.tfds import template_of
@@ -31,6 +30,7 @@ from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
+from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
@@ -113,7 +113,7 @@ def adopt(
             progress_dir=job.progress_dir,
             scratch=folder,
         )
-        inspections = map_shards(inspect, files, paths, job)
+        inspections = map_shards(inspect, files, paths, job.processes)
         _check(directory, inspections)
         features = _schema(directory, config, inspections, classes)
         splits = _splits(files, inspections)
@@ -124,7 +124,7 @@ def adopt(
         _delete_description(directory)
         _delete_unfinished(directory, files, [*texts, croissant.FILE])
         write = functools.partial(write_index, schema=features, directory=directory, scratch=folder)
-        indices = map_shards(write, files, paths, job)
+        indices = map_shards(write, files, paths, job.processes)
         notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
         entries: dict[str, FileEntry] = {}
         for index_entries in indices:

@@ -11,10 +11,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.salvaged_file import DamagedFile, Loss, salvage_file
-from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.job import watched
+from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
@@ -74,7 +74,7 @@ def salvage(inputs: str | Sequence[str], output: str) -> Salvage:
         salvage_one = functools.partial(
             salvage_file, output=output, progress_dir=local.progress_dir, scratch=folder
         )
-        results = map_shards(salvage_one, found, [file.path for file in found], local)
+        results = map_shards(salvage_one, found, [file.path for file in found], local.processes)
     losses = [loss for _, lost in results for loss in lost]
     lines = (one_line(json.dumps(dataclasses.asdict(loss), ensure_ascii=False)) for loss in losses)
     text = "".join(f"{line}\n" for line in lines)

@@ -44,7 +44,7 @@ class Local(Backend):
             if note:
                 note(_status(facts))
             length = bytes_to_read(path, facts.st_size, offset, length, at_most)
-            return _read_at(descriptor, offset, length)
+            return read_at(descriptor, offset, length)
         finally:
             os.close(descriptor)
 
@@ -153,7 +153,8 @@ class _Reader(io.FileIO):
     readinto = retry(io.FileIO.readinto)
 
 
-def _read_at(descriptor: int, offset: int, length: int) -> bytes:
+def read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """Bytes of an open file, or as many as there are."""
     data = os.pread(descriptor, length, offset)
     while data and len(data) < length:  # one call reads 2 GiB at most
         more = os.pread(descriptor, length - len(data), offset + len(data))

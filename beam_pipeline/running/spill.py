@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from beam_pipeline.files.local import read_at
 from tfrecord_dataset.durable import naming_full_disk
 
 _T = TypeVar("_T")
@@ -54,12 +55,7 @@ class Spill:
         """What `put` took."""
         if self.file == _NO_FILE:
             return element
-        offset, length = _REFERENCE.unpack(element)
-        parts = []
-        while length and (part := os.pread(self.file, length, offset)):
-            parts.append(part)
-            offset, length = offset + len(part), length - len(part)
-        return b"".join(parts)
+        return read_at(self.file, *_REFERENCE.unpack(element))
 
     def all(self, elements: Iterable[bytes]) -> Iterable[bytes]:
         """What `put` took, one after the other, as often as it is gone through."""

@@ -21,8 +21,13 @@ from beam_pipeline.running.counters import count_requests, counter
 from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
-from beam_pipeline.write.final_files import is_committed, replace_dataset
-from beam_pipeline.write.moves import Moves, move, shared_moves
+from beam_pipeline.write.final_files import (
+    Moves,
+    is_committed,
+    move,
+    replace_dataset,
+    shared_moves,
+)
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
     RejectsRange,

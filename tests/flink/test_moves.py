@@ -2,7 +2,7 @@
 
 import beam_pipeline
 from beam_pipeline import BuildConfig
-from beam_pipeline.write.moves import FILES_A_BATCH
+from beam_pipeline.write.final_files import FILES_A_BATCH
 
 NUM_SHARDS = 1000
 NUM_FILES = 3 * NUM_SHARDS

@@ -5,10 +5,11 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from beam_pipeline import kinds
+from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.verification.index_files import Stored, rows_cause, spans_cause
 from beam_pipeline.dataset.verification.stated_files import (
     RESTORE,
@@ -18,7 +19,7 @@ from beam_pipeline.dataset.verification.stated_files import (
     problem,
     stated_bytes,
 )
-from beam_pipeline.dataset.verification.stored_record import ExampleReader
+from beam_pipeline.dataset.verification.stored_record import ExampleReader, followed_columns
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -28,9 +29,8 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.metadata import ShardEntry
 
 _RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.
@@ -38,32 +38,6 @@ _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
 # The kinds whose statistics follow from the records alone.
 _COUNTED = ("image", "audio", "class_label", "boxes")
-
-
-class StatedShard(NamedTuple):
-    """What metadata.json states of a shard: its entry, and those of its index by path."""
-
-    shard: ShardEntry
-    files: Mapping[str, FileEntry]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StatedRecords:
-    """What a dataset states of all its records.
-
-    Attributes:
-        directory: The dataset's.
-        features: The schema.
-        compressed: Whether the shards are gzip files.
-        columns: The columns of the index that follow from the records.
-        existing: Whether the records were Examples already.
-    """
-
-    directory: str
-    features: tuple[Feature, ...]
-    compressed: bool
-    columns: Sequence[str]
-    existing: bool
 
 
 class ShardReport(NamedTuple):
@@ -78,27 +52,39 @@ class ShardReport(NamedTuple):
     values: Mapping[str, Observed]
 
 
-def verify_shard(stated: StatedShard, dataset: StatedRecords, progress_dir: str) -> ShardReport:
-    """Reads a shard and its index once.
+def one_by_one(info: Dataset) -> Iterator[Dataset]:
+    """A dataset for each shard: what a worker process needs to know of it, and no more."""
+    facts = {name: info.metadata.get(name) for name in ("config", "changes", "existing_examples")}
+    for split, shards in info.splits.items():
+        for shard in shards:
+            files = {
+                path: info.files[path] for path in index.files(shard.file) if path in info.files
+            }
+            yield dataclasses.replace(info, metadata=facts, splits={split: (shard,)}, files=files)
+
+
+def verify_shard(info: Dataset, progress_dir: str) -> ShardReport:
+    """Reads the shard of a dataset of one, and its index, once.
 
     Args:
-        stated: What is stated of it.
-        dataset: What is stated of all.
+        info: The dataset (`one_by_one`).
         progress_dir: Where the progress is counted; empty for nowhere.
     """
     meter = Meter(progress_dir, "verify")
-    reader = _ShardReader(stated.shard, dataset, meter)
+    [[shard]] = info.splits.values()
+    reader = _ShardReader(shard, info, meter)
+    columns = followed_columns(info)
     records = reader.records()
     of_index: list[str] = []
     differing: list[str] = []
     checks: tuple[Callable[[bytes], str], ...] = (
-        lambda data: rows_cause(data, dataset.features, dataset.columns, records),
+        lambda data: rows_cause(data, info.schema, columns, records),
         lambda data: spans_cause(data, reader.spans),
     )
-    paths = index.files(stated.shard.file, dataset.compressed)
+    paths = index.files(shard.file, info.compressed)
     for path, cause_in in zip(paths, checks, strict=False):
         try:
-            cause = cause_in(stated_bytes(dataset.directory, path, stated.files.get(path)))
+            cause = cause_in(stated_bytes(info.path, path, info.files.get(path)))
         except FileProblemError as error:
             of_index.append(problem(path, str(error)))
         else:
@@ -120,15 +106,15 @@ class _ShardReader:
         values: Classes, and the sizes of media, by feature, so far.
     """
 
-    def __init__(self, shard: ShardEntry, dataset: StatedRecords, meter: Meter):
+    def __init__(self, shard: ShardEntry, info: Dataset, meter: Meter):
         self._shard = shard
-        self._dataset = dataset
+        self._info = info
         self._meter = meter
-        self._reader = ExampleReader(dataset.features, dataset.existing)
+        self._reader = ExampleReader(info.schema, info.holds_existing_examples)
         self._counted = [
             each
-            for each in dataset.features
-            if each.kind in _COUNTED and not (each.bare or dataset.existing)
+            for each in info.schema
+            if each.kind in _COUNTED and not (each.bare or info.holds_existing_examples)
         ]
         self._num_damaged = 0
         self.problems: list[str] = []
@@ -139,7 +125,7 @@ class _ShardReader:
         """The records; what is wrong with the shard goes to `problems`."""
         file = self._shard.file
         try:
-            with storage.opened(storage.join(self._dataset.directory, file)) as handle:
+            with storage.opened(storage.join(self._info.path, file)) as handle:
                 hashed = HashedReader(handle)
                 try:
                     yield from self._stored(io.BufferedReader(hashed, _BUFFER_BYTES))
@@ -162,7 +148,7 @@ class _ShardReader:
 
     def _stored(self, stream: io.BufferedReader) -> Iterator[Stored]:
         for offset, frame in frames.read_open(
-            stream, self._dataset.compressed, self._shard.file.rpartition("/")[2]
+            stream, self._info.compressed, self._shard.file.rpartition("/")[2]
         ):
             number = len(self.spans)
             record, causes = self._checked(number, frame)

@@ -10,7 +10,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.shard_parallelism import map_shards
 from beam_pipeline.dataset.verification.descriptions import (
     Values,
     description_files,
@@ -18,17 +17,16 @@ from beam_pipeline.dataset.verification.descriptions import (
 )
 from beam_pipeline.dataset.verification.shards import (
     ShardReport,
-    StatedRecords,
-    StatedShard,
+    one_by_one,
     verify_shard,
 )
 from beam_pipeline.dataset.verification.stated_files import problem
-from beam_pipeline.dataset.verification.stored_record import followed_columns
 from beam_pipeline.describe import index, metadata, provenance
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
+from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
 from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.store.urls import is_web
@@ -69,22 +67,9 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
     shards = [shard for entries in info.splits.values() for shard in entries]
     paths = [storage.join(info.path, shard.file) for shard in shards]
-    stated = []
-    for shard in shards:
-        files = info.files.keys() & index.files(shard.file)
-        stated.append(StatedShard(shard, {path: info.files[path] for path in files}))
-    records = StatedRecords(
-        directory=info.path,
-        features=info.schema,
-        compressed=info.compressed,
-        columns=followed_columns(info),
-        existing=info.holds_existing_examples,
-    )
     with watched(PipelineOptions([])) as local:
-        verify_one = functools.partial(
-            verify_shard, dataset=records, progress_dir=local.progress_dir
-        )
-        reports = map_shards(verify_one, stated, paths, local)
+        verify_one = functools.partial(verify_shard, progress_dir=local.progress_dir)
+        reports = map_shards(verify_one, list(one_by_one(info)), paths, local.processes)
     problems = [
         *(line for report in reports for line in report.problems),
         *_metadata_problems(info),

@@ -117,7 +117,7 @@ def test_twice_gives_the_same_bytes(directory, digests):
 def test_processes_give_the_same_bytes(directory, digests, monkeypatch):
     adopt(str(directory))
     first = digests(directory)
-    monkeypatch.setattr("beam_pipeline.dataset.shard_parallelism._FEW_BYTES", 0)
+    monkeypatch.setattr("beam_pipeline.running.parallel._FEW_BYTES", 0)
     adopt(str(directory), overwrite=True)
 
     assert digests(directory) == first

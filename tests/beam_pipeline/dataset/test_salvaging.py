@@ -12,7 +12,6 @@ from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline.cli import commands
-from beam_pipeline.dataset import shard_parallelism
 from beam_pipeline.dataset.salvaging import salvage
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.tfrecord.frames import read_file
@@ -257,7 +256,7 @@ def test_there_is_nothing(tmp_path):
 def test_worker_processes_do_the_same(folder, tmp_path, monkeypatch, digests):
     damage(folder / "train-00000-of-00002", 2)
     salvage([str(folder)], str(tmp_path / "one"))
-    monkeypatch.setattr(shard_parallelism, "_FEW_BYTES", 0)
+    monkeypatch.setattr("beam_pipeline.running.parallel._FEW_BYTES", 0)
     salvage([str(folder)], str(tmp_path / "other"))
     assert digests(tmp_path / "one") == digests(tmp_path / "other")
 

@@ -1,5 +1,6 @@
 """Work is shared out by what the files are, and its results keep their order."""
 
+import os
 import threading
 import time
 
@@ -96,3 +97,18 @@ def test_processes_keep_the_order():
     assert parallel.started_processes() is parallel.start_processes(2)
     parallel.end_processes()
     assert parallel.started_processes() is None
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_map_shards(tmp_path, monkeypatch, large):
+    paths = [str(tmp_path / name) for name in ("a", "b", "missing")]
+    for path in paths[:2]:
+        with open(path, "wb") as file:
+            file.write(bytes(6))
+    monkeypatch.setattr(parallel, "_FEW_BYTES", 12 if large else 13)
+    try:
+        done = parallel.map_shards(lambda shard: (shard, os.getpid()), [1, 2, 3], paths, 2)
+    finally:
+        parallel.end_processes()
+    assert [shard for shard, _ in done] == [1, 2, 3]
+    assert all((process != os.getpid()) == large for _, process in done)

@@ -26,7 +26,7 @@ from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.write import commit as commit_module
-from beam_pipeline.write import moves, rejects
+from beam_pipeline.write import final_files, rejects
 from beam_pipeline.write.commit import check_counts, commit
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.sink import split_sink
@@ -157,8 +157,8 @@ def files_of(shards):
 @pytest.fixture
 def shares(monkeypatch):
     """What workers are to move of shards, 16 files each."""
-    monkeypatch.setattr(moves, "FILES_A_BATCH", 16)
-    return lambda config, shards: list(moves.shared_moves(config, files_of(shards)))
+    monkeypatch.setattr(final_files, "FILES_A_BATCH", 16)
+    return lambda config, shards: list(final_files.shared_moves(config, files_of(shards)))
 
 
 @pytest.mark.parametrize("older", [[], ["metadata.json"], ["metadata.json", *range(NUM_SHARDS)]])
@@ -171,7 +171,7 @@ def test_workers_share_the_moves(store, config, shards, shares, older):
     moved, copies = [], []
     for share in shares(config, shards):
         before = store.calls["copy"]
-        moved.append(moves.move(config, share))
+        moved.append(final_files.move(config, share))
         copies.append(store.calls["copy"] - before)
         is_older = storage.exists(f"{config.dataset_dir}/metadata.json")
         assert is_older == (older == ["metadata.json"])
@@ -188,7 +188,7 @@ def test_workers_share_the_moves(store, config, shards, shares, older):
 def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests):
     """Moves, rejects and statistics are divided; the bytes are those of a build on this machine."""
     url, _ = bucket
-    monkeypatch.setattr(moves, "FILES_A_BATCH", 16)
+    monkeypatch.setattr(final_files, "FILES_A_BATCH", 16)
     monkeypatch.setattr(rejects, "_RANGE_REJECTS", 20)
     records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(600)]
     bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(200)]
@@ -228,10 +228,10 @@ def test_few_moves_are_not_shared(store, config, shards, shares):
 def test_moves_without_a_lease_do_not_count(store, config, shards, shares):
     """Another build may have had it, and moved its own files to the same names."""
     first, *rest = shares(config, shards)
-    moved = [moves.move(config, first)]
+    moved = [final_files.move(config, first)]
     store.objects.pop(f"{config.output}/pets/.commit-1.0.0".partition("://")[2])
     store.calls.clear()
-    moved += [moves.move(config, share) for share in rest]
+    moved += [final_files.move(config, share) for share in rest]
     assert not store.calls["copy"]
     assert sum(len(each.places) for each in moved) == 16
 
@@ -243,9 +243,9 @@ def test_moves_without_a_lease_do_not_count(store, config, shards, shares):
 def test_a_worker_that_comes_too_late_moves_nothing(store, config, shards, shares):
     """The runner took it for dead; by now the place may be another build's."""
     late, *rest = shares(config, shards)
-    moved = [moves.move(config, share) for share in (late, *rest)]
+    moved = [final_files.move(config, share) for share in (late, *rest)]
     commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
-    assert moves.move(config, late).places == []
+    assert final_files.move(config, late).places == []
     with pytest.raises(FileNotFoundError):  # it has looked before
         storage.place_all(late.places)
     check_whole(store, config, shards)

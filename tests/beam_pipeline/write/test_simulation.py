@@ -33,7 +33,7 @@ from beam_pipeline.running import parallel
 from beam_pipeline.running.runner import PLAIN_JOB
 from beam_pipeline.running.spill import NOT_SPILLED
 from beam_pipeline.write import commit as committing
-from beam_pipeline.write import moves
+from beam_pipeline.write import final_files
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.working_directory import working_dir
 from tfrecord_dataset import durable, replacement
@@ -144,7 +144,7 @@ class Run:
         )
         written = [self._written(work, info) for info in work.found["shards"]]
         files = {final: file for info in written for final, file in info.temporary.items()}
-        moved = [moves.move(config, each) for each in moves.shared_moves(config, files)]
+        moved = [final_files.move(config, each) for each in final_files.shared_moves(config, files)]
         committing.commit(config, **{**work.found, "shards": written, "moved": moved})
 
     def _written(self, work, info):
@@ -414,7 +414,7 @@ def simulate(request, alone, works):
     alone.setattr(lease, "time", clock)
 
     def make(place, second, *, shares=False, **options):
-        alone.setattr(moves, "FILES_A_BATCH", 2 if shares else 1000)
+        alone.setattr(final_files, "FILES_A_BATCH", 2 if shares else 1000)
         return Simulation(request.getfixturevalue(f"in_{place}"), works, clock, second, **options)
 
     return make

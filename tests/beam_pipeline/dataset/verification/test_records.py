@@ -11,7 +11,7 @@ from sealing import edit
 import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_frames
-from beam_pipeline.dataset.verification.shards import StatedRecords, StatedShard, verify_shard
+from beam_pipeline.dataset.verification.shards import one_by_one, verify_shard
 from beam_pipeline.running import progress
 from tfrecord_dataset.sealed_json import sealed
 
@@ -62,21 +62,13 @@ def test_a_flipped_byte_and_a_missing_shard(dataset, found, monkeypatch):
     assert changed.startswith(f"{name}: its sha256 is ")
     assert ": missing file; " in missing
 
-    monkeypatch.setattr("beam_pipeline.dataset.shard_parallelism._FEW_BYTES", 0)
+    monkeypatch.setattr("beam_pipeline.running.parallel._FEW_BYTES", 0)
     assert found(dataset) == in_this_process
 
 
 def test_the_progress_is_counted(whole, tmp_path):
-    info = beam_pipeline.open(str(whole))
-    records = StatedRecords(
-        directory=str(whole),
-        features=info.schema,
-        compressed=False,
-        columns=(),
-        existing=False,
-    )
-    for entry in (each for shards in info.splits.values() for each in shards):
-        assert verify_shard(StatedShard(entry, {}), records, str(tmp_path)).problems == []
+    for each in one_by_one(beam_pipeline.open(str(whole))):
+        assert verify_shard(each, str(tmp_path)).problems == []
     assert progress.counts(str(tmp_path)) == {"verify": 24}
 
 
