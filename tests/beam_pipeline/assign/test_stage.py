@@ -61,6 +61,13 @@ def test_equal_contents_are_kept_and_counted():
     assert statistics.duplicates[0][1].keys == ("a.jpg", "b.jpg")
 
 
+def test_a_reject_takes_no_other_record_with_it():
+    records, [reject], _ = settled([image("a.jpg", "1", split="--"), *TWINS[1:]])
+
+    assert sorted(records) == ["a.jpg", "c.jpg"]
+    assert (reject.source, reject.reason) == ("a.jpg", "unusable split")
+
+
 @pytest.mark.parametrize("elements", [TWINS, TWINS[::-1]], ids=["listed", "listed backwards"])
 def test_of_equal_contents_drop_keeps_the_first_key(elements):
     records, rejects, statistics = settled(elements, duplicates="drop")

@@ -7,7 +7,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.numbers import cast
-from beam_pipeline.kinds.wording import count_classes
+from beam_pipeline.kinds.wording import count_classes, first_names
 from tfrecord_dataset.feature import Feature
 
 _DTYPES = ("uint8", "int64", "float32", ">i4", ">f8")
@@ -32,4 +32,12 @@ def test_numbers_of_classes():
         "0 classes",
         "1 class",
         "1,000 classes",
+    ]
+
+
+def test_first_names_say_that_there_are_more():
+    assert [first_names("abcdefg"[:n]) for n in (0, 5, 6)] == [
+        "",
+        "a, b, c, d, e",
+        "a, b, c, d, e, …",
     ]

@@ -64,6 +64,17 @@ def test_any_records_in_any_order(shards, compression):
     assert len(reader.read(np.zeros(0, np.int64))) == 0
 
 
+def test_small_records_of_one_shard_are_read_at_once(shards, monkeypatch):
+    reader = RecordReader(read_index(open_shards(shards())))
+    opened = []
+    files = reader._files
+    open_file = files.open
+    monkeypatch.setattr(files, "open", lambda *which: opened.append(which) or open_file(*which))
+
+    assert len(reader.read(np.arange(20))) == 20
+    assert [shard for shard, _ in opened] == [0, 2]
+
+
 @pytest.mark.parametrize("num_bytes", [1 << 12, 1 << 15])
 def test_large_records_are_read_by_themselves(tmp_path, num_bytes):
     write(tmp_path / "a.tfrecord", [{"image": [bytes(num_bytes)]}] * 3)
