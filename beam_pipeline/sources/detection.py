@@ -28,7 +28,7 @@ from beam_pipeline.sources.proposing import (
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
 from beam_pipeline.sources.splits import PARTITION, is_partition
-from beam_pipeline.sources.tree import Tree, head, shown
+from beam_pipeline.sources.tree import Tree, counted, head, shown
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
 
@@ -305,6 +305,13 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     if table := next((name for name in files if is_like_table(tree.head(name))), ""):
         signs += f"; {read_as_table(table, tree.path(table))}"
     raise ConfigError(
-        f"{problem}: it holds {tree.look()}{signs}; fix the input, name {other} "
+        f"{problem}: it holds {tree.look()}{_below(files)}{signs}; fix the input, name {other} "
         "layout with --layout, or write a source of your own (docs/layouts.md)"
     )
+
+
+def _below(files: Sequence[str]) -> str:
+    """Which files there are, where all of them lie in folders."""
+    if not all("/" in file for file in files):
+        return ""
+    return f", with {counted(len(files), 'file')} such as {files[0]}"

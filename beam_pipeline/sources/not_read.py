@@ -82,6 +82,18 @@ _FORMS = (
         re.compile(b""),
     ),
     _Form(
+        "a video of Caltech's pedestrians, or its boxes",
+        "write its frames as images and its boxes as COCO's JSON or Pascal VOC's XML",
+        _suffixes("seq", "vbb"),
+        re.compile(b""),
+    ),
+    _Form(
+        "an article with its highlights, as those of CNN and Daily Mail",
+        "write all as a .jsonl table, with the columns text and summary",
+        _suffixes("story"),
+        re.compile(b""),
+    ),
+    _Form(
         "an archive that nothing here unpacks",
         "unpack it, such as by bsdtar -xf, and give its folder",
         _suffixes("rar", "7z"),

@@ -148,8 +148,9 @@ class ReadVoc(beam.PTransform):
     - Rejected "malformed annotation", bad: not XML, an object without name or box, a coordinate
       that is no number.
     - Rejected "missing image", bad: an XML file without image. An XML file's image has its name
-      but for the suffix, in JPEGImages/, images/, Data/, beside Annotations/ or beside it;
-      where there is none, `<filename>` names it.
+      but for the suffix, in JPEGImages/, images/, Data/, beside Annotations/ or beside it, or
+      there in a folder with which its name begins (`crazing/crazing_1.jpg`); where there is none,
+      `<filename>` names it.
     - Rejected "two annotations", bad: several XML files describe one image; where one has its
       name, only those whose `<filename>` names it.
     - Rejected "no annotation" for an image without XML file: bad, unless there are image sets
@@ -208,8 +209,12 @@ class VocFiles(SideFiles):
     box_format: str = "xyxy"
 
     def image_keys(self, annotation: str, name: str) -> Iterator[str]:
+        """Last in a folder of a class whose name the image's begins with, as NEU-DET's are."""
         name = shared_name(name)
-        return (f"{place}/{name}" for place in image_folders(folder(annotation)))
+        places = image_folders(folder(annotation))
+        yield from (f"{place}/{name}" for place in places)
+        classes = [name[: end.start()] for end in re.finditer("_", name)]
+        yield from (f"{place}/{each}/{name}" for place in places for each in classes)
 
     def named_image(self, data: bytes) -> str:
         """The file name that the annotation gives to its image, without folders, or ""."""
