@@ -305,13 +305,14 @@ def _give_up(problem: str, tree: Tree, looked_for: Sequence[Layout]) -> NoReturn
     if table := next((name for name in files if is_like_table(tree.head(name))), ""):
         signs += f"; {read_as_table(table, tree.path(table))}"
     raise ConfigError(
-        f"{problem}: it holds {tree.look()}{_below(files)}{signs}; fix the input, name {other} "
+        f"{problem}: it holds {_held(tree, files)}{signs}; fix the input, name {other} "
         "layout with --layout, or write a source of your own (docs/layouts.md)"
     )
 
 
-def _below(files: Sequence[str]) -> str:
-    """Which files there are, where all of them lie in folders."""
-    if not all("/" in file for file in files):
-        return ""
-    return f", with {counted(len(files), 'file')} such as {files[0]}"
+def _held(tree: Tree, files: Sequence[str]) -> str:
+    """What a tree holds at its top; of folders alone, what lies in them."""
+    top = tree.look()
+    if top.files:
+        return str(top)
+    return f"{shown(top.folders, 'folder')} with {counted(len(files), 'file')} such as {files[0]}"
