@@ -39,31 +39,40 @@ def served(tmp_path):
 
 
 ARCHIVES = {
-    "stored.zip": lambda data: zip_bytes({"x": data}, zipfile.ZIP_STORED),
-    "deflated.zip": lambda data: zip_bytes({"x": data}),
-    "plain.tar": lambda data: tar_bytes({"x": data}),
+    "stored.zip": functools.partial(zip_bytes, method=zipfile.ZIP_STORED),
+    "deflated.zip": zip_bytes,
+    "plain.tar": tar_bytes,
 }
+LISTED = ["local", "s3", "gs", "az", *ARCHIVES]
 
 
-@pytest.fixture(params=["local", "s3", "gs", "az", "http", "http, no ranges", *ARCHIVES])
-def put(request, tmp_path):
-    """put(data) -> the path of a file of these bytes, called x."""
+@pytest.fixture(params=[*LISTED, "http", "http, no ranges"])
+def lay(request, tmp_path):
+    """lay(contents by name) -> the path of a folder of such files."""
     kind = request.param
 
-    def put(data):
+    def lay(contents):
         if kind in ARCHIVES:
-            (tmp_path / kind).write_bytes(ARCHIVES[kind](data))
-            return f"{tmp_path}/{kind}:/x"
+            (tmp_path / kind).write_bytes(ARCHIVES[kind](contents))
+            return f"{tmp_path}/{kind}:"
         if kind in ("local", "http, no ranges"):
-            (tmp_path / "x").write_bytes(data)
-            return f"{request.getfixturevalue('served') if 'http' in kind else tmp_path}/x"
+            for name, data in contents.items():
+                storage.write_bytes(f"{tmp_path}/{name}", data)
+            return request.getfixturevalue("served") if "http" in kind else str(tmp_path)
         url, store = request.getfixturevalue("bucket")
-        store.put(f"{url}/x", data)
+        for name, data in contents.items():
+            store.put(f"{url}/in/{name}", data)
         if kind == "http":
-            return f"{store.endpoint}/{url.removeprefix('s3://')}/x"
-        return f"{kind}{url.removeprefix('s3')}/x"
+            return f"{store.endpoint}/{url.removeprefix('s3://')}/in"
+        return f"{kind}{url.removeprefix('s3')}/in"
 
-    return put
+    return lay
+
+
+@pytest.fixture
+def put(lay):
+    """put(data) -> the path of a file of these bytes, called x."""
+    return lambda data: f"{lay({'x': data})}/x"
 
 
 @pytest.fixture
@@ -182,24 +191,28 @@ def test_what_was_not_finished_is_not_there(folder):
     assert storage.read_bytes(FileRef(path=f"{folder}/new/x.gz")) == b"all of it"
 
 
-def test_listing(folder):
-    names = ["a.jpg", "cat/.hidden", "cat/1.jpg", "cat/Thumbs.db", "dog/2/3.jpg", ".git/x"]
-    for name in names:
-        storage.write_bytes(f"{folder}/{name}", b"1")
-    storage.write_bytes(f"{folder}side/x.jpg", b"1")
+@pytest.mark.parametrize("lay", LISTED, indirect=True)
+def test_listing(lay):
+    names = ["a.jpg", "cat/.hidden", "cat/1.jpg", "cat/Thumbs.db", "cats/4.jpg", "dog/2/3.jpg"]
+    folder = lay(dict.fromkeys([*names, ".git/x", "__MACOSX/cat/._1.jpg"], b"1"))
 
-    listed = sorted(file.relative for file in storage.list_files(folder))
-    assert listed == ["a.jpg", "cat/1.jpg", "dog/2/3.jpg"]
-    assert storage.list_folder(folder) == (("cat", "dog"), ("a.jpg",))
+    def listed(path):
+        return sorted(file.relative for file in storage.list_files(path))
+
+    assert listed(folder) == ["a.jpg", "cat/1.jpg", "cats/4.jpg", "dog/2/3.jpg"]
+    assert (listed(f"{folder}/cat"), listed(f"{folder}/dog")) == (["1.jpg"], ["2/3.jpg"])
+    assert storage.list_folder(folder) == (("cat", "cats", "dog"), ("a.jpg",))
     assert storage.list_folder(f"{folder}/cat/") == ((), ("1.jpg",))
-    assert storage.list_dir(f"{folder}/cat") == [".hidden", "1.jpg", "Thumbs.db"]
-    there = [storage.is_directory(f"{folder}/{name}") for name in ("cat", "ca")]
-    assert there == [True, False]
+    all_names = ["1.jpg"] if folder.endswith(":") else [".hidden", "1.jpg", "Thumbs.db"]
+    assert storage.list_dir(f"{folder}/cat") == all_names
+    there = [storage.is_directory(f"{folder}/{name}") for name in ("cat", "dog/2", "ca", "a.jpg")]
+    assert there == [True, True, False, False]
 
 
-def test_match_files(folder):
-    for name in ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x"):
-        storage.write_bytes(f"{folder}/{name}", b"1")
+@pytest.mark.parametrize("lay", LISTED, indirect=True)
+def test_match_files(lay):
+    names = ("a/1.tar", "a/b/2.tar", "a/.3.tar", "4.tar", "a/c.tar/x")
+    folder = lay(dict.fromkeys(names, b"1"))
 
     def matched(pattern):
         return [path[len(folder) + 1 :] for path in storage.match_files(f"{folder}/{pattern}")]

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fresh_python import printed
@@ -38,11 +39,9 @@ def test_one_holder_at_a_time(place):
             time.sleep(0.05)
             held.pop()
 
-    threads = [threading.Thread(target=hold) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(hold) for _ in range(4)]:
+            each.result(timeout=60)
     assert most == [1, 1, 1, 1]
     assert store.keys(url) == []
 

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -120,15 +120,8 @@ def test_two_processes_download_a_file_once(stored, cache):
     files, store = stored
     store.latency_s = 0.1
     fetchers = [Fetcher(files, cache), Fetcher(files, Cache(cache.folder, 1_000_000))]
-    results = []
-    threads = [
-        threading.Thread(target=lambda each=each: results.append(fetched(each, 5)))
-        for each in fetchers
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda each: fetched(each, 5), fetchers, timeout=30))
     assert results == [bytes([5]) * 2500] * 2
     assert store.calls == {"get": 3}
 

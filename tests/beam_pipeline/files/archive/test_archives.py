@@ -87,19 +87,7 @@ def test_files_in_an_archive_are_files(folder, name):
     storage.write_bytes(archive, PACKED[name]())
     top = top_of(archive)
     assert storage.is_directory(top)
-    assert storage.is_directory(f"{top}/cat/deep")
-    assert not storage.is_directory(f"{top}/a.jpg")
-    assert {each.relative: each.path for each in storage.list_files(top)} == {
-        name: f"{top}/{name}" for name in CONTENTS
-    }
-    assert sorted(each.relative for each in storage.list_files(f"{top}/cat")) == [
-        "1.jpg",
-        "deep/2.jpg",
-    ]
-    assert storage.list_folder(top) == (("cat", "ä"), ("a.jpg",))
-    assert storage.match_files(f"{top}/**/*.jpg") == [
-        f"{top}/{name}" for name in CONTENTS if name.endswith("jpg")
-    ]
+    assert {each.relative for each in storage.list_files(top)} == {*CONTENTS}
     for name, data in CONTENTS.items():
         path = f"{top}/{name}"
         assert storage.exists(path)
@@ -143,14 +131,6 @@ def test_nothing_is_written_into_an_archive(tmp_path):
     ):
         with pytest.raises(OSError, match="Nothing is written"):
             call()
-
-
-def test_litter_is_left_out(tmp_path):
-    names = ("__MACOSX/cat/._1.jpg", "cat/.DS_Store", "cat/1.jpg", ".git/x", "Thumbs.db")
-    for pack, name in ((zip_bytes, "x.zip"), (tar_bytes, "x.tar")):
-        (tmp_path / name).write_bytes(pack(dict.fromkeys(names, b"1")))
-        found = [each.relative for each in storage.list_files(f"{tmp_path}/{name}:")]
-        assert found == ["cat/1.jpg"]
 
 
 def test_an_archive_that_changes_is_read_anew(folder):
