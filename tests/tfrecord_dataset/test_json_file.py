@@ -98,6 +98,7 @@ def test_objects_become_dataclasses():
         ({"points": [{"x": True}]}, r"points\[0\].x is true, not a whole number"),
         ({"points": [{"x": 1, "y": float("inf")}]}, r"y is Infinity, not a number"),
         ({"points": [{"x": 1 << 63}]}, "x is 9223372036854775808, not a whole number"),
+        ({"points": [{"x": -(1 << 63) - 1}]}, "x is -9223372036854775809, not a whole number"),
         ({"lengths": {"b": "3"}}, 'lengths.b is "3", not a whole number'),
         ({"closed": 1}, "closed is 1, not true or false"),
         ({"color": 1}, "color is not known"),

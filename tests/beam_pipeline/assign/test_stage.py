@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from beam_pipeline.assign import columns, stage
+from beam_pipeline.assign import columns, placing, stage
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.placement import plan_split
@@ -370,21 +370,22 @@ def gathered(placed):
     return tables
 
 
-@pytest.mark.slow
-def test_many_shards_get_every_record_once(run_transform):
+def test_many_shards_get_every_record_once(run_transform, monkeypatch):
     """Two steps place what one step places."""
-    rows = table(900)
-    plan = make_plan(counted(rows), BuildConfig(name="t", num_shards=300))
-    assert shards_per_group(plan.num_shards) > 1
+    assert [*map(shards_per_group, (1, 256, 257, 10_000))] == [1, 1, 17, 100]
+    monkeypatch.setattr(placing, "DIRECT_SHARDS", 8)
+    rows = table(90)
+    plan = make_plan(counted(rows), BuildConfig(name="t", num_shards=30))
+    assert shards_per_group(plan.num_shards) == 6
 
-    tables = [columns.to_bytes(rows.slice(i, 300)) for i in range(0, 900, 300)]
+    tables = [columns.to_bytes(rows.slice(i, 30)) for i in range(0, 90, 30)]
     placed = run_transform(Placed(tables, plan))
 
     keys = {name: columns.from_bytes(batches) for name, batches in gathered(placed).items()}
-    assert len(keys) == 300
+    assert len(keys) == 30
     for name, each in keys.items():
         assert {plan.shard_names()[number] for number in plan.shard_numbers(each)} == {name}
-    assert sum(each.num_rows for each in keys.values()) == 900
+    assert sum(each.num_rows for each in keys.values()) == 90
 
 
 def test_rows_in_order():
