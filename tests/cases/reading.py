@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 from eager_runner import yielded
 
 from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.files import storage
+from beam_pipeline.records import Array, Record
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Input
 
@@ -39,6 +42,17 @@ def elements_of(path: Path | str, **options: Any) -> list[Any]:
     """What is read of the input at `path`; options as those of `BuildConfig`."""
     config = BuildConfig(input=str(path), **options)
     return yielded(source_of(config, find_input(config), f"{path}.scratch"))
+
+
+def records_of(path: Path | str, **options: Any) -> list[Record]:
+    """The records among `elements_of`."""
+    return [each for each in elements_of(path, **options) if isinstance(each, Record)]
+
+
+def values_of(array: Array) -> np.ndarray:
+    """The values of an array that a record has, or refers to."""
+    data = array.data or (storage.read_bytes(array.file) if array.file else b"")
+    return np.frombuffer(data, np.dtype(array.dtype).newbyteorder("<")).reshape(array.shape)
 
 
 def options_of_case(case: Path) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rejected
+from cases.reading import values_of
 from tfrecord_dataset.shown_text import reading_order
 
 # Its name has the input's path and time.
@@ -73,8 +72,7 @@ class Shown:
             case Deferred():
                 return {"Deferred": self._value(value.read(storage.read_bytes(value.file)))}
             case Array(file=None):
-                numbers = np.frombuffer(value.data, np.dtype(value.dtype).newbyteorder("<"))
-                return {value.dtype: numbers.reshape(value.shape).tolist()}
+                return {value.dtype: values_of(value).tolist()}
         if dataclasses.is_dataclass(value):
             fields = self._fields(value)
             alone = len(dataclasses.fields(value)) == 1 or fields.keys() == {"file"}

@@ -35,25 +35,24 @@ class _SqliteGroups(RowGroups):
         names = [column[0] for column in description]
         self._row_id = _row_id(path, connection, table, names)
         self._starts = _starts(path, storage.version(path), table, self._row_id)
+        self._rows = f"{_quoted(table)} WHERE {self._row_id} BETWEEN ? AND ?"
         self.num_groups = len(self._starts)
         self._held = {name: self._is_blob(name) for name in names}
         types = (pa.large_binary() if held else pa.string() for held in self._held.values())
         self.schema = pa.schema(zip(self._held, types, strict=True))
 
     def num_rows(self, group: int) -> int:
-        where, bounds = self._range(group)
         [(number,)] = self._connection.execute(
-            f"SELECT count(*) FROM {_quoted(self._table)} {where}", bounds
+            f"SELECT count(*) FROM {self._rows}", self._bounds(group)
         )
         return int(number)
 
     def batches(
         self, group: int, columns: Sequence[str], num_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        where, bounds = self._range(group)
         selected = ", ".join([self._row_id, *map(_quoted, columns)])
         rows = self._connection.execute(
-            f"SELECT {selected} FROM {_quoted(self._table)} {where} ORDER BY {self._row_id}", bounds
+            f"SELECT {selected} FROM {self._rows} ORDER BY {self._row_id}", self._bounds(group)
         )
         while some := rows.fetchmany(num_rows):
             ids, *values = zip(*some, strict=True)
@@ -66,12 +65,10 @@ class _SqliteGroups(RowGroups):
             else:
                 yield pa.RecordBatch.from_struct_array(pa.array([{}] * len(ids), pa.struct([])))
 
-    def _range(self, group: int) -> tuple[str, tuple[int, ...]]:
-        """The condition that a row is of a group, and its values."""
-        start, *rest = self._starts[group : group + 2]
-        if rest:
-            return f"WHERE {self._row_id} >= ? AND {self._row_id} < ?", (start, *rest)
-        return f"WHERE {self._row_id} >= ?", (start,)
+    def _bounds(self, group: int) -> tuple[int, int]:
+        """The first and the last row id that a row of a group may have."""
+        start, behind, *_ = *self._starts[group : group + 2], 1 << 63
+        return start, behind - 1
 
     def _is_blob(self, name: str) -> bool:
         column, table = _quoted(name), _quoted(self._table)

@@ -10,7 +10,7 @@ from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.columns.class_values import is_stated, label_name, named_class
 from beam_pipeline.sources.columns.column import CORNERS, LABELS, Columns, attribute_name
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert, list_of_text
+from beam_pipeline.sources.columns.kinds import Kind, ListOf, convert_column, list_of_text
 from beam_pipeline.sources.malformed import malformed
 from tfrecord_dataset.image_size import ImageSize
 
@@ -19,13 +19,11 @@ _COORDINATES = ("bbox", "bboxes", "boxes", "box")
 
 
 def _attribute(
-    column: str, value: Any, kind: Kind | None, missing_number: float | None
-) -> int | float | str:
-    """The value of one box; lists in a CSV stay the text that they are."""
+    column: str, values: Sequence[Any], kind: Kind | None, columns: Columns
+) -> tuple[Any, ...]:
+    """The values of some boxes; lists in a CSV stay the text that they are."""
     kind = str if isinstance(kind, ListOf) else kind
-    converted = convert(column, value, kind, missing_number=missing_number)
-    assert isinstance(converted, int | float | str)
-    return converted
+    return tuple(convert_column(values, column, kind, columns.missing_number))
 
 
 def boxes_from_rows(
@@ -40,12 +38,11 @@ def boxes_from_rows(
     """
     assert columns.corners is not None
     check_number(len(rows))
-    boxes = [_stated_box(row, columns.corners) for row in rows]
-    with_box = [row for row, box in zip(rows, boxes, strict=True) if any(map(is_stated, box))]
-    objects = facts_of_rows(with_box, columns, kinds)
+    stated = [(row, _stated_box(row, columns.corners)) for row in rows]
+    with_box = [(row, box) for row, box in stated if any(map(is_stated, box))]
     return dataclasses.replace(
-        objects,
-        boxes=tuple(_four(box) for box in boxes if any(map(is_stated, box))),
+        facts_of_rows([row for row, _ in with_box], columns, kinds),
+        boxes=tuple(_four(box) for _, box in with_box),
         format=columns.box_format,
         image_size=stated_size(rows, columns),
     )
@@ -64,9 +61,8 @@ def facts_of_rows(
         if columns.box_labels
         else (),
         attributes={
-            attribute_name(name): tuple(
-                _attribute(name, row.get(name), kinds[name], columns.missing_number)
-                for row in with_box
+            attribute_name(name): _attribute(
+                name, [row.get(name) for row in with_box], kinds[name], columns
             )
             for name in names
         },
@@ -107,10 +103,7 @@ def boxes_from_lists(
         attributes[name] = (
             tuple(values)
             if kinds is None
-            else tuple(
-                _attribute(column, value, kinds.get(column), columns.missing_number)
-                for value in values
-            )
+            else _attribute(column, values, kinds.get(column), columns)
         )
     return Objects(
         boxes=coordinates,

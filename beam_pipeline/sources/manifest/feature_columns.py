@@ -155,17 +155,14 @@ def _num_bytes(value: object) -> int:
     return 0
 
 
-def reader(cell: Callable[[bytes], Any], convert: Convert) -> Callable[[bytes], Value]:
-    """The `Deferred.read` of a column's values.
+def read_long(data: bytes, cell: Callable[[bytes], Any], convert: Convert) -> Value:
+    """A long value of a column, as `Deferred.read` has it.
 
     Args:
-        cell: Reads what the column holds from the bytes of a range.
+        data: The bytes of a range.
+        cell: Reads what the column holds from them.
         convert: Makes values of what the column holds.
     """
-    return functools.partial(_read, cell=cell, convert=convert)
-
-
-def _read(data: bytes, cell: Callable[[bytes], Any], convert: Convert) -> Value:
     (value,) = convert([cell(data)])
     assert value is not None  # it was long
     return value

@@ -97,16 +97,28 @@ def joined_record(key: str, rows: Sequence[JoinedRow], columns: Columns, kinds: 
 
 
 def _objects(
-    manifest: Manifest,
-    rows: Sequence[Mapping[str, Any]],
-    columns: Columns,
-    kinds: Kinds,
+    manifest: Manifest, rows: Sequence[Mapping[str, Any]], columns: Columns, kinds: Kinds
 ) -> Objects:
-    """The objects of one image from its rows."""
+    """The objects of one image from its rows; a row without box or run lengths adds none.
+
+    Raises:
+        RecordError: The run lengths are none of the image's size, or another value is none.
+    """
     if not columns.has_runs:
         return boxes_from_rows(rows, columns, kinds)
     size = stated_size(rows, columns) or _size_in_file(manifest.path_of(rows[0][columns.key]))
-    return masks_from_rows(rows, columns, kinds, size)
+    [column] = columns.corners or ()
+    check_number(len(rows))
+    with_mask = [row for row in rows if is_stated(row.get(column))]
+    masks = [mask_of_starts(str(row[column]), size) for row in with_mask]
+    boxes = [box_of(mask) for mask in masks]
+    return dataclasses.replace(
+        facts_of_rows(with_mask, columns, kinds),
+        boxes=tuple(box for box in boxes if box),
+        format="xywh",
+        masks=tuple(masks),
+        image_size=size,
+    )
 
 
 def _size_in_file(path: str) -> ImageSize:
@@ -259,38 +271,6 @@ def numbered(
         yield element
     if not number:
         yield unnamed(key)
-
-
-def masks_from_rows(
-    rows: Sequence[Mapping[str, Any]],
-    columns: Columns,
-    kinds: Mapping[str, Kind | None],
-    size: ImageSize,
-) -> Objects:
-    """The objects of one image from its rows, a mask each; a row without run lengths adds none.
-
-    Args:
-        rows: Of the image.
-        columns: Which column is which.
-        kinds: Of the other columns, which are attributes.
-        size: Of the image in its file.
-
-    Raises:
-        RecordError: The run lengths are none of this size, or a value is missing.
-    """
-    assert columns.corners is not None
-    [column] = columns.corners
-    check_number(len(rows))
-    with_mask = [row for row in rows if is_stated(row.get(column))]
-    masks = [mask_of_starts(str(row[column]), size) for row in with_mask]
-    boxes = [box_of(mask) for mask in masks]
-    return dataclasses.replace(
-        facts_of_rows(with_mask, columns, kinds),
-        boxes=tuple(box for box in boxes if box),
-        format="xywh",
-        masks=tuple(masks),
-        image_size=size,
-    )
 
 
 def mask_of_starts(text: str, size: ImageSize) -> Mask:

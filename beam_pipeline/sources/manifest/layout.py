@@ -1,7 +1,6 @@
 """The layouts `csv` and `jsonl`: a manifest of files, or a table that is the data itself."""
 
 import contextlib
-import functools
 import re
 
 from beam_pipeline.errors import RecordError
@@ -131,10 +130,6 @@ def _first_text(tree: Tree, name: str) -> bytes:
     return b""
 
 
-def _accept(folder: str, suffixes: tuple[str, ...]) -> str:
-    return find_manifests(folder, suffixes, TableOptions())[0].relative
-
-
 def table_layout(
     name: str, sign: str, suffixes: tuple[str, ...], source: type[ReadManifest]
 ) -> Layout:
@@ -153,8 +148,8 @@ def table_layout(
         **read_by(source),
         suffixes=suffixes,
         begins=_has_rows,
-        find=functools.partial(find_tables, suffixes=suffixes),
-        accept=functools.partial(_accept, suffixes=suffixes),
+        find=lambda tree: find_tables(tree, suffixes),
+        accept=lambda folder: find_manifests(folder, suffixes, TableOptions())[0].relative,
     )
 
 

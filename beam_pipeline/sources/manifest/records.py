@@ -1,6 +1,7 @@
 """From the rows of manifests to records: tables are read twice, in ranges."""
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ from beam_pipeline.sources.manifest.feature_columns import (
     is_long_range,
     main_columns,
     path_text,
-    reader,
+    read_long,
 )
 from beam_pipeline.sources.manifest.files import split_of_row
 from beam_pipeline.sources.manifest.joining import Folder, JoinedRow, files_in, join_rows, numbered
@@ -142,7 +143,8 @@ class RecordMaker:
         for feature, column, convert in columns:
             values = convert(batch.columns.get(column, nothing))
             if any(files) and any(map(is_long, values)):
-                read = reader(self.table.cell(column), convert)
+                cell = self.table.cell(column)
+                read = functools.partial(read_long, cell=cell, convert=convert)
                 values = [
                     Deferred(file=file, read=read) if file and is_long(value) else value
                     for value, file in zip(values, files, strict=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.io
-from cases.reading import elements_of
+from cases.reading import records_of
 from PIL import Image
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import ClassLabel, Objects, Record
+from beam_pipeline.records import ClassLabel, Objects
 from beam_pipeline.sources import detection
 
 PAGE = Path(__file__).parents[3] / "docs" / "archives-and-arrays.md"
@@ -120,7 +120,7 @@ def test_what_the_page_says_of_cifar_helps(tmp_path, run_snippet):
 def test_what_the_page_says_of_annotations_helps(tmp_path, run_snippet, file, make, name, expected):
     make(tmp_path / file)
     run_snippet(file)
-    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    records = records_of(tmp_path)
     assert [each.features[name] for each in records] == expected
 
 

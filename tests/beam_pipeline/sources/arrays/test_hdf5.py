@@ -5,11 +5,9 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from cases.reading import elements_of
+from cases.reading import elements_of, records_of, values_of
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import storage
-from beam_pipeline.records import Record
 
 IMAGES = np.random.default_rng(3).integers(0, 256, (40, 12, 9, 3), np.uint8)
 LABELS = np.arange(40, dtype=np.int64) % 3
@@ -21,12 +19,6 @@ FORMS = {
 }
 
 
-def values(record, name):
-    array = record.features[name]
-    data = array.data or storage.read_bytes(array.file)
-    return np.frombuffer(data, np.dtype(array.dtype).newbyteorder("<")).reshape(array.shape)
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_rows_are_records(tmp_path, form, libver):
@@ -35,10 +27,10 @@ def test_rows_are_records(tmp_path, form, libver):
         file.create_dataset("images", data=IMAGES, **FORMS[form])
         file["labels"] = LABELS
         file["deep/score"] = np.linspace(0, 1, 40, dtype=">f4")
-    records = [each for each in elements_of(path) if isinstance(each, Record)]
+    records = records_of(path)
     assert [each.key for each in records] == [f"x.h5#{number}" for number in range(40)]
     for number, record in enumerate(records):
-        assert (values(record, "images") == IMAGES[number]).all()
+        assert (values_of(record.features["images"]) == IMAGES[number]).all()
         assert record.features["label"].name == str(number % 3)
         assert record.features["deep_score"] == np.float32(number / 39)
     in_place = records[0].features["images"].file.path == str(path)
@@ -49,7 +41,7 @@ def test_files_called_after_splits(tmp_path):
     for name in ("train", "test"):
         with h5py.File(tmp_path / f"{name}.h5", "w") as file:
             file["x"], file["y"] = IMAGES[:3], LABELS[:3]
-    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    records = records_of(tmp_path)
     assert {each.split for each in records} == {"train", "test"}
 
 
@@ -95,7 +87,7 @@ def test_links_to_other_files_are_not_followed(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = IMAGES
         file["z"] = h5py.ExternalLink(str(tmp_path / "other.bin"), "z")
-    records = [each for each in elements_of(tmp_path / "x.h5") if isinstance(each, Record)]
+    records = records_of(tmp_path / "x.h5")
     assert {name for each in records for name in each.features} == {"x"}
 
 
@@ -129,9 +121,9 @@ def test_the_images_and_classes_of_a_split_in_two_files(tmp_path):  # PatchCamel
             path = tmp_path / f"camelyonpatch_level_2_split_{split}_{name}.h5"
             with h5py.File(path, "w") as file:
                 file[name] = array
-    records = [each for each in elements_of(tmp_path) if isinstance(each, Record)]
+    records = records_of(tmp_path)
     assert sorted(each.split for each in records) == ["train"] * 4 + ["valid"] * 2
     for record in records:
         number = int(record.key.rpartition("#")[2])
-        assert (values(record, "x") == IMAGES[number]).all()
+        assert (values_of(record.features["x"]) == IMAGES[number]).all()
         assert record.features["label"].name == str(number % 3)

@@ -8,10 +8,9 @@ import h5py
 import numpy as np
 import pytest
 import scipy.io
-from cases.reading import elements_of
+from cases.reading import elements_of, records_of, values_of
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
 
 NUMBER = 30
@@ -43,17 +42,6 @@ def save(request):
     return request.param
 
 
-def values(record, name):
-    array = record.features[name]
-    return np.frombuffer(array.data or storage.read_bytes(array.file), array.dtype).reshape(
-        array.shape
-    )
-
-
-def records_of(path, **options):
-    return [each for each in elements_of(path, **options) if isinstance(each, Record)]
-
-
 @pytest.mark.parametrize("axis", [0, -1])
 def test_records_lie_along_the_axis_that_all_arrays_have(tmp_path, save, axis, monkeypatch):
     """As SVHN has them: images of [32, 32, 3, n], classes of [n, 1] in fractions."""
@@ -68,7 +56,7 @@ def test_records_lie_along_the_axis_that_all_arrays_have(tmp_path, save, axis, m
     records = records_of(tmp_path)
     assert [each.key for each in records] == [f"train_32x32.mat#{n}" for n in range(NUMBER)]
     for number, record in enumerate(records):
-        assert (values(record, "X") == IMAGES[number]).all()
+        assert (values_of(record.features["X"]) == IMAGES[number]).all()
         assert record.features["label"].name == str(LABELS[number])
         assert record.features["score"] == pytest.approx(number / (NUMBER - 1))
         assert record.features["flag"] == (LABELS[number] > 5)
@@ -78,7 +66,7 @@ def test_the_only_matrix_has_a_record_a_row(tmp_path, save):
     save(tmp_path / "x.mat", {"fea": IMAGES.reshape(NUMBER, -1).astype(np.float32)})
     records = records_of(tmp_path / "x.mat")
     assert len(records) == NUMBER
-    assert (values(records[7], "fea") == IMAGES[7].reshape(-1)).all()
+    assert (values_of(records[7].features["fea"]) == IMAGES[7].reshape(-1)).all()
 
 
 def test_numbers_too_large_to_be_whole_stay_fractions(tmp_path, save):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases.reading import values_of
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Array, ClassLabel
@@ -14,16 +15,6 @@ from tfrecord_dataset.feature import Feature
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
 LARGE = np.arange(6 * 300, dtype=np.float32).reshape(6, 300)
 Y = np.array([0, 1, 2, 0, 1, 2])
-
-
-def values(array):
-    """What an Array's record refers to, as NumPy's."""
-    data = array.data
-    if array.file:
-        with open(array.file.path, "rb") as handle:
-            handle.seek(array.file.offset)
-            data = handle.read(array.file.length)
-    return np.frombuffer(data, array.dtype).reshape(array.shape)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -49,8 +40,8 @@ def test_rows(write, read, tmp_path, save):
         x, large = features.pop("x"), features.pop("large")
         assert (x.dtype, x.shape, x.file) == ("uint8", (4, 4), None)
         assert (large.dtype, large.shape, large.data) == ("float32", (300,), b"")
-        np.testing.assert_array_equal(values(x), X[row])
-        np.testing.assert_array_equal(values(large), LARGE[row])
+        np.testing.assert_array_equal(values_of(x), X[row])
+        np.testing.assert_array_equal(values_of(large), LARGE[row])
         assert features == {
             "label": ClassLabel(str(Y[row])),
             "score": Y[row] / 4,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases.reading import values_of
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, RawFile
@@ -12,11 +13,6 @@ from beam_pipeline.sources.columns.fitting import fit
 def fitted(value, kind, **declared):
     (feature,) = parse_schema([{"name": "f", "kind": kind, **declared}])
     return fit(feature, "col", value, lambda name: f"/in/{name}")
-
-
-def numbers(array):
-    dtype = np.dtype(array.dtype).newbyteorder("<")
-    return array.dtype, np.frombuffer(array.data, dtype).reshape(array.shape).tolist()
 
 
 @pytest.mark.parametrize(
@@ -111,9 +107,9 @@ def test_no_such_scalar(dtype, value):
     ],
 )  # fmt: skip
 def test_tensors(value, declared, expected):
-    dtype, made = numbers(fitted(value, "tensor", **declared))
-    assert dtype == declared["dtype"]
-    np.testing.assert_equal(made, expected)
+    made = fitted(value, "tensor", **declared)
+    assert made.dtype == declared["dtype"]
+    np.testing.assert_equal(values_of(made).tolist(), expected)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +162,8 @@ def test_no_such_tensor(value, declared, why):
     ],
 )
 def test_sequences(value, declared, expected):
-    _, made = numbers(fitted(value, "sequence", **{"dtype": "int64", **declared}))
-    np.testing.assert_array_equal(np.array(made).reshape(np.shape(expected)), expected)
+    made = fitted(value, "sequence", **{"dtype": "int64", **declared})
+    np.testing.assert_array_equal(values_of(made), expected)
 
 
 @pytest.mark.parametrize(
