@@ -11,8 +11,13 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.names import check_number
-from beam_pipeline.sources.manifest.columns_seen import names_seen
-from beam_pipeline.sources.manifest.csv_header import cell_of_data, check_title, prelude_of
+from beam_pipeline.sources.manifest.csv_header import (
+    NUMBER,
+    cell_of_data,
+    check_title,
+    names_seen,
+    prelude_of,
+)
 from beam_pipeline.sources.manifest.lines import MAX_LINE_BYTES, read_blocks
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
 from beam_pipeline.sources.splits import is_partition
@@ -31,7 +36,6 @@ _NAMED = "name the columns with --column-names"
 _HEADERLESS = f"if there is no header line, {_NAMED}, or pass --no-header"
 _ROWS = 100
 _FEWEST_ROWS = 2
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
 
 
 class Dialect(NamedTuple):
@@ -173,7 +177,7 @@ def _check_blanks(path: str, header: Sequence[str], rows: Sequence[Sequence[str]
     if len(rows) < _FEWEST_ROWS or any(len(row) != 1 for row in lines):
         return
     fields = [row[0].split() for row in lines]
-    numbers = [sum(_NUMBER.fullmatch(field) is not None for field in row) for row in fields[1:]]
+    numbers = [sum(NUMBER.fullmatch(field) is not None for field in row) for row in fields[1:]]
     if len(fields[0]) > 2 and min(numbers) > 1:
         table = shlex.quote(f"{path.removesuffix(f'.{suffix(path)}')}-with-commas.csv")
         raise ConfigError(

@@ -1,6 +1,6 @@
 import pytest
 
-from beam_pipeline.records import ClassLabel, ClassLabels, Record, Rejected
+from beam_pipeline.records import ClassLabel, ClassLabels
 from beam_pipeline.sources.manifest.choices import only_column, separator_of
 from beam_pipeline.sources.manifest.read import ReadCsv
 
@@ -57,12 +57,10 @@ def test_the_only_column_beside_the_files(name, values, found):
         ),
     ],
 )
-def test_rows_behind_the_first(tmp_path, read_manifest, late, classes, rejected):
+def test_rows_behind_the_first(tmp_path, read_manifest, by_name, late, classes, rejected):
     (tmp_path / "a.jpg").touch()
     rows = ["image,cat,dog", "a.jpg,1,0", *["a.jpg,0,1"] * 150, *late]
     (tmp_path / "m.csv").write_text("\n".join(rows))
-    elements = read_manifest(ReadCsv(str(tmp_path / "m.csv")))
-    records = [each for each in elements if isinstance(each, Record)]
-    assert {record.features["label"] for record in records} == classes
-    rejects = [each for each in elements if isinstance(each, Rejected)]
-    assert [(each.source, each.reason) for each in rejects] == rejected
+    records, rejects = by_name(read_manifest(ReadCsv(str(tmp_path / "m.csv"))))
+    assert {record.features["label"] for record in records.values()} == classes
+    assert [(source, each.reason) for source, each in rejects.items()] == rejected
