@@ -95,8 +95,8 @@ KINDS = ["images", "index", "unpacked", "copies", "copies of bare files"]
 
 @pytest.fixture
 def open_folder():
-    """A folder that other users may enter."""
-    with tempfile.TemporaryDirectory() as folder:
+    """A folder that other users may enter, as they may not the tests' own."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
 
