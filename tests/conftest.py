@@ -15,6 +15,10 @@ import hypothesis
 import pytest
 from fake_store import FakeStore
 
+# Keras imports scikit-learn, and with it SciPy's statistics, where it is: a fifth of its import.
+# Tests that want it have `scikit_learn`.
+sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
+
 # A busy machine takes longer than any limit for an example; that is no fault of the code.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=400)
@@ -112,6 +116,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def scikit_learn() -> Any:
+    """The library, with its `datasets` and `metrics`."""
+    del sys.modules["sklearn"]
+    import sklearn.datasets
+    import sklearn.metrics
+
+    return sklearn
 
 
 @pytest.fixture

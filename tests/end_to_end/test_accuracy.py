@@ -13,7 +13,8 @@ _CELLS = Path(__file__).parents[2] / "examples/data/cells"
 
 def _handwritten_digits(folder):
     """scikit-learn's 1,797 digits of 8 x 8 pixels, as arrays."""
-    datasets = pytest.importorskip("sklearn.datasets")
+    from sklearn import datasets  # of `scikit_learn`
+
     digits = datasets.load_digits()
     np.savez(folder / "digits.npz", x=digits.images.astype(np.float32), label=digits.target)
     return folder / "digits.npz"
@@ -39,7 +40,7 @@ def _cells_in_parquet(folder):
     ],
 )
 def test_the_defaults_reach_what_the_page_states(
-    make_input, task, num_records, least, command, tmp_path
+    make_input, task, num_records, least, command, tmp_path, scikit_learn
 ):
     split = ["--split", "train=0.8,test=0.2"]
     built = command(

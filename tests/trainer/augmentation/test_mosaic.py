@@ -32,7 +32,7 @@ def placed_of_eight():
     return placed
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings().max_examples // 4)
 @given(seed=st.integers(0, 2**32 - 1), step=st.integers(0, 1000))
 def test_boxes_are_those_of_the_parts_moved_and_cut(placed_of_eight, seed, step):
     """Reckoned here in pixels of the four images, from the part that is seen of them."""

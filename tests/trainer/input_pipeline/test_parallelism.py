@@ -24,7 +24,8 @@ def task_of(dataset):
     return choose_task(dataset.features, training(image_size=(8, 8)))[0]
 
 
-def batches_of(dataset, changes=None):
+def training_of_mixed(dataset):
+    changes = BatchChanges(mixup=0.2)
     task = task_of(dataset)
     return training_batches(task, dataset, "train", batch_size=4, seed=1, changes=changes)
 
@@ -37,7 +38,6 @@ def evaluation(dataset):
 @pytest.mark.parametrize(
     "batches",
     [
-        pytest.param(lambda data: data.batches("train", image_size=8), id="images"),
         pytest.param(
             lambda data: data.batches("train", image_size=8, views=Views(mirror=True)), id="views"
         ),
@@ -46,8 +46,7 @@ def evaluation(dataset):
         ),
         pytest.param(lambda data: data.batches("train", features="label"), id="whole batches"),
         pytest.param(lambda data: data.batches("train", batch_size=None), id="single records"),
-        pytest.param(batches_of, id="training"),
-        pytest.param(lambda data: batches_of(data, BatchChanges(mixup=0.2)), id="mixed batches"),
+        pytest.param(training_of_mixed, id="training"),
         pytest.param(evaluation, id="evaluation"),
     ],
 )

@@ -116,6 +116,7 @@ def test_functions_that_cannot_be_sent_are_named(mixed):
         mixed.batches(image_size=16, input_processes=2, augment=augment)
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_one_process(tmp_path, write_dataset, schema, colored_records):
     records = colored_records(12)
     records[9]["image/encoded"] = b"no image"

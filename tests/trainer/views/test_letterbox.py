@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tfrecord_dataset.feature import Feature
@@ -20,7 +20,6 @@ SIDES = st.integers(1, 3000)
 SHARES = st.floats(0, 1, width=32)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.tuples(SIDES, SIDES), st.lists(st.tuples(SHARES, SHARES, SHARES, SHARES), max_size=4))
 def test_boxes_come_back(image, corners):
     boxes = np.float32([[*np.minimum(c[:2], c[2:]), *np.maximum(c[:2], c[2:])] for c in corners])

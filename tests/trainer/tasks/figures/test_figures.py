@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import sklearn.metrics
 
 from trainer.tasks.figures import Worst
 from trainer.tasks.figures.classes import ClassFigures, precision_recall
@@ -28,15 +27,15 @@ def counted(target, probabilities, size=20):
     return figures
 
 
-def test_one_class_per_record(predicted):
+def test_one_class_per_record(predicted, scikit_learn):
     target, probabilities = predicted
     found = counted(*predicted).figures()["classes"]
     chosen = probabilities.argmax(axis=1)
-    expected = sklearn.metrics.precision_recall_fscore_support(target, chosen)
+    expected = scikit_learn.metrics.precision_recall_fscore_support(target, chosen)
     assert [row["name"] for row in found["rows"]] == [*CLASSES]
     for column, values in zip(("precision", "recall", "f1", "records"), expected, strict=True):
         assert [row[column] for row in found["rows"]] == pytest.approx(values.tolist())
-    assert found["confusion"] == sklearn.metrics.confusion_matrix(target, chosen).tolist()
+    assert found["confusion"] == scikit_learn.metrics.confusion_matrix(target, chosen).tolist()
     assert found["confusions"][0][2] == max(
         count for place, count in np.ndenumerate(found["confusion"]) if place[0] != place[1]
     )
@@ -46,11 +45,11 @@ def test_one_class_per_record(predicted):
     assert found["off"] == pytest.approx(sum(off) / 60)
 
 
-def test_any_number_of_classes(predicted):
+def test_any_number_of_classes(predicted, scikit_learn):
     _, probabilities = predicted
     target = (probabilities + np.random.default_rng(5).normal(0, 0.3, (60, 3)) > 0.4) * 1.0
     found = counted(target, probabilities).figures()["classes"]
-    expected = sklearn.metrics.precision_recall_fscore_support(target, probabilities >= 0.5)
+    expected = scikit_learn.metrics.precision_recall_fscore_support(target, probabilities >= 0.5)
     for column, values in zip(("precision", "recall", "f1", "records"), expected, strict=True):
         assert [row[column] for row in found["rows"]] == pytest.approx(values.tolist())
     assert found["confusion"] == []
@@ -73,7 +72,7 @@ def test_mistakes_are_those_that_were_thought_the_least_probable(predicted):
     assert set(numbers[12:]) <= set(sorted(wrong, key=lambda row: -probabilities[row].max())[:12])
 
 
-def test_numbers():
+def test_numbers(scikit_learn):
     random = np.random.default_rng(1)
     true = random.normal(size=(3_000, 1))
     found = NumberFigures(1)
@@ -82,7 +81,7 @@ def test_numbers():
         part = slice(start, start + 500)
         found.update(true[part], {"values": predicted[part]})
     (column,) = found.figures()["numbers"]
-    assert column["r2"] == pytest.approx(sklearn.metrics.r2_score(true, predicted))
+    assert column["r2"] == pytest.approx(scikit_learn.metrics.r2_score(true, predicted))
     assert column["mae"] == pytest.approx(np.abs(true - predicted).mean())
     assert column["bias"] == pytest.approx((predicted - true).mean())
     assert 400 < len(column["points"]) <= 1_000
