@@ -24,8 +24,7 @@ from tfrecord_dataset.split_names import splits_of_record_files
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import Cache
 from tfrecord_dataset.store.files import Files, LocalFiles, changed
-from tfrecord_dataset.store.folders import open_folder
-from tfrecord_dataset.store.remote_files import RemoteFiles
+from tfrecord_dataset.store.folders import RemoteFiles, open_folder
 from tfrecord_dataset.store.urls import is_web
 
 _LOG = logging.getLogger(__name__)

@@ -2,25 +2,27 @@
 
 A build puts a new folder in place of the old one (`--overwrite`), and on a store writes new objects
 over the old ones. So a local folder is held by its descriptor; of a store's objects it is known
-what they were, and the file that a build writes last tells builds apart.
+what they were, and the file that a build writes last tells builds apart. They are read where they
+are until they have been copied to this machine.
 """
 
+import contextlib
 import dataclasses
 import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 from tfrecord_dataset import regular_files
-from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError
+from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import Cache
-from tfrecord_dataset.store.files import Files, LocalFiles, changed, unreadable
-from tfrecord_dataset.store.objects import RemoteFile
-from tfrecord_dataset.store.remote_files import RemoteFiles
+from tfrecord_dataset.store.fetching import Fetcher
+from tfrecord_dataset.store.files import Files, LocalFiles, ReadRange, changed, unreadable
+from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.urls import is_web
 
 
@@ -206,3 +208,70 @@ def _missing(path: str, missing: Sequence[str], count: int, what: str) -> Datase
         f"{path} lacks {len(missing)} of {count} {what}, such as {missing[0]}; copy them there, "
         "or build the dataset again"
     )
+
+
+class RemoteFiles:
+    """Files of a store, as `store.files.Files`.
+
+    Of a file that is not here yet, ranges are read where it is, so that nobody waits for all of
+    it; but where most of it is wanted, its copy is waited for.
+
+    Args:
+        files: As a listing has them.
+        cache: Where copies lie.
+        explain: The error for a file that changed.
+    """
+
+    is_remote = True
+
+    def __init__(
+        self,
+        files: Sequence[RemoteFile],
+        cache: Cache,
+        explain: Callable[[str], DatasetChangedError] = changed,
+    ) -> None:
+        self.names = tuple(file.url for file in files)
+        self._files = files
+        self._cache = cache
+        self._explain = explain
+        self._fetcher = Fetcher(files, cache)
+        self._fits_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return type(self), (self._files, self._cache, self._explain)
+
+    def num_bytes(self, number: int) -> int:
+        return self._files[number].num_bytes
+
+    def identity(self, number: int) -> str:
+        return self._files[number].local_name
+
+    def expect(self, numbers: Sequence[int]) -> None:
+        if self._fits_cache:
+            self._fetcher.expect(numbers)
+
+    @contextlib.contextmanager
+    def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
+        file = self._files[number]
+        try:
+            if wanted is None or 2 * wanted >= file.num_bytes:
+                self._fetcher.fetch(number)
+            with self._fetcher.opened(number) as copy:
+                if copy is None:
+                    yield lambda num_bytes, offset: read_range(file, offset, num_bytes)
+                else:
+                    yield lambda num_bytes, offset: _read_copy(copy, file, num_bytes, offset)
+        except DatasetChangedError as error:
+            raise self._explain(file.url) from error
+        except OSError as error:
+            raise BeamTFRecordsError(
+                f"the copy of {file.url} cannot be read: {error.strerror}; delete it in the cache "
+                "folder (--cache-dir)"
+            ) from error
+
+    def renew(self, number: int) -> bool:
+        return self._fetcher.renew(number)
+
+
+def _read_copy(copy: int, file: RemoteFile, num_bytes: int, offset: int) -> bytes:
+    return os.pread(copy, max(0, min(num_bytes, file.num_bytes - offset)), offset)
