@@ -2,7 +2,9 @@
 
 import gc
 import hashlib
+import importlib
 import math
+import os
 import pickle
 import sys
 import tempfile
@@ -197,3 +199,19 @@ def digests() -> Callable[[Path], dict[str, str]]:
         }
 
     return of
+
+
+@pytest.fixture
+def worker_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """worker_module(name, code) -> a new module, which worker processes import, too."""
+    from beam_pipeline.running import parallel
+
+    def make(name: str, code: str) -> Any:
+        (tmp_path / f"{name}.py").write_text(code)
+        path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        monkeypatch.setenv("PYTHONPATH", path)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return importlib.import_module(name)
+
+    yield make
+    parallel.end_processes()

@@ -130,9 +130,7 @@ def adopt(
         for index_entries in indices:
             entries |= index_entries
         if _may_write_croissant(directory):
-            texts[croissant.FILE] = croissant.croissant(
-                config.name, config.version, features, splits, entries
-            )
+            texts[croissant.FILE] = croissant.croissant(config, features, splits, entries)
         entries |= {file: FileEntry.of(text.encode()) for file, text in texts.items()}
         texts[metadata.FILE] = metadata.adoption_metadata(
             config, features, notes, splits, entries, compressed=compressed
@@ -220,8 +218,8 @@ def _texts(
     templates = {
         split: template_of([info.file for info in infos]) for split, infos in splits.items()
     }
-    unread = compressed or not all(templates.values())
-    return tfds.texts(config.name, config.version, schema, splits, unread, templates)
+    reads_shards = not compressed and all(templates.values())
+    return tfds.texts(config, schema, splits, templates=templates, reads_shards=reads_shards)
 
 
 def _may_write_croissant(directory: str) -> bool:

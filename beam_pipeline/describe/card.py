@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from beam_pipeline.config import BuildConfig
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import ShardEntry
 from tfrecord_dataset.shown_text import printable
@@ -13,11 +14,9 @@ _MOST_CLASSES = 20
 
 
 def card(
-    name: str,
-    version: str,
+    config: BuildConfig,
     shards: Mapping[str, Sequence[ShardEntry]],
     schema: Sequence[Feature],
-    licence: str = "",
     sample: str = "",
 ) -> str:
     """The text of README.md: of each split the shards, what records hold, how to load them.
@@ -26,13 +25,12 @@ def card(
     only files that it knows, for them.
 
     Args:
-        name: The dataset's.
-        version: The dataset's.
+        config: Has the dataset's name, version and licence.
         shards: The shards of each split, in order.
         schema: Its features.
-        licence: The data's, as a user states it; "" where nobody does.
         sample: A record as text (record_text.py), in which nothing acts in an indented block.
     """
+    name, version, licence = config.name, config.version, config.license
     licensed = f"license: {json.dumps(licence, ensure_ascii=False)}\n" if licence else ""
     folder, first = f"DATA_DIR/{name}/{version}", json.dumps(next(iter(shards)))
     splits = "".join(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.index import arrow_schema, rows_file
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
@@ -50,22 +51,18 @@ _CONTEXT = {
 
 
 def croissant(
-    name: str,
-    version: str,
+    config: BuildConfig,
     schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
     files: Mapping[str, FileEntry],
-    licence: str = "",
 ) -> str:
     """The text of croissant.json.
 
     Args:
-        name: The dataset's.
-        version: The dataset's.
+        config: Has the dataset's name, version and licence.
         schema: Its features.
         shards: The shards of each split, in order.
         files: The files of the index, by path.
-        licence: The data's, as a user states it; "" where nobody does.
     """
     entries = [shard for of_split in shards.values() for shard in of_split]
     indices = {rows_file(shard.file): shard for shard in entries}
@@ -73,9 +70,9 @@ def croissant(
     facts = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
-        "name": name,
-        "version": version,
-        **({"license": licence} if licence else {}),
+        "name": config.name,
+        "version": config.version,
+        **({"license": config.license} if config.license else {}),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "description": _DESCRIPTION,
         "distribution": [

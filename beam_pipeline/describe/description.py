@@ -19,9 +19,9 @@ def texts(
         shards: The shards of each split, in order.
     """
     sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
-    about = card.card(config.name, config.version, shards, schema, config.license, sample)
-    compressed = config.compression != "none"
-    for_tfds = tfds.texts(config.name, config.version, schema, shards, compressed)
+    about = card.card(config, shards, schema, sample)
+    # TFDS cannot read gzip.
+    for_tfds = tfds.texts(config, schema, shards, reads_shards=config.compression == "none")
     return for_tfds | texts_of_schema(schema) | {card.FILE: about}
 
 

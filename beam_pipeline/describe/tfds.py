@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.feature import Feature
@@ -47,27 +48,26 @@ def template_of(files: Sequence[str]) -> str:
 
 
 def texts(
-    name: str,
-    version: str,
+    config: BuildConfig,
     schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
-    compressed: bool,
+    *,
     templates: Mapping[str, str] | None = None,
+    reads_shards: bool = True,
 ) -> dict[str, str]:
-    """The texts of all files for TFDS, by file name; it cannot read gzip.
+    """The texts of all files for TFDS, by file name; the names of classes where it reads no shards.
 
-    Args: As of `dataset_info`.
+    The others are as `dataset_info` and `features` have them.
     """
     texts = class_names(schema)
-    if not compressed:
-        texts[INFO_FILE] = dataset_info(name, version, schema, shards, templates)
+    if reads_shards:
+        texts[INFO_FILE] = dataset_info(config, schema, shards, templates)
         texts[FEATURES_FILE] = features(schema)
     return texts
 
 
 def dataset_info(
-    name: str,
-    version: str,
+    config: BuildConfig,
     schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
     templates: Mapping[str, str] | None = None,
@@ -81,8 +81,8 @@ def dataset_info(
     supervised = supervised_keys(schema)
     return _text(
         {
-            "name": name,
-            "version": version,
+            "name": config.name,
+            "version": config.version,
             "fileFormat": "tfrecord",
             **({"supervisedKeys": {"tuple": {"items": supervised}}} if supervised else {}),
             "splits": [

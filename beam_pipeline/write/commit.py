@@ -203,9 +203,7 @@ def commit(
         plan.schema, statistics.values, num_records
     )
     entries = {path: file.entry for path, file in files.items()}
-    texts[croissant.FILE] = croissant.croissant(
-        config.name, config.version, plan.schema, by_split, entries, config.license
-    )
+    texts[croissant.FILE] = croissant.croissant(config, plan.schema, by_split, entries)
     entries |= {path: FileEntry.of(text.encode()) for path, text in texts.items()}
     others = entries.keys() - {info.file for info in shards}
     metadata_text = metadata.metadata(

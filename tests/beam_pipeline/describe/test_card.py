@@ -4,6 +4,7 @@ import fnmatch
 
 import yaml
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.card import card
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.schema.declaration import parse_schema
@@ -13,7 +14,7 @@ from tfrecord_dataset.metadata import ShardEntry
 def test_the_shards_are_the_data():
     shard = "cells-train.tfrecord-00000-of-00001"
     entry = ShardEntry(file=shard, num_records=7, num_bytes=9, sha256="")
-    text = card("cells", "1.0.0", {"train": [entry]}, (), "cc-by-4.0")
+    text = card(BuildConfig(name="cells", license="cc-by-4.0"), {"train": [entry]}, ())
 
     _, head, body = text.split("---\n", 2)
     (config,) = yaml.safe_load(head)["configs"]
@@ -34,7 +35,7 @@ def test_it_says_what_records_hold():
     )
     entry = ShardEntry(file="x", num_records=7, num_bytes=9, sha256="")
     sample = as_text({"photo": [b"\xff\xd8"], "note": [b"```\n# no"], "label": [1]})
-    text = card("cells", "1.0.0", {"train": [entry]}, schema, sample=sample)
+    text = card(BuildConfig(name="cells"), {"train": [entry]}, schema, sample)
     assert "| `photo` | image | uint8 | any × any × 3 |" in text
     assert "Classes of `label`, 23: `<script>`, `a\\|b`, `'c`, `n0`" in text
     assert "`n16` and 3 more." in text

@@ -1,7 +1,5 @@
 """A record that takes too long, too much memory, or its whole process is rejected by name."""
 
-import importlib
-import os
 import pickle
 import signal
 
@@ -54,13 +52,9 @@ PACKER = Packer(**PACKING)
 
 
 @pytest.fixture
-def deadly(tmp_path, monkeypatch):
+def deadly(worker_module):
     """A module whose functions read values, or end whoever reads them."""
-    (tmp_path / "deadly_values.py").write_text(DEADLY)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield importlib.import_module("deadly_values")
-    parallel.end_processes()
+    return worker_module("deadly_values", DEADLY)
 
 
 def record(path, key, read=None):

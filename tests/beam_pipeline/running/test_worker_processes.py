@@ -1,7 +1,6 @@
 """Small files are shared out among processes, and nothing of it shows in what is written."""
 
 import functools
-import importlib
 import os
 import subprocess
 import sys
@@ -87,13 +86,9 @@ def die(folder, number):
 
 
 @pytest.fixture
-def deadly(tmp_path, monkeypatch):
+def deadly(worker_module):
     """A module whose functions kill their process at the number 3."""
-    (tmp_path / "deadly.py").write_text(DIE)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield importlib.import_module("deadly")
-    parallel.end_processes()
+    return worker_module("deadly", DIE)
 
 
 def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):

@@ -1,8 +1,5 @@
 """A chunk of a shard is encoded alike in any way, and a record that ends its process is named."""
 
-import importlib
-import os
-
 import pytest
 
 from beam_pipeline.assign import columns
@@ -31,13 +28,9 @@ def read(data):
 
 
 @pytest.fixture
-def deadly(tmp_path, monkeypatch):
+def deadly(worker_module):
     """A module that reads values, and kills its process where the file that they name is there."""
-    (tmp_path / "deadly_read.py").write_text(DEADLY)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield importlib.import_module("deadly_read")
-    parallel.end_processes()
+    return worker_module("deadly_read", DEADLY)
 
 
 @pytest.fixture
