@@ -71,7 +71,7 @@ def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[d
     """
     named = [[each["keys"][:_OF_A_GROUP] for each in groups[:_GROUPS]] for groups in kinds]
     keys = {key for kind in named for group in kind for key in group}
-    found = of_keys(dataset, dataset.path, keys)
+    found = of_keys(dataset, keys)
     features = list(dataset.features.values())
     drawn = {key: _named(key, record, features) for key, record in found.items()}
     together = [[[drawn[key] for key in group if key in drawn] for group in kind] for kind in named]

@@ -77,7 +77,7 @@ def write_report(
         raise ConfigError(f"{path} is no directory of a dataset: say where by --output DIR")
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
-    rare = of_classes(dataset, dataset.path, rare_classes(dataset, records), each=2)
+    rare = of_classes(dataset, rare_classes(dataset, records), each=2)
     return _write(folder, facts_of(dataset, records, rare, os.fspath(rejects_from)))
 
 
@@ -101,7 +101,7 @@ def write_page_of_build(directory: str) -> None:
     """
     try:
         dataset = tfrecord_dataset.open(directory)
-        records = first_records(dataset, directory)
+        records = first_records(dataset)
         _write(directory, facts_of(dataset, records, []))
     except Exception as error:  # also a bug of this page's
         _LOG.warning(

@@ -2,7 +2,7 @@
 
 import collections
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,9 +65,7 @@ def sample(
     return found
 
 
-def first_records(
-    dataset: Contents, directory: str, *, most: int = 60, most_bytes: int = 8 << 20
-) -> list[Sampled]:
+def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 20) -> list[Sampled]:
     """The first records of all splits: a sample, since a build has shuffled them.
 
     One read a split from the start of its first shard, however large the dataset is, also of
@@ -75,7 +73,6 @@ def first_records(
 
     Args:
         dataset: Which a build has written.
-        directory: Its directory.
         most: Records of all splits; of a small split one more.
         most_bytes: A split's records end with the one that goes beyond its part of that.
     """
@@ -83,7 +80,7 @@ def first_records(
     found = []
     for name, split in dataset.splits.items():
         left = most_bytes // len(dataset.splits)
-        frames = _frames(directory, split)
+        frames = _frames(dataset.path, split)
         for number, frame in enumerate(
             itertools.islice(frames, -(-most * dataset.num_records(name) // max(1, total)))
         ):
@@ -133,47 +130,41 @@ def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sa
     return Sampled(split, number, values, by_key)
 
 
-def of_classes(
-    dataset: Contents, directory: str, classes: Sequence[str], each: int
-) -> list[Sampled]:
+def of_classes(dataset: Contents, classes: Sequence[str], each: int) -> list[Sampled]:
     """The first records of some classes that the index names.
 
     Args:
-        dataset: Whose.
-        directory: Its directory; one without an index has none.
+        dataset: Whose; one without an index has none.
         classes: The names that are looked for.
         each: Records of each.
     """
     wanted = collections.Counter(dict.fromkeys(classes, each))
-    found = []
+
+    def is_wanted(labels: Sequence[str]) -> bool:
+        some = {label for label in labels if wanted[label] > 0}
+        wanted.subtract(some)
+        return bool(some)
+
+    def is_over() -> bool:
+        return not +wanted
+
+    return [record for _, record in _chosen(dataset, "labels", is_wanted, is_over)]
+
+
+def of_keys(dataset: Contents, keys: Collection[str]) -> dict[str, Sampled]:
+    """The records of some keys, as far as the index names them; without an index none."""
+    return dict(_chosen(dataset, "key", keys.__contains__, lambda: not keys))
+
+
+def _chosen(
+    dataset: Contents, name: str, is_wanted: Callable[[Any], bool], is_over: Callable[[], bool]
+) -> Iterator[tuple[Any, Sampled]]:
+    """What the index has of records in a column, and the records, where that is wanted."""
     for split in dataset.splits.values():
-        numbers = []
-        for number, labels in enumerate(_column(directory, split.files, "labels")):
-            if number >= _MOST_ROWS or not wanted:
-                break
-            if some := [label for label in labels if wanted[label]]:
-                numbers.append(number)
-                wanted.subtract(set(some))
-                wanted = +wanted
-        found += read(dataset, split.name, numbers)
-    return found
-
-
-def of_keys(dataset: Contents, directory: str, keys: Collection[str]) -> dict[str, Sampled]:
-    """The records of some keys, as far as the index names them.
-
-    Args:
-        dataset: Whose.
-        directory: Its directory; one without an index has none.
-        keys: Those that are looked for.
-    """
-    found: dict[str, Sampled] = {}
-    for split in dataset.splits.values() if keys else ():
-        rows = itertools.islice(_column(directory, split.files, "key"), _MOST_ROWS)
-        numbers = {number: key for number, key in enumerate(rows) if key in keys}
-        records = read(dataset, split.name, list(numbers))
-        found |= dict(zip(numbers.values(), records, strict=True))
-    return found
+        first = itertools.islice(_column(dataset.path, split.files, name), _MOST_ROWS)
+        rows = itertools.takewhile(lambda _: not is_over(), first)
+        found = {number: value for number, value in enumerate(rows) if is_wanted(value)}
+        yield from zip(found.values(), read(dataset, split.name, list(found)), strict=True)
 
 
 def _column(directory: str, shards: Sequence[str], name: str) -> Iterator[Any]:

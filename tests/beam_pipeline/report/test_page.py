@@ -135,12 +135,12 @@ def no_space_for_pages(write):
 
 def test_first_records(golden):
     opened = tfrecord_dataset.open(str(golden))
-    found = first_records(opened, str(golden))
+    found = first_records(opened)
     every = sorted(sample(opened))
     assert [each[:2] for each in found] == [each[:2] for each in every]
     assert [each.example for each in found] == [each.example for each in every]
-    assert len(first_records(opened, str(golden), most=4)) == 5, "a part of each of 2 splits"
-    assert len(first_records(opened, str(golden), most_bytes=3)) == 2
+    assert len(first_records(opened, most=4)) == 5, "a part of each of 2 splits"
+    assert len(first_records(opened, most_bytes=3)) == 2
 
 
 def test_checks(tmp_path, write_image):
@@ -171,7 +171,7 @@ def test_rare_classes_are_found_by_the_index(tmp_path, write_image):
     write_image(tmp_path / "pets/lynx/0.jpg", seed=1000)
     dataset = build(tmp_path / "pets", tmp_path / "data")
     opened = tfrecord_dataset.open(dataset)
-    [record] = of_classes(opened, opened.path, ["lynx"], each=2)
+    [record] = of_classes(opened, ["lynx"], each=2)
     assert record.values["label"] == 1
     assert len(sample(opened, most=60)) == 60
     write_report(dataset)
