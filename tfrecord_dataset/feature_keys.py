@@ -90,6 +90,14 @@ def _of_key(feature: Feature) -> ListSpec:
     return ListSpec("bytes")
 
 
+def default_values(feature: Feature, length: int) -> Sequence[Any]:
+    """The list of a record without the feature's key, where it has a default: texts as bytes."""
+    default = feature.default
+    is_list = isinstance(default, Sequence) and not isinstance(default, str | bytes)
+    values = default if is_list else [default] * length
+    return [each.encode() if isinstance(each, str) else each for each in values]
+
+
 def num_values(shape: Iterable[int | None]) -> int:
     """Values of such a shape; 0 where a size varies."""
     return math.prod(size or 0 for size in shape)

@@ -14,6 +14,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import (
     Lists,
     ListSpec,
+    default_values,
     list_problem,
     rate_problem,
     shape_problem,
@@ -68,8 +69,7 @@ def numpy_values(
 
 def _list(feature: Feature, key: str, spec: ListSpec, lists: Lists) -> Sequence[Any]:
     if key not in lists and feature.default is not None and spec.length is not None:
-        default = feature.default
-        return default if isinstance(default, Sequence) else [default] * spec.length
+        return default_values(feature, spec.length)
     if problem := list_problem(key, spec, lists):
         raise ValueError(problem)
     return lists[key][1] if key in lists else ()

@@ -4,7 +4,7 @@ import pytest
 
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import list_specs, with_key_of
+from tfrecord_dataset.feature_keys import list_specs, with_key_of, written_key
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,21 @@ def test_keys_beside(kind, dtype, expected):
     feature = Feature(name="a", kind=kind, dtype=dtype, shape=(), key=key)
 
     assert [*list_specs(feature)] == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "key"),
+    [
+        ("boxes", "boxes", "image/object"),
+        ("faces", "boxes", "faces/object"),
+        ("label", "class_label", "image/class/label"),
+        ("pose", "class_label", "pose/label"),
+        ("captions", "sequence", "image/caption"),
+        ("transcript", "text", "transcript"),
+        ("image", "image", "image/encoded"),
+        ("depth", "map", "image/depth/encoded"),
+        ("age", "scalar", "age"),
+    ],
+)
+def test_keys_that_a_build_writes(name, kind, key):
+    assert written_key(name, kind, ["image", name]) == key

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ListSpec, specs_to_read
+from tfrecord_dataset.feature_keys import ListSpec, default_values, specs_to_read
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
@@ -165,4 +165,5 @@ def _spec(feature: Feature, of_list: ListSpec) -> Any:
     if of_list.length is None:
         return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
     is_one = feature.encoding == "bytes" or feature.kind in ("image", "map", "audio")
-    return tf.io.FixedLenFeature(() if is_one else feature.shape, dtype, feature.default)
+    default = None if feature.default is None else default_values(feature, of_list.length)
+    return tf.io.FixedLenFeature(() if is_one else feature.shape, dtype, default)

@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from tensorflow_examples import NO_BYTES, write_examples
 
 import trainer
+from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.example import lists
+from tfrecord_dataset.numpy_values import numpy_values
 
 RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -198,3 +201,25 @@ def _assert_equal(one, other):
         assert np.asarray(one, object).tolist() == np.asarray(other, object).tolist()
     else:
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ({"kind": "text", "default": "none"}, b"none"),
+        ({"kind": "scalar", "dtype": "float32", "default": 0.5}, 0.5),
+        ({"kind": "class_label", "default": -1, "label_offset": 1}, -1),
+        ({"kind": "tensor", "dtype": "int64", "shape": [2, 2], "default": 7}, [[7, 7], [7, 7]]),
+        ({"kind": "tensor", "dtype": "int64", "shape": [3], "default": [1, 2, 3]}, [1, 2, 3]),
+    ],
+)
+def test_defaults_of_records_without_the_key(tmp_path, declared, expected):
+    write_examples(tmp_path / "a", [{"y": [1]}])
+    features = {"x": declared, "y": {"kind": "scalar", "dtype": "int64"}}
+    (frame,) = tf.data.TFRecordDataset(str(tmp_path / "a")).as_numpy_iterator()
+
+    (batch,) = trainer.open(tmp_path / "a", features=features).batches(batch_size=1)
+    (found,) = numpy_values(features_from_json(features)["x"], lists(frame)).values()
+
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(batch["x"], [expected])
