@@ -31,7 +31,7 @@ class _Form(NamedTuple):
     what: str
     remedy: str
     is_called: Callable[[str], bool]
-    begins: re.Pattern[bytes]
+    begins: re.Pattern[bytes] = re.compile(b"")
 
 
 def _suffixes(*suffixes: str) -> Callable[[str], bool]:
@@ -73,25 +73,21 @@ _FORMS = (
         "bytes of an array without its shape, as those of CIFAR and STL-10",
         "read it by numpy.fromfile, and save its arrays by numpy.savez, and give the .npz",
         lambda path: _OF_BYTES.search(path) is not None,
-        re.compile(b""),
     ),
     _Form(
         "a video",
         "write its frames as images, in a folder of its name, by ffmpeg -i a.avi a/%05d.jpg",
         _suffixes("mp4", "avi", "mov", "mkv", "webm", "mpg", "m4v"),
-        re.compile(b""),
     ),
     _Form(
         "a video of Caltech's pedestrians, or its boxes",
         "write its frames as images and its boxes as COCO's JSON or Pascal VOC's XML",
         _suffixes("seq", "vbb"),
-        re.compile(b""),
     ),
     _Form(
         "an article with its highlights, as those of CNN and Daily Mail",
         "write all as a .jsonl table, with the columns text and summary",
         _suffixes("story"),
-        re.compile(b""),
     ),
     _Form(
         "an archive that nothing here unpacks",
@@ -109,13 +105,11 @@ _FORMS = (
         "a table of a program of statistics",
         "write it as CSV or Parquet, for example with pandas",
         _suffixes("sav", "dta", "sas7bdat", "rds"),
-        re.compile(b""),
     ),
     _Form(
         "a recording of EEG or the like",
         "write its signals as .npy, for example with mne or pyedflib and numpy.save",
         _suffixes("edf", "bdf", "fif", "gdf"),
-        re.compile(b""),
     ),
     _Form(
         "a scan of MetaImage",
@@ -127,7 +121,6 @@ _FORMS = (
         "a recording of WFDB",
         "write each as .npy, for example with wfdb.rdsamp and numpy.save",
         _suffixes("hea"),
-        re.compile(b""),
     ),
     _Form(
         "a mesh",

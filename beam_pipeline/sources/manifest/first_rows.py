@@ -127,29 +127,26 @@ class Seen:
         """
         kind_of = kind_of_json if self.tables[0].is_typed else kind_of_text
         held = {name: form.media for name, form in self.forms.items() if form.media}
-        columns: dict[str, list[tuple[Manifest, Any]]] = {}
+        columns: dict[str, list[tuple[Manifest, Any, Kind | None, str]]] = {}
         for manifest, _, values_of_row in self.rows:
             for name, value in values_of_row.items():
                 if is_stated(value):
-                    columns.setdefault(name, []).append((manifest, value))
+                    kind = _kind(value, kind_of)
+                    columns.setdefault(name, []).append((manifest, value, kind, _form(value, kind)))
         check_number(columns, "the rows")
         forms = {}
         for name, column in columns.items():
-            of_values = [_form(value, kind_of) for _, value in column]
+            of_values = [form for *_, form in column]
             forms[name] = max(_FORMS, key=of_values.count)  # in doubt the first of them
-            columns[name] = [
-                each for each, form in zip(column, of_values, strict=True) if form == forms[name]
-            ]
-        values = {name: [value for _, value in column] for name, column in columns.items()}
-        kinds = {
-            name: {_kind(value, kind_of) for value in column} for name, column in values.items()
-        }
+            columns[name] = [each for each in column if each[-1] == forms[name]]
+        values = {name: [value for _, value, *_ in column] for name, column in columns.items()}
+        kinds = {name: {kind for _, _, kind, _ in column} for name, column in columns.items()}
         texts = {
             name: [value.strip() if isinstance(value, str) else "" for value in column]
             for name, column in values.items()
         }
         media = {
-            name: kind for name, of_column in texts.items() if (kind := kind_of_all(of_column))
+            name: called for name, of_column in texts.items() if (called := kind_of_all(of_column))
         }
         files = {
             name
@@ -178,10 +175,10 @@ class Seen:
         )
 
 
-def _form(value: Any, kind_of: KindOf) -> str:
+def _form(value: Any, kind: Kind | None) -> str:
     if not isinstance(value, list | dict):
         return "plain"
-    return "list" if isinstance(_kind(value, kind_of), ListOf) else "object"
+    return "list" if isinstance(kind, ListOf) else "object"
 
 
 def unlabelled(rows: FirstRows, columns: Collection[str]) -> frozenset[str]:
@@ -246,8 +243,8 @@ def _are_fours(values: Iterable[Any]) -> bool:
     return sum(are_four) * 2 > len(are_four)
 
 
-def _any_exists(column: Iterable[tuple[Manifest, str]]) -> bool:
-    paths = (_path(manifest, name) for manifest, name in column)
+def _any_exists(column: Iterable[tuple[Manifest, str, Kind | None, str]]) -> bool:
+    paths = (_path(manifest, name) for manifest, name, *_ in column)
     return any(map(is_there, itertools.islice(dict.fromkeys(filter(None, paths)), _FILES)))
 
 
