@@ -23,30 +23,63 @@ def kind_of(values, kind):
     return merge_kinds([{"x": kind(value)} for value in values])["x"]
 
 
+def shown(value):
+    """A value; of an array its type and its numbers."""
+    return (value.dtype, values_of(value).tolist()) if isinstance(value, Array) else value
+
+
+PLAIN = [
+    ("1 -2 0", [1, -2, 0]),
+    ("+3 +4917612345678 -4", [3, 4917612345678, -4]),
+    ("+007 1", ["+007", "1"]),
+    ("1 2.5 1e3 .5 2.", [1.0, 2.5, 1000.0, 0.5, 2.0]),
+    ("1 nan -Inf Infinity", [1.0, math.nan, -math.inf, math.inf]),
+    ("True false TRUE 7", [1, 0, 1, 7]),
+    ("True 0.5", [1.0, 0.5]),
+    ("True yes", ["True", "yes"]),
+    ("007 1", ["007", "1"]),
+    ("1_000 2", ["1_000", "2"]),
+    ("0x1 2", ["0x1", "2"]),
+    ("9223372036854775807", [2**63 - 1]),
+    ("9223372036854775808 1", ["9223372036854775808", "1"]),
+    ("١", ["١"]),
+]
+NO_LISTS = {
+    "not in every row": ["[1]", "2"],
+    "spaced, not in every row": ["1 2", "2 a"],
+    "of two forms": ["1 2", "[1, 2]", "3"],
+    "zeros in front": ["2020 01 05"],
+    "beyond 64 bits": [f"1 {2**63}"],
+    "no JSON": ["[1", "[2]"],
+    "printed by NumPy": ["[0.1 0.2]"],
+    "objects": ['[{"a": 1}]'],
+    "bottomless": ["[" * 10**6],
+    "two texts": ["['a' 'b']"],
+    "two numbers": ["[1 2]"],
+    "an open list": ["['a'"],
+    "a name": ["[abc]"],
+    "a tuple": ["[('a', 1)]"],
+    "a call": ["['a', open('x')]"],
+    "an escape": ["['\\d']"],
+}
+
+
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        ("1 -2 0", [1, -2, 0]),
-        ("+3 +4917612345678 -4", [3, 4917612345678, -4]),
-        ("+007 1", ["+007", "1"]),
-        ("1 2.5 1e3 .5 2.", [1.0, 2.5, 1000.0, 0.5, 2.0]),
-        ("1 nan -Inf Infinity", [1.0, "nan", "-inf", "inf"]),
-        ("True false TRUE 7", [1, 0, 1, 7]),
-        ("True 0.5", [1.0, 0.5]),
-        ("True yes", ["True", "yes"]),
-        ("007 1", ["007", "1"]),
-        ("1_000 2", ["1_000", "2"]),
-        ("0x1 2", ["0x1", "2"]),
-        ("9223372036854775807", [2**63 - 1]),
-        ("9223372036854775808 1", ["9223372036854775808", "1"]),
-        ("١", ["١"]),
+        *((texts.split(), expected) for texts, expected in PLAIN),
+        (["1 2 3", "4"], [("int64", [1, 2, 3]), ("int64", [4])]),
+        (["7", "true", " 0  -5 "], [("int64", [7]), ("int64", [1]), ("int64", [0, -5])]),
+        (["1 2.5", "-.5 1e3"], [("float32", [1.0, 2.5]), ("float32", [-0.5, 1000.0])]),
+        (["1 2.5", "3"], [("float32", [1.0, 2.5]), ("float32", [3.0])]),
+        (['["ä", "b"]'], [("ä", "b")]),
+        *(pytest.param(texts, texts, id=name) for name, texts in NO_LISTS.items()),
     ],
 )
-def test_plain_texts(texts, expected):
-    kind = kind_of(texts.split(), kind_of_text)
-    values = [convert("x", text, kind) for text in texts.split()]
-    assert list(map(str, values)) == list(map(str, expected))
-    assert {type(value) for value in values} == {kind}
+def test_columns_of_texts(texts, expected):
+    """In any order of the rows."""
+    for kind in (kind_of(texts, kind_of_text), kind_of(texts[::-1], kind_of_text)):
+        assert repr([shown(convert("x", text, kind)) for text in texts]) == repr(expected)
 
 
 LISTS = [
@@ -57,6 +90,7 @@ LISTS = [
     pytest.param([[]], [[]], "int64", id="only empty ones"),
     pytest.param([[True, False, 7]], [[1, 0, 7]], "int64", id="true and false"),
     pytest.param([[[1, 2], [3, 4]]], [[[1, 2], [3, 4]]], "int64", id="nested"),
+    pytest.param([[[1.1, 2.2], [3.3, 4]]], [[[1.1, 2.2], [3.3, 4]]], "float32", id="fractions"),
     pytest.param(
         [[[1, 2]], []], [[[1, 2]], np.empty((0, 2))], "int64", id="an empty one beside nested ones"
     ),
@@ -77,73 +111,26 @@ def test_lists_of_numbers(rows, expected, dtype, is_text):
         np.testing.assert_array_equal(values_of(array), np.array(wanted, dtype=dtype))
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected", "dtype"),
-    [
-        (["1 2 3", "4"], [[1, 2, 3], [4]], "int64"),
-        (["7", "true", " 0  -5 "], [[7], [1], [0, -5]], "int64"),
-        (["1 2.5", "-.5 1e3", "3"], [[1, 2.5], [-0.5, 1000], [3]], "float32"),
-    ],
-)
-def test_numbers_with_spaces_between_them(texts, expected, dtype):
-    for kind in (kind_of(texts, kind_of_text), kind_of(texts[::-1], kind_of_text)):
-        made = [convert("x", text, kind) for text in texts]
-        assert [each.dtype for each in made] == [dtype] * len(texts)
-        assert [values_of(each).tolist() for each in made] == expected
-
-
 def test_lists_of_texts():
     kind = kind_of([["a"], [1, None], []], kind_of_json)
     assert kind == ListOf(str)
     assert convert("x", ["a", 1, None], kind) == ("a", "1", "")
-    assert convert("x", '["ä", "b"]', kind_of_text('["ä"]')) == ("ä", "b")
     assert convert("x", [], kind) == ()
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param(["[1]", "2"], "[1]", id="not in every row"),
-        pytest.param(["1 2", "2 a"], "1 2", id="spaced, not in every row"),
-        pytest.param(["1 2", "[1, 2]", "3"], "1 2", id="of two forms"),
-        pytest.param(["3", "[1, 2]", "1 2"], "3", id="of two forms, a number first"),
-        pytest.param(["2020 01 05"], "2020 01 05", id="zeros in front"),
-        pytest.param([f"1 {2**63}"], f"1 {2**63}", id="beyond 64 bits"),
-        pytest.param(["[1", "[2]"], "[1", id="no JSON"),
-        pytest.param(["[0.1 0.2]"], "[0.1 0.2]", id="printed by NumPy"),
-        pytest.param(['[{"a": 1}]'], '[{"a": 1}]', id="objects"),
-        pytest.param(["[" * 100_000], "[" * 100_000, id="bottomless"),
-    ],
-)
-def test_text_that_is_not_a_list_everywhere_stays_text(values, expected):
-    assert convert("x", values[0], kind_of(values, kind_of_text)) == expected
-
-
-def test_a_missing_value_is_an_empty_text_and_no_number():
-    for kind, what in ((int, "numbers"), (float, "numbers"), (ListOf(int), "lists")):
-        for missing in ("", " ", None):
-            with pytest.raises(RecordError, match=f"missing value: column 'n' .* has {what}"):
-                convert("n", missing, kind)
-    assert convert("t", None, str) == convert("t", None, None) == convert("t", "", str) == ""
-    assert merge_kinds([{"n": kind_of_text("")}, {"n": kind_of_text("1")}]) == {"n": int}
-
-
-@pytest.mark.parametrize("text", ["1e400", "-1e400", "9" * 400])
-def test_a_number_beyond_every_float(text):
-    with pytest.raises(
-        RecordError, match=f"value out of range: column 'x' is {text[:50]}, which float32"
-    ):
-        convert("x", text, float)
-
-
-def test_what_stands_for_a_missing_number():
+@pytest.mark.parametrize("missing", ["", " ", None])
+def test_what_stands_for_a_missing_number(missing):
     for kind in (int, float):
-        for missing in ("", " ", None):
-            assert convert("n", missing, kind, missing_number=-1.5) == -1.5
+        assert convert("n", missing, kind, missing_number=-1.5) == -1.5
     assert convert("n", "3", int, missing_number=-1.5) == 3
-    assert convert("t", None, str, missing_number=-1.5) == ""
     with pytest.raises(RecordError, match="column 'n' is empty here, but has lists"):
-        convert("n", "", ListOf(int), missing_number=-1.5)
+        convert("n", missing, ListOf(int), missing_number=-1.5)
+
+
+def test_a_missing_text_is_empty_and_a_missing_value_of_any_kind():
+    assert convert("t", None, str) == convert("t", None, None) == convert("t", "", str) == ""
+    assert convert("t", None, str, missing_number=-1.5) == ""
+    assert merge_kinds([{"n": kind_of_text("")}, {"n": kind_of_text("1")}]) == {"n": int}
 
 
 def test_kinds_of_json():
@@ -164,17 +151,20 @@ def test_kinds_of_json():
         ("word", ListOf(int), "malformed annotation: column 'x': 'word' is not a list"),
         ([1], int, "unsupported column: column 'x' holds \\[1\\]"),
         ({}, str, "unsupported column"),
+        *(
+            (text, float, f"value out of range: column 'x' is {text[:50]}, which float32")
+            for text in ("1e400", "-1e400", "9" * 400)
+        ),
+        *(
+            (missing, kind, f"missing value: column 'x' .* has {what}")
+            for kind, what in ((int, "numbers"), (float, "numbers"), (ListOf(int), "lists"))
+            for missing in ("", " ", None)
+        ),
     ],
 )
 def test_what_cannot_be_converted(value, kind, message):
     with pytest.raises(RecordError, match=message):
         convert("x", value, kind)
-
-
-def test_an_array_is_what_numpy_makes_of_it():
-    made = convert("x", [[1.1, 2.2], [3.3, 4.4]], ListOf(float, (2,)))
-    expected = np.array([[1.1, 2.2], [3.3, 4.4]], dtype="<f4")
-    assert made == Array(dtype="float32", shape=(2, 2), data=expected.tobytes())
 
 
 def test_names_of_classes():
@@ -201,20 +191,3 @@ def test_names_of_classes():
 )
 def test_lists_as_python_writes_them(text, expected):
     assert str(parse_list(text)) == str(expected)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "['a' 'b']",
-        "[1 2]",
-        "['a'",
-        "[abc]",
-        "[('a', 1)]",
-        "['a', open('x')]",
-        "[" * 10**6,
-        "['\\d']",
-    ],
-)
-def test_what_is_no_list(text):
-    assert kind_of_text(text) is str
