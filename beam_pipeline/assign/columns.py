@@ -136,8 +136,13 @@ def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
 
 def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
     """All tables of `to_bytes`, of one schema, as one."""
-    tables = [pa.ipc.open_stream(batch, options=READ).read_all() for batch in batches]
+    tables = map(table_from_bytes, batches)
     return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+
+
+def table_from_bytes(data: bytes) -> pa.Table:
+    """One table of `to_bytes`, of any schema."""
+    return pa.ipc.open_stream(data, options=READ).read_all()
 
 
 def parts(

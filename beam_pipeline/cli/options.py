@@ -18,6 +18,9 @@ from tfrecord_dataset.command_line import (
 from tfrecord_dataset.options import Option, Options
 
 _Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
+_DatasetOrFiles = Annotated[
+    str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,9 +71,7 @@ class ShowOptions(Options):
 class DiffOptions(Options):
     """The options of `diff`."""
 
-    old: Annotated[
-        str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
-    ]
+    old: _DatasetOrFiles
     new: Annotated[str, Option("the one to compare with it", is_positional=True)]
     key: Annotated[
         str,
@@ -85,9 +86,7 @@ class DiffOptions(Options):
 class ReportOptions(Options):
     """The options of `report`."""
 
-    dataset: Annotated[
-        str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
-    ]
+    dataset: _DatasetOrFiles
     output: Annotated[
         str | None, Option("the folder of the page (default: the dataset's)", metavar="DIR")
     ] = None

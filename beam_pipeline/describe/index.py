@@ -111,19 +111,6 @@ class Rows:
         return pyarrow.Table.from_pydict(self._columns, schema=pyarrow.schema(fields))
 
 
-def to_bytes(table: pyarrow.Table) -> bytes:
-    """Rows, to cross a pipe."""
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def from_bytes(data: bytes) -> pyarrow.Table:
-    """The rows of `to_bytes`."""
-    return pyarrow.ipc.open_stream(data).read_all()
-
-
 @contextlib.contextmanager
 def writing(
     schema: Sequence[Feature], paths: Sequence[str], *, durable: bool = False

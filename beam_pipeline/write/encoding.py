@@ -43,7 +43,7 @@ class EncodedChunk(NamedTuple):
         frames: Of a TFRecord file: the Examples as it holds them. Empty where they were left in
             the chunk's memory.
         lengths: int64 [n], little-endian: bytes of each frame.
-        rows: Their rows of the index (`index.to_bytes`).
+        rows: Their rows of the index (`columns.to_bytes`).
     """
 
     frames: bytes
@@ -168,11 +168,11 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
             if isinstance(outcome, Death):
                 raise BeamTFRecordsError(_undone(each, outcome))
             encoded.append(outcome)
-        rows = pa.concat_tables(index.from_bytes(each.rows) for each in encoded)
+        rows = pa.concat_tables(columns.table_from_bytes(each.rows) for each in encoded)
         return EncodedChunk(
             frames=b"".join(each.frames for each in encoded),
             lengths=b"".join(each.lengths for each in encoded),
-            rows=index.to_bytes(rows.combine_chunks()),
+            rows=columns.to_bytes(rows.combine_chunks(), compressed=False),
         )
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
@@ -191,7 +191,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         return EncodedChunk(
             frames=b"".join(frames),
             lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
-            rows=index.to_bytes(rows.table()),
+            rows=columns.to_bytes(rows.table(), compressed=False),
         )
 
 

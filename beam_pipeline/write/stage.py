@@ -236,7 +236,7 @@ class _WriteShard(beam.DoFn):
                 for chunk in self._encoded(shard):
                     writer.write(chunk.frames)
                     lengths = np.frombuffer(chunk.lengths, "<i8")
-                    index_writer.add(index.from_bytes(chunk.rows), lengths)
+                    index_writer.add(columns.table_from_bytes(chunk.rows), lengths)
                     self._meter.add(len(lengths))
             finally:
                 shard_path = writer.close()

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from beam_pipeline.assign import columns
 from beam_pipeline.describe import index
-from beam_pipeline.describe.index import IndexWriter, Rows, from_bytes, to_bytes
+from beam_pipeline.describe.index import IndexWriter, Rows
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import (
     Array,
@@ -35,7 +36,9 @@ def index_of(*records, halves=1):
             part = records[start : start + len(records) // halves]
             for record in part:
                 rows.add(record)
-            writer.add(from_bytes(to_bytes(rows.table())), np.full(len(part), 100))
+            writer.add(
+                columns.table_from_bytes(columns.to_bytes(rows.table())), np.full(len(part), 100)
+            )
     assert writer.num_bytes == 100 * len(records)
     return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), b"".join(writer.spans())
 

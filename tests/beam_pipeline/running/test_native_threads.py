@@ -31,8 +31,9 @@ with open(os.devnull, "wb") as file, index.IndexWriter(file, schema) as writer:
         texts = [draw.randbytes(10_000).hex() for _ in range(50)]
         values = {field.name: [None] * 50 for field in rows} | {"text": texts}
         table = pyarrow.Table.from_pydict(values, schema=pyarrow.schema(rows))
-        writer.add(index.from_bytes(index.to_bytes(table)), np.full(50, 20_000))
-        del texts, values, table
+        data = columns.to_bytes(table, compressed=False)
+        writer.add(columns.table_from_bytes(data), np.full(50, 20_000))
+        del texts, values, table, data
     print(round(anonymous() - before))
 """
 

@@ -3,7 +3,6 @@
 import pytest
 
 from beam_pipeline.assign import columns
-from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe_all
@@ -63,7 +62,7 @@ def test_pieces_are_the_whole(work, first_number):
     here, there, alone = encode.here(chunk), encode(chunk), encode.piece_by_piece(chunk)
     assert here.frames == there.frames == alone.frames
     assert here.lengths == there.lengths == alone.lengths
-    rows = [index.from_bytes(each.rows) for each in (here, there, alone)]
+    rows = [columns.table_from_bytes(each.rows) for each in (here, there, alone)]
     assert rows[0].equals(rows[1])
     assert rows[0].equals(rows[2])
 
