@@ -61,13 +61,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What tests and the processes that they end leave behind goes with the tests' own folders.
+def _temporary() -> Iterator[None]:
+    """What tests and the processes that they end leave behind goes with a folder of their own.
 
-    Each build looks through the system's folder, which would have thousands.
+    Each build looks through the system's, which would have thousands. The path of a socket is
+    short: pytest's folders are too deep.
     """
-    folder = str(tmp_path_factory.mktemp("temporary"))
-    with pytest.MonkeyPatch.context() as patch:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # pytest's stay there
+    with (
+        tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
         yield
