@@ -30,31 +30,22 @@ def parts_of(source):
     return [part for table in job.tables for part in table.ranges(scratch=job.scratch)]
 
 
-def test_rows_of_any_ids(tmp_path, read_manifest):
+@pytest.mark.parametrize(("rows_a_group", "number"), [(1000, 1), (7, 44)])
+def test_rows_of_any_ids(tmp_path, monkeypatch, read_manifest, rows_a_group, number):
     path = written(tmp_path / "a.db")
+    monkeypatch.setattr(sqlite_file, "_MOST_ROWS", rows_a_group)
+    monkeypatch.setattr(sqlite_file, "_FEWEST_ROWS", rows_a_group)
+    sqlite_file._starts.cache_clear()
 
     source = ReadSqlite(path, scratch=str(tmp_path / "scratch"))
     records = read_manifest(source)
 
-    assert len(parts_of(source)) == 1
+    assert len(parts_of(source)) == number
+    sqlite_file._starts.cache_clear()
     assert [record.key for record in records] == [f"a.db#{n}" for n in range(len(IDS))]
     contents = [storage.read_bytes(record.features["image"].file) for record in records]
     assert contents == [JPEG + str(n).encode() for n in IDS]
     assert [*tmp_path.glob("a.db*")] == [tmp_path / "a.db"]
-
-
-def test_many_groups(tmp_path, monkeypatch, read_manifest):
-    path = written(tmp_path / "a.db")
-    monkeypatch.setattr(sqlite_file, "_MOST_ROWS", 7)
-    monkeypatch.setattr(sqlite_file, "_FEWEST_ROWS", 7)
-    sqlite_file._starts.cache_clear()
-
-    source = ReadSqlite(path, scratch=str(tmp_path / "scratch"))
-    records = read_manifest(source)
-
-    assert len(parts_of(source)) == 44
-    assert [record.key for record in records] == [f"a.db#{n}" for n in range(len(IDS))]
-    sqlite_file._starts.cache_clear()
 
 
 def test_changes_that_wait_beside_the_file_are_not_lost(tmp_path, read_manifest):

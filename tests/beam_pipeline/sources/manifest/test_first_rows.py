@@ -41,9 +41,17 @@ def looks_of(column, folder, table=JsonTable, **of_table):
         pytest.param([[[1], [2]]], {"nested"} | NO_CLASSES, id="lists in lists"),
         pytest.param([[[1], 2]], {"nested", "objects"}, id="ragged"),
         pytest.param([[{"a": 1}], [[1]], [{}]], {"nested", "objects"}, id="lists of objects"),
+        pytest.param(["a.jpg", "there.png"], {"media", "files"}, id="one is there"),
+        pytest.param(["a.jpg", "b.png"], {"media"}, id="none is there"),
+        pytest.param(["there.png", "a.wav"], set(), id="of two kinds"),
+        pytest.param(["there.png", "a"], set(), id="not all are names"),
+        pytest.param(["there.png", 1], set(), id="a number"),
+        pytest.param(["a.jpg"] * 20 + ["there.png"], {"media", "files"}, id="late"),
+        pytest.param(["none://b/a.jpg"], {"media"}, id="no such file system"),
     ],
 )
 def test_values_of_json(tmp_path, column, expected):
+    (tmp_path / "there.png").touch()
     assert looks_of(column, tmp_path) == expected
 
 
@@ -65,20 +73,3 @@ def test_values_of_json(tmp_path, column, expected):
 def test_fields_of_csv(tmp_path, column, expected):
     of_csv = {"dialect": Dialect(1, ",", False), "has_header": True}
     assert looks_of(column, tmp_path, CsvTable, **of_csv) == expected
-
-
-@pytest.mark.parametrize(
-    ("column", "expected"),
-    [
-        pytest.param(["a.jpg", "there.png"], {"media", "files"}, id="one is there"),
-        pytest.param(["a.jpg", "b.png"], {"media"}, id="none is there"),
-        pytest.param(["there.png", "a.wav"], set(), id="of two kinds"),
-        pytest.param(["there.png", "a"], set(), id="not all are names"),
-        pytest.param(["there.png", 1], set(), id="a number"),
-        pytest.param(["a.jpg"] * 20 + ["there.png"], {"media", "files"}, id="late"),
-        pytest.param(["none://b/a.jpg"], {"media"}, id="no such file system"),
-    ],
-)
-def test_names_of_files(tmp_path, column, expected):
-    (tmp_path / "there.png").write_bytes(b"")
-    assert looks_of(column, tmp_path) == expected
