@@ -92,6 +92,7 @@ print((faults[-1] - faults[7]) / 16 / (image.dtype.size * int(image.shape.num_el
 """
 
 
+@pytest.mark.slow
 def test_memory_of_a_batch_is_that_of_one_before(dataset):
     """Batches over 32 MiB, which malloc gives back to the system and takes anew, page by page."""
     assert float(printed(_COUNTS_NEW_PAGES, dataset.path)) < 0.25  # of a batch's pages; it was 1
