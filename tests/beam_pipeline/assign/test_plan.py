@@ -195,8 +195,9 @@ def test_the_users_order_wins():
     assert declared_classes(declared({1: "cat"}), ("dog", "cat")) == {"label": ("dog", "cat")}
 
 
-def test_the_users_order_is_of_the_one_feature_that_a_schema_labels():
-    schema = parse_schema({"a": "class_label", "b": {"kind": "scalar", "dtype": "int64"}})
+@pytest.mark.parametrize("kind", ["class_label", "boxes", "map"])
+def test_the_users_order_is_of_the_one_feature_that_a_schema_labels(kind):
+    schema = parse_schema({"a": kind, "b": {"kind": "scalar", "dtype": "int64"}})
     assert declared_classes(Statistics(), ("cat",), schema) == {"a": ("cat",)}
 
 
