@@ -134,7 +134,9 @@ def _serve(connection: Connection, made_of: int) -> None:
         answer: Batch | Failure | None
         try:
             if make is None:
-                with startup.importing(), os.fdopen(made_of, "rb") as file:
+                with startup.importing():
+                    importlib.import_module("trainer.input_pipeline")
+                with os.fdopen(made_of, "rb") as file:  # it may import modules of the user's
                     returns_make = pickle.load(file)
                 make = returns_make()
             if iteration is not None:

@@ -21,6 +21,14 @@ def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
     assert "soundfile" not in modules, "it is imported where sound is decoded"
 
 
+@pytest.mark.slow
+def test_commands_load_no_scikit_learn_and_leave_it_to_others():
+    script = "from trainer import startup\nwith startup.importing():\n    import tensorflow, keras"
+
+    assert "sklearn" not in modules_after(script, may_warn=True)
+    assert "sklearn" in modules_after(f"{script}\nimport sklearn", may_warn=True)
+
+
 def test_names_that_do_not_exist():
     import trainer
 
