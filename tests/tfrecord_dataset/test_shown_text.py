@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tfrecord_dataset.shown_text import one_line, printable, size_text, without_secrets
+from tfrecord_dataset.shown_text import counted, one_line, printable, size_text, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,7 @@ def test_json_stays_json():
 )
 def test_sizes(num_bytes, expected):
     assert size_text(num_bytes) == expected
+
+
+def test_numbers_of_things():
+    assert [counted(n, "shard") for n in (0, 1, 1000)] == ["0 shards", "1 shard", "1,000 shards"]

@@ -11,6 +11,7 @@ import pytest
 from file_bytes import exif_of, image_bytes
 from PIL import Image
 
+from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import (
     CLIPPED,
@@ -20,9 +21,11 @@ from beam_pipeline.kinds.boxes import (
     place,
 )
 from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import encode_image, inspect_image
 from beam_pipeline.records import Objects
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 
 SIZE = ImageSize(height=100, width=200)
@@ -303,3 +306,17 @@ def test_fractions_are_not_taken_for_pixels_nor_pixels_for_fractions(
     assert error.value.reason == reason
     whole = all(float(number).is_integer() for box in boxes for number in box)
     assert ("if it is one pixel" in error.value.detail) == whole
+
+
+def test_attributes_that_a_record_lacks():
+    attributes = {"difficult": "int64", "area": "float32", "pose": "string"}
+    feature = Feature(name="boxes", kind="boxes", dtype="float32", key="b", attributes=attributes)
+    objects = Objects(boxes=((0.0, 0.0, 1.0, 1.0),) * 2, attributes={"difficult": (1, 0)})
+
+    encoded = kinds.named(feature).encode(feature, objects, Stored("a", "1", {}, {}))
+
+    assert {key: encoded[f"b/{key}"] for key in attributes} == {
+        "difficult": [1, 0],
+        "area": [-1.0, -1.0],
+        "pose": [b"", b""],
+    }

@@ -84,3 +84,8 @@ def test_declared_names_stay_and_must_be_all():
 def test_points_whose_place_is_not_known_are_refused(names, row):
     with pytest.raises(RecordError, match="one point of each name"):
         aligned((row,), names, ("a", "b", "c"))
+
+
+def test_a_point_that_a_row_lacks_is_not_labelled():
+    rows = ((1.0, 2.0, 2.0), ())
+    assert aligned(rows, ("b",), ("a", "b")) == ((0.0, 0.0, 0.0, 1.0, 2.0, 2.0), ())

@@ -62,6 +62,10 @@ def test_a_jobs_requests_come_back_to_its_launcher():
         ({}, ""),
         ({"head": Requests(sent=1)}, "store: 1 request"),
         (
+            {"put": Requests(sent=2, timed=2, total_ms=2999, least_ms=999, most_ms=2000)},
+            "store: 2 requests, 1.5 s on average, slowest 2.0 s",
+        ),
+        (
             {
                 "get": Requests(
                     sent=1203,

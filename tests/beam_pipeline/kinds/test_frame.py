@@ -1,0 +1,27 @@
+"""Geometry is turned as Pillow turns the image."""
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from beam_pipeline.kinds.frame import Frame
+from tfrecord_dataset.image_size import ImageSize
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_point_is_where_its_pixel_is(orientation):
+    stored = np.zeros((4, 7), np.uint8)
+    stored[1, 5] = 255
+    image = Image.fromarray(stored)
+    image.getexif()[0x0112] = orientation
+    upright = np.asarray(ImageOps.exif_transpose(image))
+    frame = Frame(size=ImageSize(4, 7), orientation=orientation)
+
+    x, y = frame.point(5.5, 1.5)
+
+    assert frame.upright_size == upright.shape
+    height, width = upright.shape
+    assert upright[int(y * height), int(x * width)] == 255
+    xmin, ymin, xmax, ymax = frame.box(5, 1, 6, 2)
+    assert (xmin, ymin) < (x, y) < (xmax, ymax)
+    assert ((xmax - xmin) * width, (ymax - ymin) * height) == pytest.approx((1, 1))
