@@ -66,6 +66,7 @@ def parsed(*words):
         ("--steps 0", "--steps 0 is out of bounds; give a number from 1"),
         ("--rate x", "--rate 'x' is not a number; give one, such as 0.1"),
         ("--rate nan", "--rate nan is out of bounds; give a number above 0"),
+        ("--rate 0", "--rate 0 is out of bounds; give a number above 0"),
         ("--rate inf", "--rate inf is out of bounds"),
         ("--size 64x", "--size '64x' cannot be read; give a side (64) or WIDTHxHEIGHT (640x480)"),
         ("--size 0", "--size '0' cannot be read"),

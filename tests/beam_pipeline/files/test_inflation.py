@@ -20,6 +20,7 @@ from beam_pipeline.sources.unpacking import array_values, unpack_gzip
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset import inflation
 from tfrecord_dataset.frames import framed
+from tfrecord_dataset.inflation import is_inflated
 
 MIB = 1 << 20
 
@@ -142,3 +143,11 @@ def test_what_is_packed_well_is_read(tmp_path):
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"a,b\n" * MIB))
     read_all(str(path))
+
+
+@pytest.mark.parametrize("in_a_record", [True, False])
+def test_both_bounds_have_to_be_passed(in_a_record):
+    most = (128 if in_a_record else 256) * MIB
+    assert is_inflated(most // 100, most + 1, in_a_record=in_a_record)
+    assert not is_inflated(most // 100, most, in_a_record=in_a_record)
+    assert not is_inflated(most // 99, most + 1, in_a_record=in_a_record)

@@ -1,5 +1,6 @@
 """Which values fit a schema that a user declares, and what is said of the others."""
 
+import dataclasses
 import math
 
 import pytest
@@ -170,3 +171,9 @@ def test_nan_may_stand_for_what_is_missing_whatever_the_range():
         conforming(missing, schema)
     with pytest.raises(RecordError, match=r"'a' is -1.0, where float32 of 0"):
         conforming({"a": -1.0}, schema, may_be_nan=True)
+
+
+def test_an_image_of_8_bits_is_none_of_16():
+    declared = {"kind": "image", "dtype": "uint16"}
+    fit(declared, dataclasses.replace(PICTURE, bits=16))
+    assert "an image of 20x10" in problem(declared, PICTURE)

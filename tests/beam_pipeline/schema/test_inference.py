@@ -1,5 +1,7 @@
 """What records hold becomes the schema."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,8 @@ from tfrecord_dataset.feature import Feature
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
 PNG = Image(file=FileRef(path="a.png"), format="png", height=40, width=30)
+
+DEEP = dataclasses.replace(PNG, bits=16)
 
 
 def array(shape, dtype="float32"):
@@ -65,6 +69,10 @@ def in_words(feature):
         ("image", [JPEG, PNG], "image uint8 [None, None, 3] image/encoded mixed"),
         ("image", [JPEG] * 3, "image uint8 [20, 30, 3] image/encoded jpeg"),
         ("mask", [PNG], "image uint8 [40, 30, 3] mask/encoded png"),
+        ("image", [DEEP, DEEP], "image uint16 [40, 30, 3] image/encoded png"),
+        ("image", [DEEP, PNG], "image uint8 [40, 30, 3] image/encoded png"),
+        ("x", [array((2,), "float16")], "tensor float16 [2] x bytes"),
+        ("x", [array((2,), "float64")], "tensor float64 [2] x bytes"),
         ("label", [*map(ClassLabel, "ba")], "class_label int64 [] image/class/label a b"),
         ("age", [ClassLabel("10"), ClassLabel("9")], "class_label int64 [] age/label 9 10"),
         (
