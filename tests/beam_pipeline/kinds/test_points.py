@@ -6,7 +6,7 @@ import pytest
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError, RecordError
-from beam_pipeline.kinds.points import aligned
+from beam_pipeline.kinds.points import MOST_NAMES, MOST_POINTS, aligned, check_points
 from beam_pipeline.records import Objects, Record
 from beam_pipeline.schema.inference import infer
 from tfrecord_dataset.feature import Feature
@@ -89,3 +89,10 @@ def test_points_whose_place_is_not_known_are_refused(names, row):
 def test_a_point_that_a_row_lacks_is_not_labelled():
     rows = ((1.0, 2.0, 2.0), ())
     assert aligned(rows, ("b",), ("a", "b")) == ((0.0, 0.0, 0.0, 1.0, 2.0, 2.0), ())
+
+
+def test_more_points_than_any_image_has():
+    check_points(1, ["p"] * MOST_NAMES)
+    for number, names in ((1, MOST_NAMES + 1), (MOST_POINTS, 2)):
+        with pytest.raises(RecordError):
+            check_points(number, ["p"] * names)
