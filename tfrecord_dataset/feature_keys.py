@@ -46,11 +46,7 @@ def describe_list(kind: str) -> str:
 def list_specs(feature: Feature) -> dict[str, ListSpec]:
     """The list that each key of `feature` must hold; the first key is its own, but for boxes."""
     if feature.kind == "boxes" and not feature.encoding:
-        return {
-            feature.key_beside(part): ListSpec(kind, length=None)
-            for column in object_columns(feature)
-            for part, kind in (*column.lists.items(), *((name, "bytes") for name in column.names))
-        }
+        return _of_objects(feature, (each.stored for each in object_columns(feature)))
     specs = {feature.key: _of_key(feature)}
     if not feature.bare:
         length = None if feature.kind == "class_label" and feature.shape else 1
@@ -62,13 +58,17 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
 def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
     """The lists that a feature's values are made of, by key: its own, or those of boxes."""
     if feature.kind == "boxes" and not feature.encoding:
-        columns = object_columns(feature)
-        return {
-            feature.key_beside(part): ListSpec(kind, length=None)
-            for column in columns
-            for part, kind in column.lists.items()
-        }
-    return {feature.key: list_specs(feature)[feature.key]}
+        return _of_objects(feature, (each.lists for each in object_columns(feature)))
+    return {feature.key: _of_key(feature)}
+
+
+def _of_objects(feature: Feature, columns: Iterable[Mapping[str, str]]) -> dict[str, ListSpec]:
+    """Of columns with the kind of each list by part."""
+    return {
+        feature.key_beside(part): ListSpec(kind, length=None)
+        for lists in columns
+        for part, kind in lists.items()
+    }
 
 
 def _of_key(feature: Feature) -> ListSpec:

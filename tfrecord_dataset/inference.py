@@ -246,9 +246,8 @@ def stored_format(kind: str, forms: Collection[str]) -> str:
     return known.pop() if len(known) == 1 and stated else "mixed"
 
 
-def _bare(key: str, kind: str, dtype: str, shape: tuple[int | None, ...], **more: str) -> Feature:
-    made: Any = {"kind": kind, "dtype": dtype, "shape": shape, **more}
-    return Feature(name=key, key=key, bare=True, **made)
+def _bare(key: str, kind: str, dtype: str, shape: tuple[int | None, ...], **more: Any) -> Feature:
+    return Feature(name=key, kind=kind, dtype=dtype, shape=shape, key=key, bare=True, **more)
 
 
 def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:

@@ -35,6 +35,11 @@ class ObjectColumn(NamedTuple):
     names: tuple[str, ...] = ()
     moves: bool = True
 
+    @property
+    def stored(self) -> Mapping[str, str]:
+        """The kind of each list that is stored, by part: `lists` and `names`."""
+        return {**self.lists, **dict.fromkeys(self.names, "bytes")}
+
 
 _SIDES = {f"bbox/{side}": "float32" for side in SIDES}
 _POINTS = {
@@ -57,6 +62,7 @@ _OWN = {
     *_POINTS,
     *(part for each in GEOMETRY.values() for part in each.lists),
 }
+_OWN_FOLDERS = {part.partition("/")[0] for part in _OWN if "/" in part}
 # Of dtypes in `Feature.dtype` and `Feature.attributes`; "bytes" of any other.
 LISTS = {"int64": "int64", "float32": "float32"}
 
@@ -84,5 +90,5 @@ def object_columns(feature: Feature) -> list[ObjectColumn]:
 
 def is_own_part(part: str) -> bool:
     """Whether a part of a key is a column's, or lies in its folder: no attribute can have it."""
-    folder = f"{part.partition('/')[0]}/" if "/" in part else ""
-    return part in _OWN or (bool(folder) and any(own.startswith(folder) for own in _OWN))
+    folder, in_folder, _ = part.partition("/")
+    return part in _OWN or (bool(in_folder) and folder in _OWN_FOLDERS)

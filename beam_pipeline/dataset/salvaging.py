@@ -109,9 +109,13 @@ def _find(path: str) -> list[DamagedFile]:
 def _shards(path: str) -> list[DamagedFile]:
     info = open_dataset(path)
     return [
-        DamagedFile(path=storage.join(info.path, file), file=file, num_records=count)
+        DamagedFile(
+            path=storage.join(info.path, shard.file),
+            file=shard.file,
+            num_records=shard.num_records,
+        )
         for shards in info.splits.values()
-        for file, count in ((each.file, each.num_records) for each in shards)
+        for shard in shards
     ]
 
 

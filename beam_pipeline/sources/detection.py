@@ -315,4 +315,5 @@ def _held(tree: Tree, files: Sequence[str]) -> str:
     top = tree.look()
     if top.files:
         return str(top)
-    return f"{shown(top.folders, 'folder')} with {counted(len(files), 'file')} such as {files[0]}"
+    number = f"{tree.at_least}{counted(len(files), 'file')}"
+    return f"{shown(top.folders, 'folder')} with {number} such as {files[0]}"

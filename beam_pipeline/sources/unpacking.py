@@ -51,10 +51,7 @@ def with_ranges(path: str, scratch: str) -> str:
     """
     if ending := _tar_ending(path):
         return _written(tar_place(path, scratch), blocks_of(path, _PACKED_TARS[ending]))
-    if not storage.is_deflated(path):
-        return path
-    with storage.opened(path) as handle:
-        return unpacked(path, "", scratch, _blocks(handle))
+    return unpacked(path, "", scratch, _as_it_is(path)) if storage.is_deflated(path) else path
 
 
 def is_packed_tar(path: str) -> bool:
@@ -70,6 +67,11 @@ def _tar_ending(path: str) -> str:
 def _blocks(handle: Any) -> Iterator[bytes]:
     while block := handle.read(_BLOCK_BYTES):
         yield block
+
+
+def _as_it_is(path: str) -> Iterator[bytes]:
+    with storage.opened(path) as handle:
+        yield from _blocks(handle)
 
 
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:

@@ -207,16 +207,13 @@ def _told(paired: Paired, numbers: KeyNumbers, *, has_keys: bool) -> dict[str, A
     def shown(row: Row) -> str:
         return row.key.decode(errors="replace") if has_keys else f"{row.split} {row.number}"
 
-    by_split: dict[str, Mapping[Any, int]] = {
-        "added": paired.added,
-        "removed": paired.removed,
-        "moved": paired.moved,
-    }
     return {
-        **{kind: dict(sorted(counts.items())) for kind, counts in by_split.items()},
+        "added": dict(sorted(paired.added.items())),
+        "removed": dict(sorted(paired.removed.items())),
         "changed": paired.changed,
         "changed_keys": {names[key]: count for key, count in paired.changed_keys.most_common()},
         "renamed": paired.renamed,
+        "moved": dict(sorted(paired.moved.items())),
         "examples": {kind: tuple(map(shown, rows)) for kind, rows in paired.examples.items()},
     }
 
