@@ -1,20 +1,19 @@
 """Runs a pipeline's transforms on lists, in this process: what they yield, in some milliseconds.
 
-Beam's own runners take most of a second for any pipeline. What only they show (pickling, coders,
-bundles, many at once) is for tests that run them.
+Beam's own runners take most of a second for any pipeline. What only they show (coders, bundles,
+many at once) is for tests that run them.
 """
 
 import collections
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
+from apache_beam.pvalue import DoOutputsTuple
 from apache_beam.runners.common import DoFnRunner, Receiver
-from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState
-from apache_beam.transforms import core
+from apache_beam.transforms import core, userstate
+from apache_beam.transforms.ptransform import _NamedPTransform
 from apache_beam.transforms.sideinputs import SideInputMap
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -29,94 +28,81 @@ _check = functools.cache(core._check_fn_use_yield_and_return)
 core._check_fn_use_yield_and_return = lambda function: _check(
     getattr(function, "__code__", function)
 )
-
-
-class _Options(JobOptions):
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_Options":
-        """Itself: to copy and read options anew takes a third of a small pipeline's time."""
-        return self
-
-    def get_all_options(self, **how: bool) -> dict[str, Any]:
-        """None: Beam asks for them for its warnings alone, and makes a parser each time."""
-        return {}
-
-
-OPTIONS = _Options(["--no_pipeline_type_check"])
+local_runner()  # what it changes of Beam saves more than half of the time
+# Nor do functions have state, for which Beam looks through all methods of what wraps them.
+_specs = userstate.get_dofn_specs
+userstate.get_dofn_specs = lambda dofn: (
+    (set(), set()) if isinstance(dofn, core.CallableWrapperDoFn) else _specs(dofn)
+)
+_OPTIONS = JobOptions([])
 
 
 def yielded(transform: beam.PTransform) -> list[Any]:
     """All that a root transform yields."""
-    runner = EagerRunner()
-    with beam.Pipeline(runner=runner, options=OPTIONS) as pipeline:
-        collection = pipeline | transform
-    return [value.value for value in runner.values[collection]]
+    return [value.value for value in (EagerPipeline() | transform).values]
 
 
-class EagerRunner(PipelineRunner):
-    """Each transform at once, on all that the ones before it have yielded, as one bundle."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        local_runner()  # what it changes of Beam saves more than half of the time
-        self.values: dict[beam.PCollection, Values] = {}
-
-    def apply(self, transform: Any, input: Any, options: PipelineOptions) -> Any:
-        if isinstance(transform, beam.Reshuffle):
-            return input
-        return super().apply(transform, input, options)
-
-    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
-        pipeline.visit(_Evaluation(self.values))
-        return _Done(PipelineState.DONE)
-
-
-class _Done(PipelineResult):
-    def wait_until_finish(self, duration: int | None = None) -> str:
-        return PipelineState.DONE
-
-
-class _Evaluation(PipelineVisitor):
-    def __init__(self, values: dict[beam.PCollection, Values]) -> None:
+class _Values(beam.PCollection):
+    def __init__(self, pipeline: "EagerPipeline", values: Values) -> None:
+        super().__init__(pipeline, windowing=core.Windowing(GlobalWindows()))
         self.values = values
 
-    def visit_transform(self, applied: AppliedPTransform) -> None:
-        inputs = [self.values[each] for each in applied.inputs if each in self.values]
-        transform = applied.transform
-        outputs: dict[str | None, Values]
-        if isinstance(transform, beam.Impulse):
-            outputs = {None: [GlobalWindows.windowed_value(b"")]}
-        elif isinstance(transform, beam.Flatten):
-            outputs = {None: [value for values in inputs for value in values]}
-        elif isinstance(transform, beam.GroupByKey):
-            outputs = {None: _grouped(inputs[0])}
-        elif isinstance(transform, beam.ParDo):
-            outputs = self._processed(applied, inputs[0])
-        else:
-            raise NotImplementedError(f"{applied.full_label} is {transform!r}")
-        for tag, collection in applied.outputs.items():
-            self.values[collection] = outputs[tag]
 
-    def _processed(self, applied: AppliedPTransform, values: Values) -> dict[str | None, Values]:
-        outputs = {tag: _Received() for tag in (None, *applied.outputs)}
+class EagerPipeline(beam.Pipeline):
+    """Each transform at once, as it is applied, on all that its inputs hold, as one bundle."""
+
+    def __init__(self) -> None:
+        self.runner = None
+        self._options = _OPTIONS
+
+    def apply(self, transform: Any, pvalueish: Any = None, label: str | None = None) -> Any:
+        if isinstance(transform, _NamedPTransform):
+            return self.apply(transform.transform, pvalueish)
+        if isinstance(transform, beam.Reshuffle):
+            return pvalueish
+        if isinstance(transform, beam.Create):
+            return _Values(self, [GlobalWindows.windowed_value(each) for each in transform.values])
+        if isinstance(transform, beam.Impulse):
+            return _Values(self, [GlobalWindows.windowed_value(b"")])
+        if isinstance(transform, beam.Flatten):
+            return _Values(self, [value for each in pvalueish for value in each.values])
+        if isinstance(transform, beam.GroupByKey):
+            return _Values(self, _grouped(pvalueish.values))
+        if isinstance(transform, core._MultiParDo):
+            outputs = DoOutputsTuple(
+                self, transform._do_transform, transform._tags, transform._main_tag
+            )
+            outputs._pcolls = self._processed(
+                transform._do_transform, pvalueish, [None, *transform._tags]
+            )
+            return outputs
+        if isinstance(transform, beam.ParDo):
+            return self._processed(transform, pvalueish, [None])[None]
+        return transform.expand(pvalueish)
+
+    def _processed(
+        self, transform: beam.ParDo, collection: _Values, tags: Sequence[str | None]
+    ) -> dict[str | None, _Values]:
+        outputs = {tag: _Received() for tag in tags}
         runner = DoFnRunner(
-            applied.transform.fn,
-            applied.transform.args,
-            applied.transform.kwargs,
+            transform.fn,
+            transform.args,
+            transform.kwargs,
             [
-                SideInputMap(type(side), side._view_options(), self.values[side.pvalue])
-                for side in applied.side_inputs
+                SideInputMap(type(side), side._view_options(), side.pvalue.values)
+                for side in transform.side_inputs
             ],
-            applied.inputs[0].windowing,
+            collection.windowing,
             tagged_receivers=outputs,
-            step_name=applied.full_label,
+            step_name=transform.label,
         )
         runner.setup()
         runner.start()
-        for value in values:
+        for value in collection.values:
             runner.process(value)
         runner.finish()
         runner.teardown()
-        return {tag: each.values for tag, each in outputs.items()}
+        return {tag: _Values(self, each.values) for tag, each in outputs.items()}
 
 
 class _Received(Receiver):  # type: ignore[misc]
