@@ -1,6 +1,7 @@
 """The modules keep their order: imports point one way, and files stay small."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,9 +111,15 @@ LAYERS = {
 }
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All that a file's text consists of."""
+    return [*ast.walk(ast.parse(path.read_text()))]
+
+
 def imports(path: Path) -> Iterator[str]:
     """The modules that a file imports, in full."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)
@@ -218,7 +225,7 @@ def told_apart(path: Path) -> set[str]:
     """The classes of values and kinds of features between which a module's matches choose."""
     classes: set[str] = set()
     kinds: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         match node:
             case (
                 ast.MatchClass(cls=named)
@@ -260,7 +267,7 @@ def asked_for(path: Path) -> set[str]:
     """The kinds of features with which a module compares that of one."""
     return KINDS & {
         each.value
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Attribute)
         and node.left.attr == "kind"
