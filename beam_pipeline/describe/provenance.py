@@ -3,7 +3,8 @@
 import hashlib
 import platform
 import time
-from importlib.metadata import version
+
+import apache_beam
 
 from beam_pipeline.config import BuildConfig
 from tfrecord_dataset.sealed_json import sealed
@@ -27,7 +28,7 @@ def provenance(config: BuildConfig, metadata_text: str) -> str:
             "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "host": platform.node(),
             "python": platform.python_version(),
-            "apache_beam": version("apache-beam"),
+            "apache_beam": apache_beam.__version__,
             "metadata_sha256": hashlib.sha256(metadata_text.encode()).hexdigest(),
         }
     )

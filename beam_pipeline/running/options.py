@@ -28,6 +28,10 @@ class JobOptions(PipelineOptions):
             views[cls] = super().view_as(cls)
         return views[cls]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: Beam would make Google Cloud's parser, 1.4 ms, for each view in it."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_views"}
+
 
 class KeepingOptions(PipelineOptions):
     """Whether a job server that a build starts stays for the next one."""

@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from testdata.make_golden import GOLDEN
 
 import beam_pipeline
 import trainer
@@ -57,19 +58,17 @@ def test_a_note_is_told_in_the_words_of_whoever_calls():
     )
 
 
-def test_a_build_and_a_training_tell_notes_in_the_words_of_the_caller(tmp_path, capfd, caplog):
+def test_a_plan_and_a_training_tell_notes_in_the_words_of_the_caller(tmp_path, capfd, caplog):
     table = tmp_path / "heights.csv"
-    rows = [f"{number},{number % 2500}" for number in range(5000)]
-    table.write_text("\n".join(["height,label", *rows]))
-    built = beam_pipeline.build(
-        beam_pipeline.BuildConfig(input=str(table), output=str(tmp_path / "data"))
-    )
+    table.write_text("\n".join(["height,label", *(f"{n},{n}" for n in range(1001))]))
+    beam_pipeline.plan(beam_pipeline.BuildConfig(input=str(table)))
     assert "if they are classes, pass label_column='label'" in caplog.text
     caplog.clear()
     assert commands.main(["plan", str(table)]) == 0
     assert "if they are classes, pass --label-column 'label'" in caplog.text
 
-    trainer.train(built.path, tmp_path / "run", target="label", epochs=1, steps_per_epoch=1)
+    with pytest.raises(trainer.ConfigError, match="no feature for the target 'none'"):
+        trainer.train(GOLDEN, tmp_path / "run", target="none")
     assert "name one by validation_split=" in capfd.readouterr().err
 
 

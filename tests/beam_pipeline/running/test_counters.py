@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from beam_pipeline.running.counters import count_requests, counted, counter, spread
 from beam_pipeline.running.local_runner import local_runner
+from beam_pipeline.running.options import JobOptions
 from tfrecord_dataset.store.tally import TALLY, Requests, as_text
 
 
@@ -41,7 +42,7 @@ class _Ask(beam.DoFn):
 
 def test_a_jobs_requests_come_back_to_its_launcher():
     TALLY.take()
-    pipeline = beam.Pipeline(runner=local_runner())
+    pipeline = beam.Pipeline(local_runner(), JobOptions([]))
     numbers = pipeline | beam.Create([1, 2, 3]) | "Ask" >> beam.ParDo(_Ask())
     numbers | beam.Reshuffle() | "AskAgain" >> beam.ParDo(_Ask())
     result = pipeline.run()

@@ -23,8 +23,8 @@ from beam_pipeline.errors import ConfigError, CountMismatchError, DatasetExistsE
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import WriteDataset
 from beam_pipeline.records import Record, Rejected
+from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.options import JobOptions
-from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import final_files, rejects
 from beam_pipeline.write.commit import check_counts, commit
@@ -32,7 +32,7 @@ from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir, working_root
 
-NUM_SHARDS = 40
+NUM_SHARDS = 24
 NUM_FILES = 3 * NUM_SHARDS
 PLAN = Plan(
     splits={
@@ -175,7 +175,7 @@ def test_workers_share_the_moves(store, config, shards, shares, older):
         copies.append(store.calls["copy"] - before)
         is_older = storage.exists(f"{config.dataset_dir}/metadata.json")
         assert is_older == (older == ["metadata.json"])
-    assert copies == [16] * 7 + [8]
+    assert copies == [16] * 4 + [8]
     store.calls.clear()
     commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
 
@@ -190,8 +190,8 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
     url, _ = bucket
     monkeypatch.setattr(final_files, "FILES_A_BATCH", 16)
     monkeypatch.setattr(rejects, "_RANGE_REJECTS", 20)
-    records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(600)]
-    bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(200)]
+    records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(100)]
+    bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(60)]
     options = {"name": "t", "num_shards": NUM_SHARDS}
     here = BuildConfig(output=str(tmp_path / "here"), **options)
     beam_pipeline.build(here, source=beam.Create(records + bad))
@@ -204,11 +204,11 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
         "write_rejects",
         lambda config, found, spill: ranges.extend(found) or write_rejects(config, found, spill),
     )
-    with beam.Pipeline(choose_runner(JobOptions([]))) as pipeline:
+    with beam.Pipeline(local_runner(), JobOptions([])) as pipeline:
         _ = pipeline | beam.Create(records + bad) | WriteDataset(there)
 
     assert len(made) == math.ceil(NUM_FILES / 16)
-    assert len(ranges) == 11
+    assert len(ranges) == 4
     assert sum(each.count for each in ranges) == len(bad)
     assert store.calls["copy"] == NUM_FILES + 1
     for path, data in store.objects.items():
