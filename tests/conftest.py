@@ -99,8 +99,12 @@ def pages(_draw_page: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) ->
 
 gc.disable()  # until all tests are collected, and all modules imported
 
-# Their files take seconds each, all others far less.
-_LONG = ("tests/end_to_end", "tests/trainer", "tests/cases")
+# Their files take seconds each, for some of which they wait; all others take far less.
+_LONG = (
+    *("tests/beam_pipeline/files", "tests/beam_pipeline/running", "tests/beam_pipeline/write"),
+    *("tests/cases", "tests/end_to_end", "tests/test_", "tests/tfrecord_dataset/store"),
+    "tests/trainer",
+)
 # Folders all of whose tests need what their marker names.
 _MARKED = ("dataflow", "flink", "runners")
 
