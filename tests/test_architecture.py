@@ -92,7 +92,7 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors tensors progress startup
+        errors tensors autograph progress startup
         options input_process
         tuning
         records

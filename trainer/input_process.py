@@ -110,15 +110,10 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def function_in(
-    module: str, code: Any, name: str, defaults: Any, closure: Any, keyword_defaults: Any
-) -> Any:
+def function_in(module: str, code: Any, name: str, defaults: Any, closure: Any) -> Any:
     """A function that is not at the top of its module, made again there."""
     names = importlib.import_module(module).__dict__
-    made = types.FunctionType(code, names, name, defaults, closure)
-    made.__kwdefaults__ = keyword_defaults
-    made.__module__ = module
-    return made
+    return types.FunctionType(code, names, name, defaults, closure)
 
 
 def _serve(connection: Connection, made_of: int) -> None:

@@ -1,8 +1,11 @@
 """An error in a function of an option is told as the user's own, by its place."""
 
+import dataclasses
 import sys
 
 import pytest
+import tensorflow as tf
+from kinds_of_learning import learned
 from testdata.make_golden import GOLDEN
 
 from trainer.__main__ import main
@@ -14,7 +17,7 @@ def model(task):
     return keras.layers.Dense(-1)
 
 def loss(target, outputs):
-    return {}["x"] * outputs[:, 0]
+    return {}["missing"] * outputs[:, 0]
 
 class Told(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
@@ -25,13 +28,35 @@ def augment(image, seed):
 """
 
 
+def zero(values, *_):
+    """Of a user: AutoGraph turns its `if` into a graph's."""
+    if tf.reduce_any(values != 0):
+        values = values * 0
+    return values
+
+
+def test_an_if_over_tensors_is_of_the_graph(dataset):
+    size = {"features": "image", "batch_size": 5, "image_size": 8}
+    for batches in (
+        dataset.batches("test", augment=zero, **size),
+        dataset.batches("test", prepare=lambda by_name: {"image": zero(by_name["image"])}, **size),
+    ):
+        assert not next(iter(batches))["image"].numpy().any()
+    task = dataclasses.replace(learned(dataset), loss_fn=zero, more_metrics={"own": zero})
+    loss, own = tf.function(
+        lambda values: (task.loss(values, None), task.metrics["own"](values, None)), autograph=False
+    )(tf.ones([3]))
+    assert not loss.numpy().any()
+    assert not own.numpy().any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", ["custom", "fit"])
 @pytest.mark.parametrize(
     ("option", "place"),
     [
         ("--model-fn own_parts:model", "line 5, in model: ValueError: Received an invalid value"),
-        ("--loss-fn own_parts:loss", "line 8, in loss: KeyError: 'x'"),
+        ("--loss-fn own_parts:loss", "line 8, in loss: KeyError: 'missing_"),
         ("--augment-fn own_parts:augment", "line 15, in augment: NameError: name 'missing_"),
         ("--callback own_parts:Told", "line 12, in on_epoch_end: RuntimeError: no server"),
     ],

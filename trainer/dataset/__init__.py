@@ -12,6 +12,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.python_words import speaks_python
 from trainer import input_pipeline, parsing
+from trainer.autograph import converted
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, resolve
@@ -238,7 +239,7 @@ class Dataset(Contents):
                 ragged=lengths.ragged_names(ragged, boxes, outputs),
                 buckets=lengths.make_buckets(buckets, bucket_by, outputs),
             ),
-            arrange if prepare is None else lambda by_name: prepare(arrange(by_name)),
+            arrange if prepare is None else lambda by_name: converted(prepare)(arrange(by_name)),
             f"one that does not fit: {self.remedy}",
             stored,
         )

@@ -16,12 +16,14 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles, no_index
 from trainer import parsing
+from trainer.autograph import unconverted
 from trainer.image_cache.stored_images import StoredImages
 from trainer.input_pipeline import padding, processes
 from trainer.input_pipeline.lengths import Batching
 from trainer.input_pipeline.record_source import Reading, Records
 
 
+@unconverted
 def batches(
     shards: ShardFiles,
     num_records: int | None,
@@ -103,6 +105,7 @@ def _finished(elements: tf.data.Dataset, reading: Reading) -> tf.data.Dataset:
     return elements.with_options(options).prefetch(waiting)
 
 
+@unconverted
 def with_mask(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
     """Adds a mask, float32 [size], to each batch, and pads a short batch to `size`.
 

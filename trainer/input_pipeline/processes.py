@@ -148,11 +148,16 @@ class _Pickler(cloudpickle.Pickler):
         if (
             isinstance(thing, types.FunctionType)
             and "<" in thing.__qualname__  # <locals>, <lambda>
-            and thing.__module__ in sys.modules
-            and thing.__module__ != "__main__"
+            and (module := thing.__globals__.get("__name__"))
+            in sys.modules  # a wrapper's is its own
+            and module != "__main__"
         ):
-            facts = (thing.__name__, thing.__defaults__, thing.__closure__, thing.__kwdefaults__)
-            return input_process.function_in, (thing.__module__, thing.__code__, *facts)
+            facts = (thing.__code__, thing.__name__, thing.__defaults__, thing.__closure__)
+            attributes = {
+                each: getattr(thing, each)
+                for each in ("__module__", "__kwdefaults__", *vars(thing))
+            }
+            return input_process.function_in, (module, *facts), (None, attributes)
         return super().reducer_override(thing)
 
 

@@ -80,7 +80,6 @@ def _columns(feature: Feature, decoding: Decoding) -> list[ObjectColumn]:
     ]
 
 
-@tf.autograph.experimental.do_not_convert  # it cannot read `match`
 def _output(feature: Feature, column: ObjectColumn, decoding: Decoding) -> Output:
     dtype = STORED_DTYPES[next(iter(column.lists.values()))]
     shape: tuple[int | None, ...] = ()
@@ -100,7 +99,6 @@ def _output(feature: Feature, column: ObjectColumn, decoding: Decoding) -> Outpu
     )
 
 
-@tf.autograph.experimental.do_not_convert  # it cannot read `match`
 def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: Decoding) -> Tensor:
     """Of all objects; masks of a view are still encoded, for `see` decodes the visible ones."""
     first, *others = (parsed[feature.key_beside(part)] for part in column.lists)

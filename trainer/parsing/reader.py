@@ -14,9 +14,6 @@ from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
 from trainer.views import View, Views
 
-# Plain Python: an export would try to turn it into a graph, and warn that it cannot.
-_specs_to_read = tf.autograph.experimental.do_not_convert(specs_to_read)
-
 Tensors = dict[str, Any]
 Augment = Callable[[Tensor, Tensor], Tensor]
 
@@ -157,7 +154,7 @@ def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
 
 def specs_of(feature: Feature) -> dict[str, Any]:
     """The `tf.io` parse specs of a feature, by key; lists of varying length are ragged."""
-    return {key: _spec(feature, each) for key, each in _specs_to_read(feature).items()}
+    return {key: _spec(feature, each) for key, each in specs_to_read(feature).items()}
 
 
 def _spec(feature: Feature, of_list: ListSpec) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
+from trainer.autograph import converted
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Augment, Decoding, Reader, Tensors
 from trainer.tensors import Tensor
@@ -80,7 +81,7 @@ def read_record(
 def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
     if image.dtype == tf.uint16:
         image = tf.cast(image // 257, tf.uint8)
-    changed = augment(image, tf.random.experimental.stateless_fold_in(seed, 2))
+    changed = converted(augment)(image, tf.random.experimental.stateless_fold_in(seed, 2))
     return tf.ensure_shape(changed, image.shape)
 
 

@@ -213,6 +213,7 @@ def _records(
         lambda inputs, windows: task.goal.decode(
             model(task.prepare(inputs), training=False), windows
         ),
+        autograph=False,
         reduce_retracing=True,
     )
     for dataset, split, sources in _datasets(config, task, features, opened):

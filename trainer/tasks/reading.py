@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from trainer.autograph import converted, unconverted
 from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.parsing import Augment
@@ -64,6 +65,7 @@ def _read_statistics(statistics: Mapping[str, Statistic], dataset: Dataset, spli
             statistic.add((values.flat_values if is_ragged else values).numpy())
 
 
+@unconverted
 def training_batches(
     task: Task,
     dataset: Dataset,
@@ -132,10 +134,12 @@ def training_batches(
 
 def augmentation_of(task: Task, own: Augment | None) -> Augment | None:
     """The task's function of an image and a seed, then the user's own; None where there is none."""
-    chosen = [each for each in (task.augmentation.pixels, own) if each is not None]
+    users = None if own is None else converted(own)
+    chosen = [each for each in (task.augmentation.pixels, users) if each is not None]
     if not chosen:
         return None
 
+    @unconverted
     def augment(image: Tensor, seed: Tensor) -> Tensor:
         for place, function in enumerate(chosen):
             own = seed if not place else tf.random.experimental.stateless_fold_in(seed, place)
@@ -145,6 +149,7 @@ def augmentation_of(task: Task, own: Augment | None) -> Augment | None:
     return augment
 
 
+@unconverted
 def evaluation_batches(
     task: Task,
     dataset: Dataset,

@@ -8,6 +8,7 @@ import keras
 import tensorflow as tf
 
 from trainer.augmentation import AUTO, Augmentation
+from trainer.autograph import converted, unconverted
 from trainer.errors import ConfigError
 from trainer.parsing import Decoding, Tensors
 from trainer.tasks.inputs import Image, Input, single_or_dict
@@ -97,7 +98,8 @@ class Task:
     @property
     def metrics(self) -> Mapping[str, PerExample]:
         """Metrics by name; each is a mean over examples."""
-        return {**self.goal.metrics, **self.more_metrics}
+        own = {name: converted(each) for name, each in self.more_metrics.items()}
+        return {**self.goal.metrics, **own}
 
     @property
     def augmentation(self) -> Augmentation:
@@ -122,7 +124,7 @@ class Task:
         """The loss of each example, float32 [b]."""
         if self.loss_fn is None:
             return self.goal.loss(target, outputs)
-        loss = self.loss_fn(target, outputs)
+        loss = converted(self.loss_fn)(target, outputs)
         if loss.shape.rank == 0:
             raise ConfigError(
                 "the loss function returns one loss for the whole batch, as a keras.losses.Loss "
@@ -143,6 +145,7 @@ class Task:
         """
         inputs_step, target_step = self.inputs_step(), self.goal.host_step()
 
+        @unconverted
         def step(columns: Tensors) -> tuple[Any, ...]:
             weights = [columns[self.sample_weight]] if self.sample_weight in columns else []
             weights = [positive(self.sample_weight, tf.cast(each, tf.float32)) for each in weights]

@@ -49,4 +49,4 @@ def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[
         ):
             variable.assign(value)
 
-    return tf.function(lambda: strategy.run(of_replica))  # type: ignore[no-any-return]
+    return tf.function(lambda: strategy.run(of_replica), autograph=False)  # type: ignore[no-any-return]

@@ -66,7 +66,7 @@ def evaluator(
     equalise = equaliser(model, strategy)
 
     # Takes the iterator, not a batch: a batch would be traced again for each length of sequences.
-    @tf.function
+    @tf.function(autograph=False)
     def evaluate_step(iterator: Any) -> Any:
         sums, records = strategy.run(replica_step, args=next(iterator))
         local = strategy.experimental_local_results

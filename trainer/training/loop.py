@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.autograph import unconverted
 from trainer.errors import ConfigError
 from trainer.tasks.task import Task
 from trainer.training.fine_tuning import frozen
@@ -181,6 +182,7 @@ def train_function(
 
     compute = tf.function(gradients_of, jit_compile=True) if plan.jit_compile else gradients_of
 
+    @unconverted
     def replica_step(inputs: Any, target: Any, weight: Any = None) -> Any:
         weight = tf.ones(tf.shape(tf.nest.flatten(target)[0])[:1]) if weight is None else weight
         target = plan.task.goal.with_totals(target)
