@@ -58,6 +58,7 @@ def test_what_is_no_hint_cannot_be_compared():
         beam_import.is_subhint(7, int)
 
 
+@pytest.mark.slow
 def test_beam_is_imported_without_beartype_and_absl():
     code = (
         "import sys\n"

@@ -161,17 +161,6 @@ def build_verified() -> Callable[..., beam_pipeline.Dataset]:
     return build
 
 
-@pytest.fixture(scope="session")
-def read_by_id() -> Callable[..., dict[int, dict[str, Any]]]:
-    """read_by_id(info, split="train") -> what the trainer reads, by the feature "id"."""
-
-    def read(info: beam_pipeline.Dataset, split: str = "train") -> dict[int, dict[str, Any]]:
-        records = trainer.open(info.path).numpy(split, image_dtype="uint8")
-        return {int(record["id"]): record for record in records}
-
-    return read
-
-
 @pytest.fixture
 def readers_agree(tmp_path: Path) -> Callable[..., None]:
     """readers_agree(info, split="train"): every reader gives what is stored, and `show` draws it.

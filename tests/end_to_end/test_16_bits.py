@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from file_bytes import png_chunk
 from PIL import Image
+from tiers import first_quick
 
 import beam_pipeline
 import tfrecord_dataset
@@ -42,7 +43,10 @@ def png(values):
     return b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + data + png_chunk(b"IEND", b"")
 
 
-@pytest.fixture(scope="module", params=[1, 3, 4], ids=["grey", "RGB", "RGBA"])
+CHANNELS = [pytest.param(3, id="RGB"), pytest.param(1, id="grey"), pytest.param(4, id="RGBA")]
+
+
+@pytest.fixture(scope="module", params=first_quick(CHANNELS))
 def dataset(request, tmp_path_factory):
     """(the dataset, what its images are by number: uint16 [height, width, 3])."""
     folder = tmp_path_factory.mktemp("deep")

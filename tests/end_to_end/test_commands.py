@@ -17,6 +17,7 @@ def built(class_folders, tmp_path_factory):
     return f"{output}/pets/1.0.0"
 
 
+@pytest.mark.slow
 def test_verify(built, command, tmp_path):
     done = command("beam_pipeline", "verify", built, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -34,6 +35,7 @@ def test_show(built, command, tmp_path):
         Image.open(path).verify()
 
 
+@pytest.mark.slow
 def test_plan(class_folders, command, tmp_path):
     done = command("beam_pipeline", "plan", class_folders(tmp_path / "pets"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -43,7 +43,7 @@ def source(tmp_path, write_voc):
 @pytest.mark.parametrize(
     ("options", "size", "form"),
     [
-        pytest.param({}, (64, 48), "jpeg", id="kept"),
+        pytest.param({}, (64, 48), "jpeg", id="kept", marks=pytest.mark.slow),
         pytest.param({"max_side": 32}, (32, 24), "jpeg", id="shrunk"),
         pytest.param({"format": "bmp"}, (64, 48), "bmp", id="bmp"),
         pytest.param({"size": (48, 32)}, (32, 48), "jpeg", id="stretched", marks=pytest.mark.slow),

@@ -93,7 +93,7 @@ def deadly(worker_module):
 
 def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):
     call = functools.partial(deadly.die_once, str(tmp_path))
-    results = parallel.start_processes(2).ahead().map(call, range(12))
+    results = parallel.start_processes(1).ahead().map(call, range(12))
     assert list(results) == list(range(12))
 
 

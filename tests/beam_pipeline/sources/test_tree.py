@@ -3,7 +3,7 @@
 from beam_pipeline.sources.paths import stem, suffix
 from beam_pipeline.sources.tree import Tree
 
-MANY = 3000
+MANY = 1000
 
 
 def test_of_many_files_a_part_is_kept_and_of_few_all(tmp_path):

@@ -86,11 +86,11 @@ def test_none(config):
 )
 def test_ranges_are_about_as_large(monkeypatch, source):
     """Which is what a worker holds of them at once."""
-    monkeypatch.setattr(rejects, "_RANGE_REJECTS", 1000)
-    found = [Rejected(source=source(n), reason="r", detail=f"of {n}") for n in range(20_000)]
+    monkeypatch.setattr(rejects, "_RANGE_REJECTS", 250)
+    found = [Rejected(source=source(n), reason="r", detail=f"of {n}") for n in range(5000)]
     counts = [each.count for each in ranges_of(found, batch=1000)]
     assert len(counts) == 21
-    assert max(counts) < 2000
+    assert max(counts) < 500
 
 
 def test_equal_ones_are_held_once():

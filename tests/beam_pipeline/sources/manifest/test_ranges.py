@@ -237,7 +237,7 @@ def test_a_compressed_manifest_is_unpacked_to_be_cut(tmp_path, read_manifest, wr
 def test_rows_that_are_no_lines_are_unpacked_once_to_be_cut(
     tmp_path, read_manifest, write, suffix, range_bytes
 ):
-    rows = [{"x": number, "note": "long " * 300, "label": "ab"[number % 2]} for number in range(30)]
+    rows = [{"x": number, "note": "long " * 300, "label": "ab"[number % 2]} for number in range(12)]
     path = tmp_path / f"a.{suffix}"
     if suffix == "xlsx":
         pytest.importorskip("python_calamine")
@@ -254,11 +254,11 @@ def test_rows_that_are_no_lines_are_unpacked_once_to_be_cut(
     cut = read_manifest(read(str(path), scratch=str(tmp_path / "scratch")), range_bytes)
 
     assert [record.key for record in cut] == [record.key for record in whole]
-    assert [record.features["x"] for record in cut] == [*range(30)]
+    assert [record.features["x"] for record in cut] == [*range(12)]
     assert {type(record.features["note"]) for record in whole} == {str}
     assert {type(record.features["note"]) for record in cut} == {Deferred}
     (unpacked,) = (tmp_path / "scratch").iterdir()
-    assert len(unpacked.read_bytes().splitlines()) == 30
+    assert len(unpacked.read_bytes().splitlines()) == 12
 
 
 def test_what_is_left_out_lies_in_no_range(tmp_path, read_manifest, write):
