@@ -9,6 +9,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
+from tiers import first_quick
 
 from beam_pipeline.assign import columns, placing, stage
 from beam_pipeline.assign.duplicates import settle
@@ -313,7 +314,7 @@ def many_rows(count):
     return pa.Table.from_arrays(arrays, schema=columns.SCHEMA)
 
 
-@pytest.mark.parametrize("num_keys", [16, 256, 400])
+@pytest.mark.parametrize("num_keys", first_quick([400, 16, 256]))
 def test_what_waits_is_enough_for_hundreds_of_records_of_each_key(num_keys):
     rows = many_rows(400_000)
     numbers = iter(range(10**6))

@@ -282,7 +282,7 @@ def test_what_is_kept_cannot_act(inspect, images, folder, tmp_path):
         sealed((code, versions, values[:-1])),
         sealed((code, versions, [*values[:1], 5, *values[2:]])),
         sealed(Deferred(file=FileRef(path="/"), read=os.listdir)),
-        sealed(bytes(200 << 20)),
+        sealed(bytes(65 << 20)),
     ):
         path.write_bytes(data)
         assert inspect(images)[0] == found

@@ -38,6 +38,7 @@ with open(os.devnull, "wb") as file, index.IndexWriter(file, schema) as writer:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_an_index_of_long_texts_gives_back_the_memory_of_its_pages():
     grown_mib = int(printed(WRITE_INDEX, env=os.environ | ONE_POOL))

@@ -86,7 +86,7 @@ def test_listed_places(line, expected):
     assert expected in list(listed_places(line, "/in", ["lists"]))
 
 
-COUNT, BUCKET = 600, 100
+COUNT, BUCKET = 300, 50
 LINES = "".join(f"images/{n}.jpg\n" for n in range(COUNT))
 XML = (
     "<annotation><filename>{}</filename><object><name>dog</name><bndbox><xmin>1</xmin>"

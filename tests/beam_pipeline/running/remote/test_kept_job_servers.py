@@ -52,10 +52,10 @@ def test_the_same_command_finds_it_and_another_does_not():
 
 
 def test_one_ends_when_nobody_has_used_it():
-    with kept_job_servers.used(LISTENS, "", idle_s=0.5):
+    with kept_job_servers.used(LISTENS, "", idle_s=1):
         [server] = kept_job_servers.running()
         [listens] = psutil.Process(server.pid).children()
-        time.sleep(1.5)
+        time.sleep(2)
         assert kept_job_servers.running() == [server], "it is in use"
     assert ended(server.pid)
     assert ended(listens.pid)
