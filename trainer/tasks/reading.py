@@ -192,6 +192,7 @@ def evaluation_batches(
     return shared.map(of_this_pass, num_parallel_calls=tf.data.AUTOTUNE)
 
 
+@unconverted
 def prediction_batches(
     task: Task, dataset: Dataset, split: str, *, batch_size: int, others: Sequence[str] = ()
 ) -> tf.data.Dataset:

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from trainer.autograph import unconverted
 from trainer.errors import ConfigError
 from trainer.training.follower import Done, Follower
 from trainer.training.loop import Plan, metric_names
@@ -44,10 +45,15 @@ def run(plan: Plan, follower: Follower) -> None:
     with plan.strategy.scope():  # metrics made outside of it count one replica alone, unsaid
         means = [keras.metrics.MeanMetricWrapper(task.metrics[name], name) for name in names[1:]]
         plan.model.compile(plan.optimizer, task.loss, metrics=means, jit_compile=False)
+
+    @unconverted
+    def prepared(inputs: Any, *others: Any) -> tuple[Any, ...]:
+        return task.prepare(inputs), *others
+
     while not follower.is_done:  # an epoch may begin in its middle
         batches = plan.batches_from(follower.step)
         plan.model.fit(
-            batches.map(lambda inputs, *others: (task.prepare(inputs), *others)),
+            batches.map(prepared),
             steps_per_epoch=plan.steps_per_epoch - follower.step % plan.steps_per_epoch,
             shuffle=False,  # the dataset shuffles
             verbose=0,

@@ -25,7 +25,7 @@ def batch_of(boxes):
 def placed_of_eight():
     """What `put_together` does to the boxes of eight records, compiled once."""
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(autograph=False, reduce_retracing=True)
     def placed(mosaics, boxes, is_box):
         return put_together(mosaics, tf.zeros([8, HEIGHT, WIDTH, 3], tf.uint8), boxes, is_box)[1]
 

@@ -33,7 +33,7 @@ def test_rand_augment_of_boxes_is_a_function_of_its_seed_and_keeps_places():
     """Pixel values change, but the brighter square stays where it is, or becomes the darker one."""
     image = np.full((16, 16, 3), (60, 80, 100), np.uint8)
     image[4:12, 4:12] = (180, 160, 200)
-    function = tf.function(rand_augment_in_place)
+    function = tf.function(rand_augment_in_place, autograph=False)
     seen = set()
 
     for number in range(24):

@@ -63,7 +63,7 @@ DECODING = parsing.Decoding(
 @pytest.fixture(scope="module")
 def parse(record):
     """The record by (pass, number), as the input pipeline parses it."""
-    one = tf.function(parsing.parser(FEATURES, DECODING, "one that does not fit"))
+    one = tf.function(parsing.parser(FEATURES, DECODING, "a misfit"), autograph=False)
     return lambda *key: {
         name: value.numpy() for name, value in one(record, tf.constant(key, tf.int64)).items()
     }

@@ -109,7 +109,7 @@ def trained(make_kind_plan, dataset_of, on_replicas):
         [
             (kind, loop, replicas)
             for kind in sorted(KINDS, key=lambda kind: kind != "table")
-            for loop, replicas in (("fit", 2), ("custom", 2), ("fit", 1))
+            for loop, replicas in (("fit", 1), ("custom", 2), ("fit", 2))
         ]
     ),
 )

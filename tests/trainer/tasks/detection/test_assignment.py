@@ -1,5 +1,7 @@
 """Points, and the boxes that they have to predict."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -105,7 +107,7 @@ def test_all_points_have_what_all_pairs_of_points_and_boxes_give(seed):
 
 def test_there_is_at_most_a_number_for_each_point_and_box():
     points, batch, most = points_of(ImageSize(64, 96)), 5, 7
-    graph = tf.function(lambda boxes, labels: assign(points, boxes, labels)).get_concrete_function(
+    graph = tf.function(functools.partial(assign, points), autograph=False).get_concrete_function(
         tf.TensorSpec([batch, most, 4]), tf.TensorSpec([batch, most], tf.int64)
     )
 

@@ -57,7 +57,7 @@ def test_giou(second, expected):
 
 @pytest.mark.slow
 def test_boxes_are_assigned_once_a_step():
-    step = tf.function(lambda target, outputs: loss(target, outputs))
+    step = tf.function(lambda target, outputs: loss(target, outputs), autograph=False)
     graph = step.get_concrete_function(TARGET, OUTPUTS).graph
 
     found = [each for each in graph.get_operations() if each.type == "ArgMin"]
@@ -130,7 +130,7 @@ def test_replicas_add_up_to_the_loss_of_the_whole_batch(two_replicas):
     parts = tf.data.Dataset.from_tensors((TARGET, OUTPUTS)).unbatch().batch(4)
     (batch,) = two_replicas.experimental_distribute_dataset(parts)
 
-    losses = two_replicas.run(tf.function(loss), args=batch)
+    losses = two_replicas.run(tf.function(loss, autograph=False), args=batch)
     by_replica = [part.numpy() for part in two_replicas.experimental_local_results(losses)]
 
     assert [len(part) for part in by_replica] == [2, 2]
