@@ -81,7 +81,7 @@ def test_it_is_the_same_twice_and_verify_lets_it_be(golden):
 
 
 def test_a_build_that_replaces_the_dataset_takes_it_away(tmp_path, class_folders):
-    pets = class_folders(tmp_path / "pets")
+    pets = class_folders(tmp_path / "pets", each=2)
     dataset = build(pets, tmp_path / "data")
     write_report(dataset)
     build(pets, tmp_path / "data", overwrite=True, seed=1)

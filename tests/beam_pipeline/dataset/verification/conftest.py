@@ -27,7 +27,7 @@ from beam_pipeline.records import (
     Rejected,
 )
 
-NUM_RECORDS = 24
+NUM_RECORDS = 12
 
 
 def records(folder: Path, write_image: Callable[..., Path], seed: int) -> list[Any]:

@@ -39,7 +39,7 @@ def edit_metadata(dataset, change):
 def test_all_is_well(whole, compressed, found, capsys):
     assert found(whole) == found(compressed) == []
     assert commands.main(["verify", str(whole)]) == 0
-    assert "24 records in 3 shards of 2 splits: no problems" in capsys.readouterr().out
+    assert "12 records in 3 shards of 2 splits: no problems" in capsys.readouterr().out
 
 
 def test_existing_examples_declared_as_a_dataset_states_them(whole, found, tmp_path):
@@ -56,12 +56,12 @@ def test_a_flipped_byte_and_a_missing_shard(dataset, found, monkeypatch, few_byt
     """Worker processes, which more bytes than those are for, find the same."""
     if few_bytes is not None:
         monkeypatch.setattr("beam_pipeline.running.parallel._FEW_BYTES", few_bytes)
-    offset, length = spans(dataset)[3]
+    offset, length = spans(dataset)[2]
     flip(shard(dataset), offset + length // 2)
     shard(dataset, 1).unlink()
     name = shard(dataset).name
     damaged, changed, missing = found(dataset)
-    assert damaged.startswith(f"{name}: record 3, at byte {offset}: damaged record: ")
+    assert damaged.startswith(f"{name}: record 2, at byte {offset}: damaged record: ")
     assert changed.startswith(f"{name}: its sha256 is ")
     assert ": missing file; " in missing
 
@@ -69,7 +69,7 @@ def test_a_flipped_byte_and_a_missing_shard(dataset, found, monkeypatch, few_byt
 def test_the_progress_is_counted(whole, tmp_path):
     for each in one_by_one(beam_pipeline.open(str(whole))):
         assert verify_shard(each, str(tmp_path)).problems == []
-    assert progress.counts(str(tmp_path)) == {"verify": 24}
+    assert progress.counts(str(tmp_path)) == {"verify": 12}
 
 
 def cut(dataset, end):
