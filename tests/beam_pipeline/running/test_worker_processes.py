@@ -17,6 +17,7 @@ from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.pipeline import build
 from beam_pipeline.running import parallel
+from beam_pipeline.write import stage
 
 NUM_IMAGES = 600
 
@@ -37,10 +38,10 @@ def hashes(info: Dataset) -> list[str]:
     return [shard.sha256 for shards in info.splits.values() for shard in shards]
 
 
-@pytest.mark.slow
-def test_processes_write_the_same_bytes(images, tmp_path):
+def test_processes_write_the_same_bytes(images, tmp_path, monkeypatch):
+    monkeypatch.setattr(stage, "RECORDS_WITHOUT_PROCESSES", 100)
     options = {"input": str(images), "num_shards": 3, "max_bad_fraction": 0.1}
-    processes = parallel.start_processes(2)
+    processes = parallel.start_processes(1)
     while not processes.ready:
         time.sleep(0.05)
     in_processes = build(BuildConfig(output=str(tmp_path / "processes"), **options))
