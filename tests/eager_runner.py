@@ -5,7 +5,6 @@ many at once) is for tests that run them.
 """
 
 import collections
-import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -23,11 +22,6 @@ from beam_pipeline.running.options import JobOptions
 
 Values = list[WindowedValue]
 
-# Beam reads the source of every DoFn that is made, for a warning; once is enough.
-_check = functools.cache(core._check_fn_use_yield_and_return)
-core._check_fn_use_yield_and_return = lambda function: _check(
-    getattr(function, "__code__", function)
-)
 local_runner()  # what it changes of Beam saves more than half of the time
 # Nor do functions have state, for which Beam looks through all methods of what wraps them.
 _specs = userstate.get_dofn_specs

@@ -26,7 +26,7 @@ from tiers import first_quick
 import beam_pipeline
 from beam_pipeline import pipeline as building
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import metadata, provenance
+from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import lease, local, storage
 from beam_pipeline.running import parallel
@@ -181,7 +181,6 @@ def alone(monkeypatch, works):
 
     monkeypatch.setattr(building, "job_pipeline", job_pipeline)
     monkeypatch.setattr(building, "watched", watched)
-    monkeypatch.setattr(provenance, "version", functools.cache(provenance.version))
     monkeypatch.setattr(building, "collecting_rarely", contextlib.nullcontext)
     monkeypatch.setattr(at_once, "ThreadPoolExecutor", interleaving.OneAtATime)
     monkeypatch.setattr(parallel, "ThreadPoolExecutor", interleaving.OneAtATime)
