@@ -3,14 +3,12 @@
 All that this project changes of that runner's private parts is in this module.
 """
 
-import bz2
 import functools
 import types
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-from apache_beam.internal import cloudpickle_pickler
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
@@ -20,13 +18,12 @@ from apache_beam.transforms import core, userstate
 _SAMPLING_PERIOD_MS = 10
 _FLUSH_BYTES = 512 << 10
 _WARN_BYTES = 512 << 20  # Beam's own
-_KEPT_BYTES = 8 << 10
 
 _get_arguments = core.get_function_args_defaults
 _get_specs = userstate.get_dofn_specs
 _check = core._check_fn_use_yield_and_return
+_check_code = functools.lru_cache(maxsize=4096)(_check)
 _Specs = tuple[set[Any], set[Any]]
-_checked: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 _specs_by_dofn: weakref.WeakKeyDictionary[Any, _Specs] = weakref.WeakKeyDictionary()
 
 
@@ -39,8 +36,7 @@ def local_runner() -> FnApiRunner:
     - What a stage yields is copied three times at once, up to 10 MB of it.
     - Beam looks 9,000 times at the arguments of some 40 DoFns' methods before a build begins, and
       360 times for their state and timers, 0.3 s in all: once is enough.
-    - Beam reads the source of all these DoFns for a warning, and packs and unpacks what it pickles
-      100 times a build, most of it the same: 0.05 s.
+    - Beam reads the source of each of them for a warning.
     - Side inputs are in memory already. To keep them a second time Beam measures them, and for that
       goes through the names of all modules.
     """
@@ -53,20 +49,10 @@ def local_runner() -> FnApiRunner:
         _FLUSH_BYTES,
         _WARN_BYTES,
     )
-    cloudpickle_pickler.bz2 = _BZ2
     core._check_fn_use_yield_and_return = _check_once
     core.get_function_args_defaults = _arguments
     userstate.get_dofn_specs = _specs
     return FnApiRunner()
-
-
-def _kept(pack: Callable[..., bytes]) -> Callable[..., bytes]:
-    """The same function, whose results for short data are kept."""
-    known = functools.lru_cache(maxsize=512)(pack)
-    return lambda data, **how: (known if len(data) < _KEPT_BYTES else pack)(data, **how)
-
-
-_BZ2 = types.SimpleNamespace(compress=_kept(bz2.compress), decompress=_kept(bz2.decompress))
 
 
 def runs_here(pipeline: Pipeline) -> bool:
@@ -97,7 +83,4 @@ def _specs(dofn: Any) -> _Specs:
 
 @functools.wraps(_check)
 def _check_once(function: Any) -> bool:
-    code = getattr(function, "__code__", function)
-    if code not in _checked:
-        _checked[code] = _check(function)
-    return _checked[code]
+    return _check_code(getattr(function, "__code__", function))  # type: ignore[no-any-return]

@@ -1,12 +1,10 @@
 """What is changed of Beam's private parts is still there in the Beam that is installed."""
 
-import bz2
 import inspect
 
 import apache_beam as beam
 import pytest
 from apache_beam.coders import VarIntCoder
-from apache_beam.internal import cloudpickle_pickler
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
 from apache_beam.runners.worker.statesampler import StateSampler
@@ -36,7 +34,6 @@ def beams_own(monkeypatch):
     monkeypatch.setattr(userstate, "get_dofn_specs", specs)
     check = inspect.unwrap(core._check_fn_use_yield_and_return)
     monkeypatch.setattr(core, "_check_fn_use_yield_and_return", check)
-    monkeypatch.setattr(cloudpickle_pickler, "bz2", bz2)
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     monkeypatch.setattr(worker_handlers, "STATE_CACHE_SIZE_MB", 100)
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
@@ -74,17 +71,6 @@ def test_arguments_are_as_beam_finds_them(beams_own, function):
     assert core.get_function_args_defaults is not inspect.unwrap(core.get_function_args_defaults)
     assert core.get_function_args_defaults(function) == expected
     assert core.get_function_args_defaults(function) == expected  # the second time from memory
-
-
-@pytest.mark.parametrize("num_bytes", [9, 99_999])
-def test_what_beam_pickles_is_the_same(beams_own, num_bytes):
-    value = bytes(num_bytes)
-    expected = cloudpickle_pickler.dumps(value)
-    local_runner()
-    assert cloudpickle_pickler.bz2 is not bz2
-    for _ in range(2):
-        assert cloudpickle_pickler.dumps(value) == expected
-        assert cloudpickle_pickler.loads(expected) == value
 
 
 @pytest.mark.parametrize("expected", [True, False])
