@@ -22,7 +22,7 @@ from fake_store import FakeStore
 sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
 
 # A busy machine takes longer than any limit for an example; that is no fault of the code.
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=400)
 hypothesis.settings.load_profile("quick")
 
