@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import os
 import shutil
 import tempfile
@@ -134,9 +133,10 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
         outputs = model(task.prepare(inputs), training=False)
         return task.goal.export(outputs, task.windows(columns))
 
-    function = functools.partial(tf.function, autograph=False)
-    from_inputs = function(lambda tensors: predict(reading.of_inputs(tensors)))
-    from_examples = function(lambda examples: predict(reading.of_examples(examples)))
+    from_inputs = tf.function(lambda tensors: predict(reading.of_inputs(tensors)), autograph=False)
+    from_examples = tf.function(
+        lambda examples: predict(reading.of_examples(examples)), autograph=False
+    )
     module.functions = [from_inputs, from_examples]
     signatures = {
         INPUTS: from_inputs.get_concrete_function(reading.specs),

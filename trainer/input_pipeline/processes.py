@@ -145,19 +145,13 @@ class _Pickler(cloudpickle.Pickler):
     """
 
     def reducer_override(self, thing: Any) -> Any:
-        if (
-            isinstance(thing, types.FunctionType)
-            and "<" in thing.__qualname__  # <locals>, <lambda>
-            and (module := thing.__globals__.get("__name__"))
-            in sys.modules  # a wrapper's is its own
-            and module != "__main__"
-        ):
-            facts = (thing.__code__, thing.__name__, thing.__defaults__, thing.__closure__)
-            attributes = {
-                each: getattr(thing, each)
-                for each in ("__module__", "__kwdefaults__", *vars(thing))
-            }
-            return input_process.function_in, (module, *facts), (None, attributes)
+        # Of a function within another, <locals> or <lambda> is part of the name.
+        if isinstance(thing, types.FunctionType) and "<" in thing.__qualname__:
+            module = thing.__globals__.get("__name__")  # `__module__` of a wrapper is another's
+            if module in sys.modules and module != "__main__":
+                facts = (thing.__code__, thing.__name__, thing.__defaults__, thing.__closure__)
+                named = {"__module__": thing.__module__, "__kwdefaults__": thing.__kwdefaults__}
+                return input_process.function_in, (module, *facts), (None, named | vars(thing))
         return super().reducer_override(thing)
 
 

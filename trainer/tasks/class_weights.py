@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.json_file import JsonError, read_object
+from trainer.autograph import unconverted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.reading import decoding_arguments
@@ -92,7 +93,7 @@ def count_by_class(task: Task, dataset: Dataset, split: str) -> list[int]:
         split,
         batch_size=_BATCH_SIZE,
         features=[task.target],
-        prepare=task.goal.host_step(),
+        prepare=unconverted(task.goal.host_step()),
         **decoding_arguments(task),
     )
     size = len(task.classes)

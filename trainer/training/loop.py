@@ -180,7 +180,11 @@ def train_function(
         gradients = tape.gradient(loss, model.trainable_variables)
         return gradients, example_sums(plan.task, losses, target, outputs)
 
-    compute = tf.function(gradients_of, jit_compile=True) if plan.jit_compile else gradients_of
+    compute = (
+        tf.function(gradients_of, autograph=False, jit_compile=True)
+        if plan.jit_compile
+        else gradients_of
+    )
 
     @unconverted
     def replica_step(inputs: Any, target: Any, weight: Any = None) -> Any:
