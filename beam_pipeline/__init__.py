@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.difference.datasets import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open as open
-    from beam_pipeline.dataset.salvaging import salvage as salvage
     from beam_pipeline.dataset.verification.whole_dataset import verify as verify
     from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
     from beam_pipeline.errors import ConfigError as ConfigError
@@ -60,7 +59,6 @@ _NAMES = {
     "media.audio": "AudioOptions",
     "pipeline": "WriteDataset build plan",
     "dataset.adoption": "adopt",
-    "dataset.salvaging": "salvage",
     "dataset.difference.datasets": "Difference diff",
     "report.page": "write_report",
     "dataset.opening": "Dataset open",

@@ -1,4 +1,4 @@
-"""The commands: build, plan, adopt, verify, salvage, show, diff, report, table, doctor."""
+"""The commands: build, plan, adopt, verify, show, diff, report, table, doctor."""
 
 import contextlib
 import csv
@@ -23,7 +23,6 @@ from beam_pipeline.cli.options import (
     DiffOptions,
     DoctorOptions,
     ReportOptions,
-    SalvageOptions,
     ShowOptions,
     TableOptions,
     VerifyOptions,
@@ -36,7 +35,6 @@ from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference.datasets import diff
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.salvaging import LOSSES_FILE, salvage
 from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import (
@@ -229,21 +227,6 @@ def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = 
     )
 
 
-def _salvage(config: SalvageOptions, options: PipelineOptions) -> None:
-    saved = salvage(config.inputs, config.output)
-    damaged = {loss.file for loss in saved.losses}
-    print(
-        f"{counted(saved.num_records, 'whole record')} of {counted(saved.num_files, 'file')}",
-        file=sys.stderr,
-    )
-    print(saved.path)
-    if damaged:
-        raise DatasetDamagedError(
-            f"something is gone of {counted(len(damaged), 'file')}: "
-            f"{storage.join(saved.path, LOSSES_FILE)} lists it"
-        )
-
-
 def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
     info = open_dataset(config.dataset)
     if config.split and config.split not in info.splits:
@@ -305,7 +288,6 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "plan": _plan,
     "adopt": _adopt,
     "verify": _verify,
-    "salvage": _salvage,
     "show": _show,
     "diff": _diff,
     "report": _report,

@@ -45,17 +45,6 @@ class VerifyOptions(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SalvageOptions(Options):
-    """The options of `salvage`."""
-
-    inputs: Annotated[
-        tuple[str, ...],
-        Option("a dataset, file, folder or pattern of files", metavar="input", is_positional=True),
-    ]
-    output: Annotated[str, Option("the folder of the new files", metavar="DIR")]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ShowOptions(Options):
     """The options of `show`."""
 
@@ -176,13 +165,6 @@ COMMANDS = {
         summary="read a dataset back and check it",
         description="Checks the counts, checksums, hashes and every Example of a dataset.",
         has_json=True,
-    ),
-    "salvage": Described(
-        options=SalvageOptions,
-        summary="take what is whole of damaged TFRecord files",
-        description="Writes the whole records of TFRecord files, plain or gzip, into new files of "
-        "the same names, and lists in salvage.jsonl what is gone. The last line on stdout is the "
-        "folder.",
     ),
     "show": Described(
         options=ShowOptions,

@@ -27,7 +27,6 @@ STAGES = {
     "inspect": "Inspecting",
     "write": "Writing",
     "verify": "Verifying",
-    "salvage": "Salvaging",
     "diff": "Comparing",
 }
 

@@ -12,7 +12,6 @@ from beam_pipeline import kinds
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.verification.index_files import Stored, rows_cause, spans_cause
 from beam_pipeline.dataset.verification.stated_files import (
-    RESTORE,
     FileProblemError,
     cause_of,
     hash_cause,
@@ -32,7 +31,6 @@ from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.metadata import ShardEntry
 
-_RESTORE = f"{RESTORE}; salvage takes what is whole"
 # Of a shard's records so many are named; all are counted.
 _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
@@ -178,4 +176,4 @@ class _ShardReader:
         return record, causes
 
     def _add(self, cause: str) -> None:
-        self.problems.append(problem(self._shard.file, cause, _RESTORE))
+        self.problems.append(problem(self._shard.file, cause))
