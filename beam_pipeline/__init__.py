@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from beam_pipeline import example as example
+    from beam_pipeline import recipe as recipe
     from beam_pipeline.config import BuildConfig as BuildConfig
     from beam_pipeline.dataset.adoption import adopt as adopt
     from beam_pipeline.dataset.difference.datasets import Difference as Difference
@@ -83,7 +84,7 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # Modules that users refer to by name.
-_SUBMODULES = frozenset({"example"})
+_SUBMODULES = frozenset({"example", "recipe"})
 
 __all__ = sorted(_MODULES)
 

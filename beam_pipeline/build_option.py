@@ -17,9 +17,11 @@ class BuildOption(Option):
     Attributes:
         is_content: It decides what the files hold, and is part of the fingerprint; the others say
             where the data lies, how fast it is read, what stops the build, what may go.
+        is_path: Its texts are paths; in a recipe they are relative to the recipe's folder.
     """
 
     is_content: bool = True
+    is_path: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ Classes = Annotated[
         "class names in order (default: the input's order, else sorted)",
         other_flag="--labels",
         metavar="A,B|FILE",
+        is_path=True,
         parse=parse_classes,
         make=make_classes,
     ),
@@ -44,6 +47,7 @@ Schema = Annotated[
     BuildOption(
         "JSON or YAML file that declares the features (default: infer them from all records)",
         metavar="FILE",
+        is_path=True,
         parse=read_schema,
     ),
 ]
@@ -61,6 +65,8 @@ Tokenizer = Annotated[
     BuildOption(
         "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
         metavar="FILE",
+        is_path=True,
+        recipe_only=True,
         make=_tokenizer,
     ),
 ]

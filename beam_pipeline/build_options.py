@@ -35,12 +35,16 @@ class BuildOptions(Options):
             "folder or file to read, or a pattern of files with many records each",
             is_positional=True,
             make=values.make_described,
+            is_path=True,
         ),
     ] = ""
     output: Annotated[
         str,
         JobOption(
-            "the dataset goes to DATA_DIR/NAME/VERSION", metavar="DATA_DIR", make=values.make_output
+            "the dataset goes to DATA_DIR/NAME/VERSION",
+            metavar="DATA_DIR",
+            make=values.make_output,
+            is_path=True,
         ),
         _OUTPUT,
     ] = ""
@@ -53,7 +57,9 @@ class BuildOptions(Options):
         str, BuildOption("the dataset's version", make=values.make_version), _OUTPUT
     ] = "1.0.0"
     license: Annotated[
-        str, BuildOption("the data's licence, such as cc-by-4.0", metavar="ID"), _OUTPUT
+        str,
+        BuildOption("the data's licence, such as cc-by-4.0", metavar="ID", recipe_only=True),
+        _OUTPUT,
     ] = ""
     layout: Annotated[
         str,
@@ -83,6 +89,7 @@ class BuildOptions(Options):
             parse=values.parse_one,
             make=values.make_split_lists,
             may_repeat=True,
+            is_path=True,
         ),
         _SPLITS,
     ] = ()
@@ -167,12 +174,15 @@ class BuildOptions(Options):
             "boxes that reach outside the image: clip (default), drop the box, or error to "
             "reject the image",
             choices=BOX_POLICIES,
+            recipe_only=True,
         ),
         _CHECKS,
     ] = "clip"
     box_format: Annotated[
         str,
-        BuildOption("format of the boxes in a manifest, COCO or VOC", choices=BOX_FORMATS),
+        BuildOption(
+            "format of the boxes in a manifest, COCO or VOC", choices=BOX_FORMATS, recipe_only=True
+        ),
         _INPUT,
     ] = ""
     points: Annotated[
@@ -180,6 +190,7 @@ class BuildOptions(Options):
         BuildOption(
             "points in no group: an object each (default), or landmarks of their image's one",
             choices=("objects", "landmarks"),
+            recipe_only=True,
         ),
         _INPUT,
     ] = "objects"
@@ -219,6 +230,7 @@ class BuildOptions(Options):
             "folder that the paths in a manifest or COCO file are relative to",
             metavar="DIR",
             make=values.make_path,
+            is_path=True,
         ),
         _INPUT,
     ] = ""
@@ -229,6 +241,7 @@ class BuildOptions(Options):
             metavar="DIR[,DIR]",
             parse=values.parse_names,
             make=values.make_paths,
+            is_path=True,
         ),
         _INPUT,
     ] = ()
@@ -247,6 +260,7 @@ class BuildOptions(Options):
             "what stands between the classes of a record in its label, such as '|'; none: each "
             "text is one class (default: told by the first rows)",
             metavar="S",
+            recipe_only=True,
         ),
         _INPUT,
     ] = ""
@@ -256,7 +270,10 @@ class BuildOptions(Options):
     column_names: Annotated[
         tuple[str, ...],
         BuildOption(
-            "column names of a CSV file without a header", metavar="A,B", parse=values.parse_names
+            "column names of a CSV file without a header",
+            metavar="A,B",
+            parse=values.parse_names,
+            recipe_only=True,
         ),
         _INPUT,
     ] = ()
@@ -267,12 +284,21 @@ class BuildOptions(Options):
     ] = False
     table: Annotated[
         str,
-        BuildOption("table of a database, or sheet of a workbook, that is read", metavar="NAME"),
+        BuildOption(
+            "table of a database, or sheet of a workbook, that is read",
+            metavar="NAME",
+            recipe_only=True,
+        ),
         _INPUT,
     ] = ""
     ignore_columns: Annotated[
         tuple[str, ...],
-        BuildOption("manifest columns to leave out", metavar="A,B", parse=values.parse_names),
+        BuildOption(
+            "manifest columns to leave out",
+            metavar="A,B",
+            parse=values.parse_names,
+            recipe_only=True,
+        ),
         _INPUT,
     ] = ()
     missing_numbers: Annotated[
@@ -280,6 +306,7 @@ class BuildOptions(Options):
         BuildOption(
             "rows without a number: reject them (default), or store nan",
             choices=("reject", "nan"),
+            recipe_only=True,
         ),
         _INPUT,
     ] = "reject"
@@ -289,12 +316,16 @@ class BuildOptions(Options):
             "texts in a manifest that stand for a missing value, such as NA,?",
             metavar="A,B",
             parse=values.parse_names,
+            recipe_only=True,
         ),
         _INPUT,
     ] = ()
     decimal_comma: Annotated[
         bool,
-        BuildOption("numbers in a manifest are written with a decimal comma: 1,5 or 1.234,5"),
+        BuildOption(
+            "numbers in a manifest are written with a decimal comma: 1,5 or 1.234,5",
+            recipe_only=True,
+        ),
         _INPUT,
     ] = False
     image_template: Annotated[
@@ -302,6 +333,7 @@ class BuildOptions(Options):
         BuildOption(
             "path of the image, made of a manifest's columns, such as 'train/{id}.png'",
             metavar="T",
+            recipe_only=True,
         ),
         _INPUT,
     ] = ""
@@ -312,6 +344,11 @@ class BuildOptions(Options):
     ] = 0
     max_record_seconds: Annotated[
         float,
-        JobOption("reject records whose inspection takes more CPU time", metavar="S", above=0),
+        JobOption(
+            "reject records whose inspection takes more CPU time",
+            metavar="S",
+            above=0,
+            recipe_only=True,
+        ),
         _CHECKS,
     ] = 60.0

@@ -48,6 +48,7 @@ class Option:
         above, below: Bounds that may not.
         is_positional: It has no flag.
         may_repeat: It may be given several times; each time it adds what `parse` makes of it.
+        recipe_only: The command line does not take it; a recipe and Python do.
     """
 
     help: str = dataclasses.field(kw_only=False)
@@ -63,6 +64,7 @@ class Option:
     below: float = math.inf
     is_positional: bool = False
     may_repeat: bool = False
+    recipe_only: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,6 +221,25 @@ def parts_of(owner: type) -> Mapping[str, type]:
         for name, kind in named.items()
         if isinstance(kind, type) and dataclasses.is_dataclass(kind) and fields_of(kind)
     }
+
+
+@functools.cache
+def all_options(owner: type) -> Mapping[str, Field]:
+    """The options of a class and of its parts by name, such as "seed" and "image.size"."""
+    options = dict(fields_of(owner))
+    for part, kind in parts_of(owner).items():
+        options |= {f"{part}.{name}": field for name, field in fields_of(kind).items()}
+    return options
+
+
+def arguments_of(owner: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a class, its parts as objects, of values by name as `all_options` has it."""
+    arguments = {name: values[name] for name in fields_of(owner) if name in values}
+    for part, kind in parts_of(owner).items():
+        own = {name: f"{part}.{name}" for name in fields_of(kind) if f"{part}.{name}" in values}
+        if own:
+            arguments[part] = kind(**{name: values[dotted] for name, dotted in own.items()})
+    return arguments
 
 
 def flag_of(owner: type, name: str) -> str:

@@ -131,12 +131,18 @@ class ImageOptions(Options):
             "metres per unit of depth maps: 0.001 for millimetres",
             flag="--depth-scale",
             metavar="M",
+            recipe_only=True,
             above=0,
         ),
     ] = None
     max_pixels: Annotated[
         int,
-        Option("reject larger images before they are decoded", flag="--max-image-pixels", least=1),
+        Option(
+            "reject larger images before they are decoded",
+            flag="--max-image-pixels",
+            least=1,
+            recipe_only=True,
+        ),
         Group("checks"),
     ] = DECODER_MAX_PIXELS
 

@@ -4,6 +4,7 @@ It is bounded in size, and has no aliases, which stand for any number. PyYAML's 
 on deep nesting; the one in Python raises RecursionError.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -23,6 +24,24 @@ class _Texts(_WithoutAliases):
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # as PyYAML declares it
 
 
+def compose_yaml(text: str) -> yaml.Node | None:
+    """The root of a YAML document's nodes, which know their lines; None if it is empty.
+
+    Raises:
+        ValueError: It is not YAML, is nested too deep, or has aliases.
+    """
+    return _checked(lambda: yaml.compose(text, _WithoutAliases))
+
+
+def value_of(node: yaml.Node) -> Any:
+    """The value that a node stands for.
+
+    Raises:
+        ValueError: It is no plain value.
+    """
+    return _checked(lambda: _WithoutAliases("").construct_document(node))
+
+
 def parse_yaml(text: str, *, as_texts: bool = False) -> Any:
     """The value of a YAML document.
 
@@ -33,8 +52,12 @@ def parse_yaml(text: str, *, as_texts: bool = False) -> Any:
     Raises:
         ValueError: It is not YAML, is nested too deep, or has aliases.
     """
+    return _checked(lambda: yaml.load(text, _Texts if as_texts else _WithoutAliases))
+
+
+def _checked(read: Callable[[], Any]) -> Any:
     try:
-        return yaml.load(text, _Texts if as_texts else _WithoutAliases)
+        return read()
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     except RecursionError as error:
