@@ -1,0 +1,109 @@
+"""Resolve names of images, audio and arrays, as tables and annotations have them, to files."""
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import composed
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.paths import joined, media_kind, stem
+from tfrecord_dataset.split_names import is_split, split_in_name
+
+_DRIVE = re.compile(r"[A-Za-z]:(?=/)")
+
+
+class FileIndex:
+    """Media files of a tree by their names.
+
+    A name may be a path below the tree, a path of another machine (`C:\\data\\cat\\1.jpg`,
+    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, a name with another suffix,
+    or a stem (an id). It stands for the file that shares the most folders above it.
+
+    Args:
+        keys: Paths of the files, relative to the tree.
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._keys: dict[str, str | list[str]] = {}  # by stem; nearly all have one file
+        self._folders: set[str] = set()
+        for key in keys:
+            self._add(stem(composed(key)), key)
+            self._folders.update(key.split("/")[:-1])
+
+    @classmethod
+    def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
+        """Index the images, audio and arrays below a folder; once a process."""
+        return _index_of(root, ignored)
+
+    def _add(self, name: str, key: str) -> None:
+        match self._keys.get(name):
+            case None:
+                self._keys[name] = key
+            case str(other):
+                self._keys[name] = [other, key]
+            case list(others):
+                others.append(key)
+
+    def find(self, name: str, split: str = "") -> str | None:
+        """Return the one file that a name stands for; None if there is none, or several."""
+        found = self.matches(name, split)
+        return found[0] if len(found) == 1 else None
+
+    def matches(self, name: str, split: str = "") -> Sequence[str]:
+        """Return all files that a name may stand for, relative to the tree.
+
+        Args:
+            name: As a table or annotation has it.
+            split: Decides between files that fit alike: the one in a folder of this split.
+        """
+        wanted = _normal(name)
+        base = wanted.rpartition("/")[2]
+        found = self._keys.get(stem(base) if media_kind(base) else base, ())
+        keys = [found] if isinstance(found, str) else found
+        keys = [key for key in keys if composed(key).rpartition("/")[2] == base] or keys
+        keys = self._nearest(keys, wanted.split("/")[:-1])
+        in_split = [key for key in keys if split and split in _splits(key.split("/")[:-1])]
+        return in_split if len(in_split) == 1 else keys
+
+    def _nearest(self, keys: Sequence[str], folders: Sequence[str]) -> Sequence[str]:
+        """Return the files that share the most folders; none if these folders are others."""
+        shared = [_num_shared(key.split("/")[:-1], folders) for key in keys]
+        most = max(shared, default=0)
+        if folders and not most and folders[-1] in self._folders:
+            return []
+        splits = set(filter(is_split, folders))
+        nearest = [key for key, number in zip(keys, shared, strict=True) if number == most]
+        return [
+            key for key in nearest if not splits or splits >= set(filter(is_split, key.split("/")))
+        ]
+
+
+@functools.lru_cache(maxsize=4)
+def _index_of(root: str, ignored: Ignored) -> FileIndex:
+    return FileIndex(
+        key
+        for folder, names in storage.list_names(root)
+        for key in (joined(folder, name) for name in names)
+        if media_kind(key) and not ignored(key)
+    )
+
+
+def _normal(name: str) -> str:
+    """Return a path without drive, `.` and `..`, and with forward slashes."""
+    path = _DRIVE.sub("", composed(name.strip().replace("\\", "/")), count=1)
+    return "/".join(part for part in path.split("/") if part not in ("", ".", ".."))
+
+
+def _num_shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the last folders that two paths have in common."""
+    number = 0
+    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
+        if mine != theirs:
+            break
+        number += 1
+    return number
+
+
+def _splits(folders: Iterable[str]) -> set[str | None]:
+    return set(map(split_in_name, folders))
