@@ -125,6 +125,8 @@ class Array:
         file: A .npy or .npz file of one array where `dtype` is "" or where `conversions` are;
             else a range that holds the values alone, as `data` would.
         minimum, maximum: Of the values, once inspected; None where there are none, or no number.
+        finite_range: The same of finite values, where some are infinite.
+        not_finite: How many values are NaN or infinite, once inspected.
         conversions: Why the stored values are not a range of the file: "compressed".
     """
 
@@ -134,6 +136,8 @@ class Array:
     file: FileRef | None = None
     minimum: float | int | None = None
     maximum: float | int | None = None
+    finite_range: tuple[float | None, float | None] | None = None
+    not_finite: int = 0
     conversions: tuple[str, ...] = ()
 
 

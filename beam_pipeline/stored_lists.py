@@ -14,6 +14,8 @@ class ListSummary:
         kind: The list's: "int64", "float32" or "bytes"; "" where none is set.
         length: Values in it.
         minimum, maximum: Of numbers; None where there are none, or only NaN.
+        finite_range: The same of finite numbers, where some are infinite.
+        not_finite: How many numbers are NaN or infinite.
         form: What one bytes value is by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
             "flac", "ogg"; else "text" or "raw"; "" of an empty one.
         num_bytes: Bytes of one bytes value.
@@ -27,6 +29,8 @@ class ListSummary:
     length: int
     minimum: float | int | None = None
     maximum: float | int | None = None
+    finite_range: tuple[float | None, float | None] | None = None
+    not_finite: int = 0
     form: str = ""
     num_bytes: int = 0
     num_characters: int = 0

@@ -51,8 +51,8 @@ LAYERS = {
         recipe
         sources assign
         describe
-        write
         dataset
+        write
         showing
         report
         pipeline

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # it loads the library of stores, which worker processes of a
     from tfrecord_dataset.store.folders import Folder
 
 FILE = "metadata.json"
-_STATISTICS = "statistics.json"
+STATISTICS_FILE = "statistics.json"
 FORMAT_VERSION = 3
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
@@ -279,17 +279,30 @@ def read_statistics(
         DatasetDamagedError: It is not what a build wrote.
         DatasetChangedError: Another build took the dataset's place.
     """
-    data = read_stated(folder, _STATISTICS, files)
-    if data is None:
-        return {}
+    data = read_stated(folder, STATISTICS_FILE, files)
+    return (
+        {} if data is None else parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
+    )
+
+
+def parse_statistics(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """The facts by split and feature in the content of a statistics.json.
+
+    Args:
+        data: The content.
+        path: Path of the file, for messages.
+
+    Raises:
+        DatasetDamagedError: It is not what a build wrote.
+    """
     try:
         splits = parse_object(data).get("splits")
         by_split = typed(splits, Mapping[str, Mapping[str, Any]], "splits")
         return {name: _statistics(entry, f"splits.{name}") for name, entry in by_split.items()}
     except JsonError as error:
         raise DatasetDamagedError(
-            f"{os.path.join(folder.path, _STATISTICS)} is not a dataset's statistics: {error}; "
-            "restore it, delete it, or build the dataset again"
+            f"{path} is not a dataset's statistics: {error}; restore it, delete it, or build the "
+            "dataset again"
         ) from error
 
 

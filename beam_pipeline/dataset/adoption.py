@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline.assign.class_names import declared_classes
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
-from beam_pipeline.dataset.opening import Dataset, is_dataset
+from beam_pipeline.dataset.opening import Dataset, check_readable, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.shard_inspection import (
     ShardInspection,
@@ -121,20 +121,26 @@ def adopt(
             tfds_info.check(splits)
         compressed = files[0].compressed
         texts = {} if tfds_info else _texts(config, features, splits, compressed)
+        describe = functools.partial(
+            metadata.adoption_metadata,
+            config,
+            features,
+            sum((inspection.notes for inspection in inspections), Counter()),
+            splits,
+            compressed=compressed,
+        )
+        check_readable(directory, {**texts, metadata.FILE: describe({})})
         _delete_description(directory)
         _delete_unfinished(directory, files, [*texts, croissant.FILE])
         write = functools.partial(write_index, schema=features, directory=directory, scratch=folder)
         indices = map_shards(write, files, paths, job.processes)
-        notes: Counter[str] = sum((inspection.notes for inspection in inspections), Counter())
         entries: dict[str, FileEntry] = {}
         for index_entries in indices:
             entries |= index_entries
         if _may_write_croissant(directory):
             texts[croissant.FILE] = croissant.croissant(config, features, splits, entries)
         entries |= {file: FileEntry.of(text.encode()) for file, text in texts.items()}
-        texts[metadata.FILE] = metadata.adoption_metadata(
-            config, features, notes, splits, entries, compressed=compressed
-        )
+        texts[metadata.FILE] = describe(entries)
         for file, text in texts.items():  # metadata.json is the last
             storage.write_bytes(storage.join(directory, file), text.encode(), durable=True)
     return open_dataset(directory)

@@ -2,12 +2,20 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
+import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
-from beam_pipeline.errors import ConfigError, DatasetChangedError, RecordError
+from beam_pipeline.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    DataError,
+    DatasetChangedError,
+    RecordError,
+)
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
@@ -17,10 +25,12 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
 from tfrecord_dataset.metadata import (
     FILE,
+    STATISTICS_FILE,
     FileEntry,
     ShardEntry,
     damaged,
     parse_metadata,
+    parse_statistics,
 )
 
 # What this package asks of metadata.json, and others do not.
@@ -138,6 +148,41 @@ def open(path: str | os.PathLike[str]) -> Dataset:
         data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
     except RecordError as error:
         raise damaged(file, error) from error
+    return _parse(data, directory)
+
+
+def check_readable(directory: str, texts: Mapping[str, str]) -> None:
+    """Reads what is about to describe a dataset, as the packages that open it do.
+
+    Args:
+        directory: The dataset's.
+        texts: Contents of files by name, metadata.json among them.
+
+    Raises:
+        DataError: One of them cannot be read back.
+    """
+    try:
+        for problem in _parse(texts[FILE].encode(), directory).problems:
+            raise damaged(storage.join(directory, FILE), problem)
+        if STATISTICS_FILE in texts:
+            path = storage.join(directory, STATISTICS_FILE)
+            parse_statistics(texts[STATISTICS_FILE].encode(), path)
+        for name, text in texts.items():
+            if name.endswith(".json"):
+                json.loads(text, parse_constant=functools.partial(_refuse_constant, name))
+    except (BeamTFRecordsError, ValueError) as error:
+        raise DataError(
+            f"nothing was committed: the new dataset could not be opened again: {error}"
+        ) from error
+
+
+def _refuse_constant(name: str, constant: str) -> NoReturn:
+    raise ValueError(f"{name} holds {constant}, which JSON has no number for")
+
+
+def _parse(data: bytes, directory: str) -> Dataset:
+    """The dataset that the content of a metadata.json describes."""
+    file = storage.join(directory, FILE)
     stated = parse_metadata(data, file)
     try:
         _check(stated.facts)

@@ -45,6 +45,8 @@ def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
         facts[name] = {"minimum": least, "maximum": most, "total": total}
     if values.list_minimum is not None:
         facts |= {"minimum": values.list_minimum, "maximum": values.list_maximum}
+    if values.list_not_finite:
+        facts["not_finite"] = values.list_not_finite
     if values.columns and not kind.has_classes:
         facts |= _moments(values.columns, is_list=feature.kind != "scalar")
     if kind.has_classes:

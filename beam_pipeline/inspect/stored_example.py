@@ -94,7 +94,7 @@ def parse_example(payload: bytes) -> Lists:
     """The lists of an Example by key.
 
     Raises:
-        RecordError: "not an Example"; "too many keys".
+        RecordError: "not an Example"; "too many keys"; "key without a name".
     """
     try:
         example = lists(payload)
@@ -103,6 +103,8 @@ def parse_example(payload: bytes) -> Lists:
         raise RecordError(reason, str(error)) from error
     if not example:
         raise RecordError("not an Example", "it has no features")
+    if "" in example:
+        raise RecordError("key without a name", 'the Example has the key ""; give it a name')
     return example
 
 

@@ -94,7 +94,7 @@ class ArrayKind(Kind[Array | _Strings]):
         observed.array_dtypes[value.dtype] += 1
         observed.add_shape(value.shape)
         observed.measure("length", value.shape[0])
-        observed.add_array(value.minimum, value.maximum)
+        observed.add_array(value)
         if len(value.shape) == 1 and value.shape[0] <= MAX_COLUMNS and value.data:
             dtype = "uint8" if value.dtype == "bool" else value.dtype
             observed.add_row(np.frombuffer(value.data, little_endian(dtype)).tolist())

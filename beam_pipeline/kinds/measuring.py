@@ -52,8 +52,7 @@ def _measured_file(file: FileRef, data: bytes) -> tuple[Array, bytes]:
         dtype=facts.dtype,
         shape=facts.shape,
         file=hashed(part, stored),
-        minimum=facts.minimum,
-        maximum=facts.maximum,
+        **facts.range._asdict(),
         conversions=facts.conversions,
     )
     return measured, stored
@@ -73,14 +72,12 @@ def _measured_values(array: Array, data: bytes) -> Array:
             f"{len(data):,} bytes of values, where {array.dtype} {list(array.shape)} has "
             f"{expected:,}",
         )
-    minimum, maximum = arrays.value_range(arrays.raw_values(data, dtype))
     return Array(
         dtype=dtype.name,
         shape=array.shape,
         data=array.data,
         file=hashed(array.file, data) if array.file else None,
-        minimum=minimum,
-        maximum=maximum,
+        **arrays.value_range(arrays.raw_values(data, dtype))._asdict(),
     )
 
 

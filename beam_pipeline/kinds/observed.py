@@ -12,6 +12,8 @@ from typing import Any, Self
 from beam_pipeline.kinds.list_counts import ListCounts
 from beam_pipeline.kinds.moments import Moments, known
 from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
+from beam_pipeline.records import Array
+from beam_pipeline.stored_lists import ListSummary
 from tfrecord_dataset.shown_text import counted
 
 # Sizes and sample rates to keep: only whether they differ matters; of names of points that some
@@ -43,7 +45,8 @@ class Observed:
         sample_rates: Of audio, samples per second, the lowest few.
         lengths: By what is measured ("height", "num_samples", "length", …): smallest, largest, sum.
         minimum, maximum: Of all numbers but NaN; None without any.
-        list_minimum, list_maximum: The same of the numbers in arrays and lists alone.
+        list_minimum, list_maximum: Of the finite numbers in arrays and lists; None without any.
+        list_not_finite: Numbers in arrays and lists that are NaN or infinite.
         nans: Records whose number is NaN.
         rounded: The smallest number, or minimum or maximum of an array, of which float32 loses
             digits; None if there is none.
@@ -77,6 +80,7 @@ class Observed:
     maximum: Number | None = None
     list_minimum: Number | None = None
     list_maximum: Number | None = None
+    list_not_finite: int = 0
     nans: int = 0
     rounded: float | None = None
     columns: list[Moments] = dataclasses.field(default_factory=list)
@@ -164,16 +168,17 @@ class Observed:
         else:
             self.nans += 1
 
-    def add_list(self, minimum: Number | None, maximum: Number | None) -> None:
+    def add_list(self, value: Array | ListSummary) -> None:
         """Adds the range of a value that holds several numbers."""
-        self._add_range(minimum, maximum)
-        self._add_list_range(minimum, maximum)
+        self._add_range(value.minimum, value.maximum)
+        self._add_list_range(*(value.finite_range or (value.minimum, value.maximum)))
+        self.list_not_finite += value.not_finite
 
-    def add_array(self, minimum: Number | None, maximum: Number | None) -> None:
+    def add_array(self, value: Array) -> None:
         """The same for numbers that float32 may round."""
-        self.add_list(minimum, maximum)
-        self._add_rounded(minimum)
-        self._add_rounded(maximum)
+        self.add_list(value)
+        self._add_rounded(value.minimum)
+        self._add_rounded(value.maximum)
 
     def add_row(self, numbers: list[Any]) -> None:
         """Adds numbers, one a column."""
@@ -234,6 +239,7 @@ class Observed:
             self.lengths[what] = (min(mine[0], least), max(mine[1], most), mine[2] + total)
         self._add_range(other.minimum, other.maximum)
         self._add_list_range(other.list_minimum, other.list_maximum)
+        self.list_not_finite += other.list_not_finite
         self.nans += other.nans
         self._add_rounded(other.rounded)
         self.add_attributes(other.attributes)

@@ -32,7 +32,7 @@ class StoredKind(Kind[Value]):
             observed.measure("length", value.length)
             observed.drop_columns()
             observed.drop_strings()
-            observed.add_list(value.minimum, value.maximum)
+            observed.add_list(value)
             if value.kind == "bytes" and value.length == 1:
                 observed.formats[value.form] += 1
                 lists.add_characters(value.num_characters)

@@ -1,5 +1,6 @@
 """Summaries of the lists in existing Examples, of one record and over many."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,11 +26,19 @@ def summary(kind: str, values: Sequence[Any]) -> Value:
         number: int | float = values[0]
         return number
     known = [each for each in values if each == each]  # not NaN
+    minimum, maximum = min(known, default=None), max(known, default=None)
+    finite_range, not_finite = None, length - len(known)
+    if not all(map(math.isfinite, filter(None, (minimum, maximum)))):
+        finite = list(filter(math.isfinite, known))
+        finite_range = (min(finite, default=None), max(finite, default=None))
+        not_finite = length - len(finite)
     return ListSummary(
         kind=kind,
         length=length,
-        minimum=min(known, default=None),
-        maximum=max(known, default=None),
+        minimum=minimum,
+        maximum=maximum,
+        finite_range=finite_range,
+        not_finite=not_finite,
     )
 
 

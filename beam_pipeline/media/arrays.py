@@ -16,7 +16,7 @@ Source of the format: numpy.lib.format.
 import dataclasses
 import io
 import math
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,21 @@ class ArrayHeader:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
+class ValueRange(NamedTuple):
+    """The range of numbers.
+
+    Attributes:
+        minimum, maximum: Of the numbers other than NaN; None if there are none.
+        finite_range: The same of finite numbers, where some are infinite.
+        not_finite: How many are NaN or infinite.
+    """
+
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    finite_range: tuple[float | None, float | None] | None = None
+    not_finite: int = 0
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayFacts:
     """Properties of an array as it will be stored.
@@ -71,7 +86,7 @@ class ArrayFacts:
     Attributes:
         dtype: NumPy's name: "float32".
         shape: Sizes by axis.
-        minimum, maximum: Of the values other than NaN; None if there are none.
+        range: Of the values.
         num_bytes: Bytes of the values.
         conversions: "compressed"; empty: the stored values are `length` bytes of the file, from
             `offset`.
@@ -80,8 +95,7 @@ class ArrayFacts:
 
     dtype: str
     shape: tuple[int, ...]
-    minimum: float | int | None
-    maximum: float | int | None
+    range: ValueRange
     num_bytes: int
     conversions: tuple[str, ...]
     offset: int
@@ -152,12 +166,10 @@ def inspect_array(data: bytes) -> ArrayFacts:
         place, npy = _only_member(data)
         start, compressed = content_offset(io.BytesIO(data), place), place.method == "deflated"
     header, values = _values(npy)
-    minimum, maximum = value_range(values)
     return ArrayFacts(
         dtype=header.dtype.name,
         shape=header.shape,
-        minimum=minimum,
-        maximum=maximum,
+        range=value_range(values),
         num_bytes=header.num_bytes,
         conversions=("compressed",) if compressed else (),
         offset=0 if compressed else start + header.offset,
@@ -182,14 +194,23 @@ def encode_array(data: bytes, array: records.Array | ArrayFacts) -> bytes:
     return npy[header.offset :]
 
 
-def value_range(values: npt.NDArray[Any]) -> tuple[float | int | None, float | int | None]:
-    """(minimum, maximum) of numbers other than NaN, as Python numbers; None if there are none."""
+def value_range(values: npt.NDArray[Any]) -> ValueRange:
+    """The range of the values, as Python numbers."""
     if not values.size:
-        return None, None
-    if values.dtype.kind == "b":
-        return int(values.min()), int(values.max())
+        return ValueRange()
+    if values.dtype.kind in "biu":
+        return ValueRange(int(values.min()), int(values.max()))
     minimum, maximum = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-    return (None, None) if np.isnan(minimum) else (minimum.item(), maximum.item())
+    if np.isnan(minimum):
+        return ValueRange(not_finite=values.size)
+    finite = values[np.isfinite(values)]
+    is_finite = np.isfinite(minimum) and np.isfinite(maximum)
+    return ValueRange(
+        minimum.item(),
+        maximum.item(),
+        finite_range=None if is_finite else value_range(finite)[:2],
+        not_finite=values.size - finite.size,
+    )
 
 
 def check_numbers(dtype: np.dtype[Any]) -> None:

@@ -13,7 +13,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def check_names(schema: Iterable[Feature]) -> None:
-    """Raises DataError where a name has a control character, or is not Unicode.
+    """Raises DataError where a name is empty, has a control character, or is not Unicode.
 
     In a file with a class name in each line, a line end would give all later classes other numbers.
     """
@@ -31,6 +31,8 @@ def check_number(names: Collection[str], whose: str = "the records together") ->
 
 
 def _check(name: str, what: str, remedy: str) -> None:
+    if not name:
+        raise DataError(f"{what} {name!r} has no name; {remedy}")
     if _CONTROL.search(name):
         raise DataError(
             f"{what} {name!r} has a line end or another control character, or bytes that are not "

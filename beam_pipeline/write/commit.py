@@ -12,6 +12,7 @@ from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.stage import Assigned
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.dataset.opening import check_readable
 from beam_pipeline.describe import croissant, description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
@@ -183,6 +184,7 @@ def commit(
     Raises:
         BeamTFRecordsError: The plan's problem; rejects.jsonl is written before.
         CountMismatchError: What was read is not what was written and rejected.
+        DataError: What describes the dataset cannot be read back.
         DatasetExistsError: Another build has made the dataset meanwhile.
     """
     if isinstance(plan.problem, ConfigError):  # the data is not to blame
@@ -210,6 +212,7 @@ def commit(
         config, plan, statistics, by_split, {path: entries[path] for path in others}
     )
     texts[provenance.FILE] = provenance.provenance(config, metadata_text)
+    check_readable(config.dataset_dir, {**texts, metadata.FILE: metadata_text})
 
     def write_descriptions(folder: str) -> None:
         for name, text in texts.items():

@@ -25,7 +25,18 @@ TEXTS = {"form": "text", "num_bytes": 101, "num_characters": 101}
         ("int64", [3, -1], ListSummary(kind="int64", length=2, minimum=-1, maximum=3)),
         (
             *("float32", [float("nan"), 2.0]),
-            ListSummary(kind="float32", length=2, minimum=2.0, maximum=2.0),
+            ListSummary(kind="float32", length=2, minimum=2.0, maximum=2.0, not_finite=1),
+        ),
+        (
+            *("float32", [float("inf"), float("nan"), 2.0]),
+            ListSummary(
+                kind="float32",
+                length=3,
+                minimum=2.0,
+                maximum=float("inf"),
+                finite_range=(2.0, 2.0),
+                not_finite=2,
+            ),
         ),
         ("int64", [], ListSummary(kind="int64", length=0)),
         ("", [], ListSummary(kind="", length=0)),

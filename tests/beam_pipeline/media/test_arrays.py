@@ -60,9 +60,9 @@ def test_values_are_numpys(array, container):
     )
     assert facts.conversions == (("compressed",) if container == "compressed" else ())
     seen = array[~np.isnan(array)] if array.dtype.kind == "f" else array
-    assert facts.minimum == (seen.min() if seen.size else None)
-    assert facts.maximum == (seen.max() if seen.size else None)
-    assert {type(facts.minimum), type(facts.maximum)} <= {int, float, type(None)}
+    assert facts.range.minimum == (seen.min() if seen.size else None)
+    assert facts.range.maximum == (seen.max() if seen.size else None)
+    assert {type(facts.range.minimum), type(facts.range.maximum)} <= {int, float, type(None)}
 
 
 ROWS = np.arange(12, dtype="<f4").reshape(3, 4)
@@ -212,7 +212,16 @@ def test_values_that_changed_in_the_zip(save):
     assert refusal(bytes(data)).reason == "damaged archive"
 
 
-def test_nan_is_passed_over():
-    facts = inspect_array(npy(np.array([np.nan, 2.0, -np.inf, 1.0], np.float32)))
-    assert (facts.minimum, facts.maximum) == (-math.inf, 2.0)
-    assert inspect_array(npy(np.array([np.nan, np.nan]))).minimum is None
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([], (None, None, None, 0), id="no values"),
+        pytest.param([2.0, 1.0], (1.0, 2.0, None, 0), id="finite"),
+        pytest.param([np.nan, np.nan], (None, None, None, 2), id="NaN only"),
+        pytest.param([np.nan, 2.0, 1.0], (1.0, 2.0, None, 1), id="one NaN"),
+        pytest.param([np.nan, 2, -np.inf, 1], (-math.inf, 2.0, (1.0, 2.0), 2), id="infinite"),
+        pytest.param([np.inf], (math.inf, math.inf, (None, None), 1), id="infinite only"),
+    ],
+)
+def test_the_range_of_values(values, expected):
+    assert inspect_array(npy(np.array(values, np.float32))).range == expected

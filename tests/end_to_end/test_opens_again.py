@@ -1,0 +1,131 @@
+"""What is committed opens again, in all three packages, whatever keys and values it came with."""
+
+import json
+import math
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+import beam_pipeline
+import tfrecord_dataset
+import trainer
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.dataset.opening import check_readable
+from beam_pipeline.errors import DataError
+from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed
+from tfrecord_dataset.sealed_json import sealed
+
+KEYS = st.text(max_size=6) | st.sampled_from(
+    ["", " ", "/", "a/b", "x/label", "label", "image/encoded", ".", "..", "a\0b", "\n", "é", "é"]
+)
+VALUES = st.one_of(
+    st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=3),
+    st.lists(st.floats(width=32), max_size=3),
+    st.lists(st.binary(max_size=9), max_size=3),
+    st.lists(st.text(max_size=4).map(lambda text: text.encode()), max_size=2),
+)
+
+
+def write_file(folder, examples):
+    folder.mkdir(parents=True, exist_ok=True)
+    data = b"".join(framed(encode(example)) for example in examples)
+    (folder / "a.tfrecord").write_bytes(data)
+
+
+def check_opens(path, num_records):
+    assert beam_pipeline.open(path).num_records("train") == num_records
+    assert len(list(tfrecord_dataset.open(path).records("train"))) == num_records
+    dataset = trainer.open(path)
+    assert dataset.num_records("train") == num_records
+    statistics = path / "statistics.json"
+    if statistics.exists():
+        json.loads(statistics.read_text(), parse_constant=pytest.fail)
+
+
+@hypothesis.settings(max_examples=60)
+@hypothesis.given(examples=st.lists(st.dictionaries(KEYS, VALUES, max_size=4), max_size=3))
+def test_files_that_are_adopted_open_again(tmp_path_factory, examples):
+    folder = tmp_path_factory.mktemp("others")
+    write_file(folder, examples)
+    try:
+        beam_pipeline.adopt(folder)
+    except beam_pipeline.BeamTFRecordsError:
+        assert [path.name for path in folder.iterdir()] == ["a.tfrecord"]
+        return
+    check_opens(folder, len(examples))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([math.inf, 1.0], id="infinity in a list"),
+        pytest.param([-math.inf, math.inf], id="infinities only"),
+        pytest.param([math.nan, 1.0, -math.inf], id="NaN and infinity"),
+        pytest.param([math.inf], id="one number"),
+    ],
+)
+def test_numbers_that_are_not_finite_are_counted_and_open_again(tmp_path, values):
+    write_file(tmp_path / "input", [{"x": values}, {"x": [2.0] * len(values)}])
+    config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path / "out"), name="d")
+    path = tmp_path / "out" / "d" / "1.0.0"
+    beam_pipeline.build(config)
+    check_opens(path, 2)
+    facts = json.loads((path / "statistics.json").read_text())["splits"]["train"]["features"]["x"]
+    not_finite = sum(not math.isfinite(value) for value in values)
+    assert facts.get("not_finite", facts.get("missing")) == not_finite
+    assert facts["maximum"] == 2.0
+
+
+def test_a_key_without_a_name_is_a_reject_and_a_good_dataset_stays(tmp_path):
+    write_file(tmp_path / "good", [{"x": [1]}])
+    write_file(tmp_path / "bad", [{"x": [1]}, {"x": [2], "": [3]}])
+    options = {"output": str(tmp_path / "out"), "name": "d"}
+    path = tmp_path / "out" / "d" / "1.0.0"
+    beam_pipeline.build(BuildConfig(input=str(tmp_path / "good"), **options))
+    before = (path / "metadata.json").read_bytes()
+    with pytest.raises(DataError, match="key without a name"):
+        beam_pipeline.build(BuildConfig(input=str(tmp_path / "bad"), overwrite=True, **options))
+    assert (path / "metadata.json").read_bytes() == before
+    beam_pipeline.build(
+        BuildConfig(input=str(tmp_path / "bad"), overwrite=True, max_bad_fraction=0.5, **options)
+    )
+    check_opens(path, 1)
+
+
+@pytest.fixture
+def described(tmp_path):
+    """The path of a dataset of one record, and its texts by file name."""
+    write_file(tmp_path / "input", [{"x": [1]}])
+    config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path), name="d")
+    path = tmp_path / "d" / "1.0.0"
+    beam_pipeline.build(config)
+    return path, {file.name: file.read_text() for file in path.glob("*.json")}
+
+
+def test_what_was_written_is_read_back(described):
+    path, texts = described
+    check_readable(str(path), texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        pytest.param("metadata.json", '"name": "x"', '"name": ""', "has no name", id="no name"),
+        pytest.param("metadata.json", '"num_records": 1', '"num_records": 2', "states", id="sums"),
+        pytest.param("statistics.json", '"count": 1', '"count": "1"', "count", id="a text"),
+        pytest.param("statistics.json", '"mean": 1.0', '"mean": Infinity', "Inf", id="infinity"),
+        pytest.param("features.json", "{", "{0: ", "property name", id="no JSON"),
+    ],
+)
+def test_descriptions_that_cannot_be_read_back_are_refused(described, name, old, new, problem):
+    path, texts = described
+    assert old in texts[name]
+    changed = texts[name].replace(old, new, 1)
+    if name == "metadata.json":
+        facts = json.loads(changed)
+        del facts["checksum"]
+        changed = sealed(facts)
+    with pytest.raises(DataError, match=f"nothing was committed.*{problem}"):
+        check_readable(str(path), {**texts, name: changed})
