@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from beam_pipeline import recipe as recipe
     from beam_pipeline.config import BuildConfig as BuildConfig
     from beam_pipeline.dataset.adoption import adopt as adopt
-    from beam_pipeline.dataset.difference.datasets import Difference as Difference
-    from beam_pipeline.dataset.difference.datasets import diff as diff
+    from beam_pipeline.dataset.difference import Difference as Difference
+    from beam_pipeline.dataset.difference import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open as open
     from beam_pipeline.dataset.verification.whole_dataset import verify as verify
@@ -60,7 +60,7 @@ _NAMES = {
     "media.audio": "AudioOptions",
     "pipeline": "WriteDataset build plan",
     "dataset.adoption": "adopt",
-    "dataset.difference.datasets": "Difference diff",
+    "dataset.difference": "Difference diff",
     "report.page": "write_report",
     "dataset.opening": "Dataset open",
     "dataset.verification.whole_dataset": "verify",

@@ -32,7 +32,7 @@ from beam_pipeline.cli.options import (
 from beam_pipeline.cli.show import examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
-from beam_pipeline.dataset.difference.datasets import diff
+from beam_pipeline.dataset.difference import diff
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.verification.whole_dataset import verify
@@ -242,7 +242,7 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 
 def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = False) -> int:
-    found = diff(config.old, config.new, key=config.key)
+    found = diff(config.old, config.new)
     if text := difference.as_json(found) if to_json else difference.as_text(found):
         print(text)
     return 1 if found else 0

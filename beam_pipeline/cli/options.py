@@ -60,15 +60,8 @@ class ShowOptions(Options):
 class DiffOptions(Options):
     """The options of `diff`."""
 
-    old: _DatasetOrFiles
+    old: _Dataset
     new: Annotated[str, Option("the one to compare with it", is_positional=True)]
-    key: Annotated[
-        str,
-        Option(
-            "the key of the Examples that tells records apart, such as image/filename (default: "
-            "the record's key in the index; existing Examples are compared whole)"
-        ),
-    ] = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
