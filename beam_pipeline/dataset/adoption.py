@@ -225,7 +225,9 @@ def _texts(
         split: template_of([info.file for info in infos]) for split, infos in splits.items()
     }
     reads_shards = not compressed and all(templates.values())
-    return tfds.texts(config, schema, splits, templates=templates, reads_shards=reads_shards)
+    return tfds.texts(
+        config.name, config.version, schema, splits, templates=templates, reads_shards=reads_shards
+    )
 
 
 def _may_write_croissant(directory: str) -> bool:

@@ -21,7 +21,8 @@ def texts(
     sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
     about = card.card(config, shards, schema, sample)
     # TFDS cannot read gzip.
-    for_tfds = tfds.texts(config, schema, shards, reads_shards=config.compression == "none")
+    can_read = config.compression == "none"
+    for_tfds = tfds.texts(config.name, config.version, schema, shards, reads_shards=can_read)
     return for_tfds | texts_of_schema(schema) | {card.FILE: about}
 
 

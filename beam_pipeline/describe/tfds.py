@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.feature import Feature
@@ -48,7 +47,8 @@ def template_of(files: Sequence[str]) -> str:
 
 
 def texts(
-    config: BuildConfig,
+    name: str,
+    version: str,
     schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
     *,
@@ -61,13 +61,14 @@ def texts(
     """
     texts = class_names(schema)
     if reads_shards:
-        texts[INFO_FILE] = dataset_info(config, schema, shards, templates)
+        texts[INFO_FILE] = dataset_info(name, version, schema, shards, templates)
         texts[FEATURES_FILE] = features(schema)
     return texts
 
 
 def dataset_info(
-    config: BuildConfig,
+    name: str,
+    version: str,
     schema: Sequence[Feature],
     shards: Mapping[str, Sequence[ShardEntry]],
     templates: Mapping[str, str] | None = None,
@@ -81,8 +82,8 @@ def dataset_info(
     supervised = supervised_keys(schema)
     return _text(
         {
-            "name": config.name,
-            "version": config.version,
+            "name": name,
+            "version": version,
             "fileFormat": "tfrecord",
             **({"supervisedKeys": {"tuple": {"items": supervised}}} if supervised else {}),
             "splits": [

@@ -1,16 +1,19 @@
-"""One shard and its index, held against what the dataset states of them.
+"""One shard and its index, compared with what the dataset states of them.
 
 No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from beam_pipeline import kinds
+import pyarrow
+import pyarrow.parquet
+
 from beam_pipeline.dataset.opening import Dataset
-from beam_pipeline.dataset.verification.index_files import Stored, rows_cause, spans_cause
 from beam_pipeline.dataset.verification.stated_files import (
     FileProblemError,
     cause_of,
@@ -24,34 +27,33 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
-from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.metadata import ShardEntry
 
-# Of a shard's records so many are named; all are counted.
+# The first damaged records of a shard are named; all are counted.
 _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
-# The kinds whose statistics follow from the records alone.
-_COUNTED = ("image", "audio", "class_label", "boxes")
+_BATCH_ROWS = 256
+_SPANS = ("offset", "length")
+# A record without bytes has no hash in the index; an Example has empty bytes then.
+_NO_BYTES = hashlib.sha256().hexdigest()
 
 
-class ShardReport(NamedTuple):
-    """What a shard turned out to be.
+class _Stored(NamedTuple):
+    """A record of a shard: the span of its frame, and what it holds; None where it is damaged."""
 
-    Attributes:
-        problems: What is wrong, a line each.
-        values: Classes, and the sizes of media, by feature.
-    """
-
-    problems: list[str]
-    values: Mapping[str, Observed]
+    offset: int
+    length: int
+    record: Inspected | None
 
 
 def one_by_one(info: Dataset) -> Iterator[Dataset]:
-    """A dataset for each shard: what a worker process needs to know of it, and no more."""
+    """A dataset for each shard, with no more than a worker process needs to know of it."""
     facts = {name: info.metadata.get(name) for name in ("config", "changes", "existing_examples")}
     for split, shards in info.splits.items():
         for shard in shards:
@@ -61,8 +63,8 @@ def one_by_one(info: Dataset) -> Iterator[Dataset]:
             yield dataclasses.replace(info, metadata=facts, splits={split: (shard,)}, files=files)
 
 
-def verify_shard(info: Dataset, progress_dir: str) -> ShardReport:
-    """Reads the shard of a dataset of one, and its index, once.
+def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
+    """Read the only shard of a dataset, and its index, once; return a line for each problem.
 
     Args:
         info: The dataset (`one_by_one`).
@@ -71,37 +73,34 @@ def verify_shard(info: Dataset, progress_dir: str) -> ShardReport:
     meter = Meter(progress_dir, "verify")
     [[shard]] = info.splits.values()
     reader = _ShardReader(shard, info, meter)
-    columns = followed_columns(info)
-    records = reader.records()
-    of_index: list[str] = []
+    columns, records = followed_columns(info), reader.records()
+    unreadable: list[str] = []
     differing: list[str] = []
     checks: tuple[Callable[[bytes], str], ...] = (
-        lambda data: rows_cause(data, info.schema, columns, records),
-        lambda data: spans_cause(data, reader.spans),
+        lambda data: _rows_cause(data, info.schema, columns, records),
+        lambda data: _spans_cause(data, reader.spans),
     )
     paths = index.files(shard.file, info.compressed)
     for path, cause_in in zip(paths, checks, strict=False):
         try:
             cause = cause_in(stated_bytes(info.path, path, info.files.get(path)))
         except FileProblemError as error:
-            of_index.append(problem(path, str(error)))
+            unreadable.append(problem(path, str(error)))
         else:
             differing += [problem(path, cause)] if cause else []
-        for _ in records:  # those that the rows did not ask for
+        for _ in records:  # the rest, where the rows end early
             pass
     meter.beat()
-    # An index differs from a shard that is not the one that it was made of.
-    of_shard = reader.problems
-    return ShardReport([*of_shard, *of_index, *([] if of_shard else differing)], reader.values)
+    # The index of a damaged shard differs, of course.
+    return [*reader.problems, *unreadable, *([] if reader.problems else differing)]
 
 
 class _ShardReader:
     """Reads a shard, and checks each record.
 
     Attributes:
-        problems: What is wrong, once all is read.
+        problems: A line for each problem, once all is read.
         spans: Offset and length of every frame so far.
-        values: Classes, and the sizes of media, by feature, so far.
     """
 
     def __init__(self, shard: ShardEntry, info: Dataset, meter: Meter):
@@ -109,21 +108,15 @@ class _ShardReader:
         self._info = info
         self._meter = meter
         self._reader = ExampleReader(info.schema, info.holds_existing_examples)
-        self._counted = [
-            each
-            for each in info.schema
-            if each.kind in _COUNTED and not (each.bare or info.holds_existing_examples)
-        ]
         self._num_damaged = 0
         self.problems: list[str] = []
         self.spans: list[tuple[int, int]] = []
-        self.values: dict[str, Observed] = {each.name: Observed() for each in self._counted}
 
-    def records(self) -> Iterator[Stored]:
-        """The records; what is wrong with the shard goes to `problems`."""
-        file = self._shard.file
+    def records(self) -> Iterator[_Stored]:
+        """The records; problems with the shard go to `problems`."""
+        shard = self._shard
         try:
-            with storage.opened(storage.join(self._info.path, file)) as handle:
+            with storage.opened(storage.join(self._info.path, shard.file)) as handle:
                 hashed = HashedReader(handle)
                 try:
                     yield from self._stored(io.BufferedReader(hashed, _BUFFER_BYTES))
@@ -135,30 +128,30 @@ class _ShardReader:
             return
         if (more := self._num_damaged - _RECORDS_NAMED) > 0:
             self._add(f"{more:,} more records are damaged")
-        if cause := hash_cause(hashed.sha256, self._shard.sha256):
+        if cause := hash_cause(hashed.sha256, shard.sha256):
             self._add(cause)
         num_bytes = sum(length for _, length in self.spans)
-        if (len(self.spans), num_bytes) != (self._shard.num_records, self._shard.num_bytes):
+        if (len(self.spans), num_bytes) != (shard.num_records, shard.num_bytes):
             self._add(
                 f"it holds {len(self.spans)} records of {num_bytes} bytes, metadata.json states "
-                f"{self._shard.num_records} of {self._shard.num_bytes}"
+                f"{shard.num_records} of {shard.num_bytes}"
             )
 
-    def _stored(self, stream: io.BufferedReader) -> Iterator[Stored]:
-        for offset, frame in frames.read_open(
-            stream, self._info.compressed, self._shard.file.rpartition("/")[2]
-        ):
+    def _stored(self, stream: io.BufferedReader) -> Iterator[_Stored]:
+        name = self._shard.file.rpartition("/")[2]
+        for offset, frame in frames.read_open(stream, self._info.compressed, name):
             number = len(self.spans)
+            self.spans.append((offset, len(frame)))
             record, causes = self._checked(number, frame)
             if causes:
                 self._num_damaged += 1
-            for cause in causes if self._num_damaged <= _RECORDS_NAMED else ():
-                self._add(f"record {number}, at byte {offset}: {cause}")
-            self.spans.append((offset, len(frame)))
+                if self._num_damaged <= _RECORDS_NAMED:
+                    self._add(f"record {number}, at byte {offset}: {'; '.join(causes)}")
+            yield _Stored(offset, len(frame), record)
             self._meter.add(1)
-            yield Stored(offset, len(frame), record)
 
     def _checked(self, number: int, frame: bytes) -> tuple[Inspected | None, list[str]]:
+        """A record, unless it is damaged, and the causes of its problems."""
         try:
             example = parse_example(payload_of(frame))
             if causes := list(self._reader.causes(example)):
@@ -166,14 +159,96 @@ class _ShardReader:
             record = self._reader.record(example, f"{self._shard.file}:{number}")
         except RecordError as error:
             return None, [str(error)]
-        causes = list(self._reader.media_causes(example, record))
-        for feature in self._counted if not causes else ():
-            if feature.name in record.features:
-                value, observed = record.features[feature.name], self.values[feature.name]
-                kind = kinds.of(value)
-                observed.count(kind.type_of(value), "")
-                kind.observe(value, "", observed)
-        return record, causes
+        return record, list(self._reader.media_causes(example, record))
 
     def _add(self, cause: str) -> None:
         self.problems.append(problem(self._shard.file, cause))
+
+
+def _rows_cause(
+    data: bytes, schema: Sequence[Feature], columns: Sequence[str], records: Iterator[_Stored]
+) -> str:
+    """The first difference between the rows of an index and the records; "" for none.
+
+    Args:
+        data: The Parquet file.
+        schema: The dataset's features.
+        columns: Those that follow from the records.
+        records: All of the shard; they are taken as far as the rows reach.
+
+    Raises:
+        FileProblemError: The rows cannot be read.
+    """
+    try:
+        # Not `read_table`: its thread pool, still busy at the exit, aborts one process in sixty.
+        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+        if lacking := [name for name in columns if name not in file.schema_arrow.names]:
+            return f"it lacks the column {lacking[0]}"
+        first = 0
+        for batch in file.iter_batches(_BATCH_ROWS, columns=list(columns), use_threads=False):
+            stored = list(itertools.islice(records, batch.num_rows))
+            if len(stored) < batch.num_rows:
+                return f"it has more rows than the shard's {first + len(stored)} records"
+            if any(each.record is None for each in stored):
+                return ""
+            if cause := _batch_cause(batch, schema, stored, first):
+                return cause
+            first += batch.num_rows
+    except (pyarrow.ArrowException, OSError, ValueError) as error:  # text may not be UTF-8
+        reason = str(error).partition("\n")[0]
+        raise FileProblemError(f"it cannot be read: {reason}") from error
+    return f"it has {first} rows, the shard more records" if next(records, None) else ""
+
+
+def _batch_cause(
+    batch: pyarrow.RecordBatch, schema: Sequence[Feature], stored: Sequence[_Stored], first: int
+) -> str:
+    rows = index.Rows(schema)
+    for each in stored:
+        assert each.record is not None
+        rows.add(each.record)
+    table = rows.table()
+    for name in _SPANS:
+        spans = pyarrow.array([getattr(each, name) for each in stored], pyarrow.int64())
+        table = table.append_column(name, spans)
+    for name, found in zip(batch.schema.names, batch.columns, strict=True):
+        wanted = table.column(name).combine_chunks()
+        if found.type != wanted.type:
+            return f"its column {name} is of the type {found.type}, not {wanted.type}"
+        if found.equals(wanted):
+            continue
+        for number, one, other in zip(
+            itertools.count(first), found.to_pylist(), wanted.to_pylist(), strict=False
+        ):
+            if not _is_same(one, other):
+                return (
+                    f"record {number}: its {name} is {_shown(one)}, the shard's record has "
+                    f"{_shown(other)}"
+                )
+    return ""
+
+
+def _is_same(found: Any, wanted: Any) -> bool:
+    if found is None:
+        return wanted in (None, "", _NO_BYTES) or _is_left_out(wanted)
+    return bool(found == wanted) or (found != found and wanted != wanted)  # both NaN
+
+
+def _is_left_out(value: Any) -> bool:
+    """Whether the index of existing Examples leaves out such a text."""
+    return isinstance(value, str) and not isinstance(summary("bytes", [value.encode()]), str)
+
+
+def _spans_cause(data: bytes, spans: Sequence[tuple[int, int]]) -> str:
+    """The first wrong line of a file for DALI; "" for none."""
+    wanted = [*(b"%d %d" % span for span in spans), b""]
+    found = data.split(b"\n")
+    for number, (line, other) in enumerate(itertools.zip_longest(found, wanted)):
+        if line != other:
+            return f"its line {number} is {_shown(line)}, the shard has {_shown(other)}"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    text = repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,36 +1,39 @@
-"""Verify: all that a dataset states of itself is compared with what is there."""
+"""Verify: what a dataset states of itself, compared with what is there."""
 
 import functools
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.verification.descriptions import (
-    Values,
-    description_files,
-    description_problems,
+from beam_pipeline.dataset.tfds_info import TfdsInfo
+from beam_pipeline.dataset.verification.shards import one_by_one, verify_shard
+from beam_pipeline.dataset.verification.stated_files import (
+    FileProblemError,
+    cause_of,
+    hash_cause,
+    problem,
+    stated_bytes,
 )
-from beam_pipeline.dataset.verification.shards import (
-    ShardReport,
-    one_by_one,
-    verify_shard,
-)
-from beam_pipeline.dataset.verification.stated_files import problem
-from beam_pipeline.describe import index, metadata, provenance
-from beam_pipeline.errors import RecordError
+from beam_pipeline.describe import card, croissant, index, metadata, provenance, statistics, tfds
+from beam_pipeline.describe.description import texts_of_schema
+from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
+from tfrecord_dataset.json_file import parse_object
+from tfrecord_dataset.metadata import ShardEntry
 from tfrecord_dataset.python_words import speaks_python
+from tfrecord_dataset.sealed_json import check_seal
 from tfrecord_dataset.store.urls import is_web
 
+_REJECTS = "rejects.jsonl"
+_FAILED_REJECTS = "failed-rejects.jsonl"
 _INDEX_FOLDERS = ("index", "idx")
 _INDEX_FILE = re.compile(r"(?P<shard>.*)\.(parquet|idx)(\.[0-9a-f]{32}\.partial)?")
 _NUMBERED = re.compile(r"-\d{5,}-of-\d{5,}")
@@ -38,20 +41,18 @@ _DESCRIPTION = re.compile(
     r"(dataset_info|features|statistics)\.json|schema\.pbtxt|label_map\.(pbtxt|csv)"
     r"|.*\.labels\.txt"
 )
-_FAILED_REJECTS = "failed-rejects.jsonl"
 
 
 @speaks_python
 def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
-    """What is wrong with the dataset, a line each; an empty list when all is well.
+    """Check a dataset; return a line for each problem, none if all is well.
 
     A line names the file, the record if there is one, the cause, and what to do.
 
-    Checked: size and sha256 of every file, and that no other looks as if it belonged to the
-    dataset; both checksums of every record; that it is an Example with all keys of the schema, of
-    its kinds, lengths and ranges; that every image has the sha256 that its record states, all
-    audio the sample rate, samples and channels; that both indices are those of the records; what
-    all other files repeat of metadata.json and of the records. `open` has checked
+    Checked: size and sha256 of every file; both checksums of every record, that it is an Example
+    that fits the schema, and that images have the sha256, and audio the rate and length, that it
+    states; that both indices are those of the records; that the descriptions for other tools are
+    those of metadata.json; that no other file looks like one of the dataset. `open` has checked
     metadata.json itself.
 
         >>> beam_pipeline.verify("data/cells")
@@ -65,67 +66,93 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
         DatasetChangedError: Another build has taken its place meanwhile.
     """
     info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
-    shards = [shard for entries in info.splits.values() for shard in entries]
-    paths = [storage.join(info.path, shard.file) for shard in shards]
+    paths = [storage.join(info.path, shard.file) for shard in _shards(info)]
     with watched(PipelineOptions([])) as local:
         verify_one = functools.partial(verify_shard, progress_dir=local.progress_dir)
-        reports = map_shards(verify_one, list(one_by_one(info)), paths, local.processes)
+        of_shards = map_shards(verify_one, list(one_by_one(info)), paths, local.processes)
     problems = [
-        *(line for report in reports for line in report.problems),
-        *_metadata_problems(info),
-        *description_problems(info, _values(info, reports)),
-        *extra_problems(info),
+        *itertools.chain.from_iterable(of_shards),
+        *(problem(metadata.FILE, each) for each in info.problems),
+        *_unstated_problems(info),
+        *_description_problems(info),
+        *_provenance_problems(info),
+        *_extra_problems(info),
     ]
     if problems:
         check_unchanged(info)
     return problems
 
 
-def _values(info: Dataset, reports: Sequence[ShardReport]) -> Values:
-    """What the records hold, by split; nothing of a split with a problem."""
-    values: dict[str, dict[str, Observed]] = {}
-    rest = iter(reports)
-    for split, shards in info.splits.items():
-        of_split = list(itertools.islice(rest, len(shards)))
-        if any(report.problems for report in of_split):
-            continue
-        values[split] = {}
-        for report in of_split:
-            for name, each in report.values.items():
-                values[split].setdefault(name, Observed()).merge(each)
-    return values
+def _shards(info: Dataset) -> Iterator[ShardEntry]:
+    return itertools.chain.from_iterable(info.splits.values())
 
 
-def _metadata_problems(info: Dataset) -> Iterator[str]:
-    for each in info.problems:
-        yield problem(metadata.FILE, each)
-    for path in sorted(written_files(info) - {provenance.FILE} - info.files.keys()):
+def _descriptions(info: Dataset) -> dict[str, str | None]:
+    """The texts of a dataset's descriptions by path; None where they follow from its records."""
+    if info.is_adopted:
+        return {path: None for path in info.files if "/" not in path}
+    name, version = info.metadata["name"], info.metadata["version"]
+    can_read = not info.compressed
+    texts = tfds.texts(name, version, info.schema, info.splits, reads_shards=can_read)
+    others = (statistics.FILE, card.FILE, croissant.FILE, _REJECTS)
+    return {**dict.fromkeys(others), **texts, **texts_of_schema(info.schema)}
+
+
+def _written_files(info: Dataset) -> set[str]:
+    """The files of such a dataset, beside its shards, metadata.json and build.json."""
+    indices = (index.files(shard.file, info.compressed) for shard in _shards(info))
+    return {*_descriptions(info), *itertools.chain.from_iterable(indices)}
+
+
+def _unstated_problems(info: Dataset) -> Iterator[str]:
+    for path in sorted(_written_files(info) - info.files.keys()):
         yield problem(metadata.FILE, f"it states no hash of {path}")
 
 
-def written_files(info: Dataset) -> set[str]:
-    """The files that a dataset of this kind has, beside its shards and metadata.json."""
-    return {
-        *description_files(info),
-        *(
-            path
-            for shards in info.splits.values()
-            for shard in shards
-            for path in index.files(shard.file, info.compressed)
-        ),
-    }
+def _description_problems(info: Dataset) -> Iterator[str]:
+    for path, text in _descriptions(info).items():
+        if cause := _description_cause(info, path, text):
+            yield problem(path, cause)
+    if info.is_adopted:
+        try:
+            if tfds_info := TfdsInfo.read(info.path):
+                tfds_info.check(info.splits)
+        except DataError as error:
+            yield problem(tfds.INFO_FILE, str(error))
 
 
-def extra_problems(info: Dataset) -> Iterator[str]:
-    """Files that readers may take for a part of the dataset, a line each.
+def _description_cause(info: Dataset, path: str, text: str | None) -> str:
+    entry = info.files.get(path)
+    try:
+        if text is None:  # rejects may be larger than memory
+            sha256 = storage.sha256_of(storage.join(info.path, path))
+            return hash_cause(sha256, entry.sha256) if entry else ""
+        is_same = stated_bytes(info.path, path, entry) == text.encode()
+    except RecordError as error:
+        return cause_of(error)
+    except FileProblemError as error:
+        return str(error)
+    return "" if is_same else "it is not what follows from metadata.json"
 
-    Files of other names are the user's own.
-    """
-    if is_web(info.path):  # which list nothing
+
+def _provenance_problems(info: Dataset) -> Iterator[str]:
+    if info.is_adopted:
         return
-    shards = {shard.file for entries in info.splits.values() for shard in entries}
-    belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files, *shards}
-    belonging |= written_files(info)
+    try:
+        data = stated_bytes(info.path, provenance.FILE, None)
+        check_seal(data)
+        if parse_object(data).get("metadata_sha256") != info.sha256:
+            yield problem(provenance.FILE, "it was written beside another metadata.json")
+    except (FileProblemError, ValueError) as error:
+        yield problem(provenance.FILE, str(error))
+
+
+def _extra_problems(info: Dataset) -> Iterator[str]:
+    """Files that readers may take for a part of the dataset; others are the user's own."""
+    if is_web(info.path):  # it lists nothing
+        return
+    belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files}
+    belonging |= _written_files(info) | {shard.file for shard in _shards(info)}
     looks_alike = _looks_adopted if info.is_adopted else _looks_built
     for path in _present_files(info):
         if path not in belonging and looks_alike(info, path):
@@ -142,19 +169,19 @@ def _present_files(info: Dataset) -> Iterator[str]:
 
 
 def _looks_built(info: Dataset, path: str) -> bool:
-    """Whether it looks like what a build writes, of this name or of another."""
+    """Whether a file is named like one of a build, of this dataset or of another."""
     folder, _, name = path.rpartition("/")
     if folder:
         return _INDEX_FILE.fullmatch(name) is not None
     return (
-        ".tfrecord" in name  # with more behind it, readers' patterns take it, too
+        ".tfrecord" in name  # readers' patterns match it with a suffix, too
         or _is_shard(info, path)
         or _DESCRIPTION.fullmatch(name) is not None
     )
 
 
 def _looks_adopted(info: Dataset, path: str) -> bool:
-    """Whether `adopt` would take it for a shard, or has described a shard by it."""
+    """Whether `adopt` would take a file for a shard, or has described a shard by it."""
     folder, _, below = path.partition("/")
     if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
         return is_named_so(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
@@ -162,10 +189,10 @@ def _looks_adopted(info: Dataset, path: str) -> bool:
 
 
 def _is_shard(info: Dataset, path: str) -> bool:
-    """Whether a file is numbered like shards, and is one: others number their files so, too."""
+    """Whether a file is numbered like a shard, and holds records."""
     if not _NUMBERED.search(path):
         return False
     try:
         return kind_of_file(storage.join(info.path, path)) is not None
-    except RecordError:  # a pipe, a link that leads nowhere
+    except RecordError:  # a pipe, a broken link
         return False

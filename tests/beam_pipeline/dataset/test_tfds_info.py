@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import tfds
 from beam_pipeline.errors import DataError
@@ -41,7 +40,7 @@ def test_what_tfds_wrote(tmp_path):
 
 def test_what_this_project_wrote(tmp_path):
     (tmp_path / "dataset_info.json").write_text(
-        tfds.dataset_info(BuildConfig(name="pets"), PICTURES, {"train": [shard(3)]})
+        tfds.dataset_info("pets", "1.0.0", PICTURES, {"train": [shard(3)]})
     )
     assert "supervisedKeys" in (tmp_path / "dataset_info.json").read_text()
     assert TfdsInfo.read(str(tmp_path)) is None

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import tfds
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
@@ -21,7 +20,7 @@ def schema_of(**features):
     return infer(observe_all(records), num_records=1, declared={})
 
 
-CELLS = BuildConfig(name="cells", version="1.2.3")
+CELLS = ("cells", "1.2.3")
 IMAGE = Image(file=FileRef(path="/a.jpg", sha256="00"), format="jpeg", width=1, height=1)
 BOXES = Objects(
     boxes=((0, 0, 1, 1),),
@@ -110,7 +109,7 @@ def test_dataset_info_lists_the_shards_in_order():
         ShardEntry(file=f"f{number}", num_records=records, num_bytes=100, sha256="")
         for number, records in enumerate((3, 4))
     ]
-    info = json.loads(tfds.dataset_info(CELLS, schema_of(age=3), {"train": shards}))
+    info = json.loads(tfds.dataset_info(*CELLS, schema_of(age=3), {"train": shards}))
 
     assert info["splits"] == [
         {
@@ -153,7 +152,7 @@ def test_supervised_keys_are_read_by_tfds(features, expected):
     from tensorflow_datasets.core.dataset_info import read_proto_from_builder_dir
 
     with tempfile.TemporaryDirectory() as folder:
-        text = tfds.dataset_info(CELLS, schema_of(**features), {})
+        text = tfds.dataset_info(*CELLS, schema_of(**features), {})
         Path(folder, "dataset_info.json").write_text(text)
         proto = read_proto_from_builder_dir(folder)
     assert proto.HasField("supervised_keys") == (expected is not None)
