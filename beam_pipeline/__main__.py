@@ -1,7 +1,6 @@
 """`python -m beam_pipeline`: sets up logging, then runs the commands."""
 
 import contextlib
-import importlib.util
 import multiprocessing.util
 import os
 import sys
@@ -13,17 +12,6 @@ from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import streams
 
-# Imported by Beam's clients of services, for transforms in other languages, and for few tables and
-# dates of others: 0.2 s, 15 MB. With `apache-beam[gcp]` these clients are used, and import parts of
-# the first three before the whole.
-GOOGLES = importlib.util.find_spec("apitools") is not None
-LAZY_MODULES = (
-    *(() if GOOGLES else ("requests", "httplib2", "proto")),
-    *("pyarrow.compute", "dateutil.parser", "pytz", "grpc_tools", "ijson", "yaml"),
-)
-# Beam's file systems ask for these at its import, and with them for a database's client: 0.1 s.
-MONGODB = ("apache_beam.io.mongodbio", ("ReadFromMongoDB", "WriteToMongoDB"))
-
 
 def main() -> int:
     """Runs the command line; returns its exit code."""
@@ -33,13 +21,11 @@ def main() -> int:
     from beam_pipeline.running import memory
 
     with memory.collection_paused():
-        from beam_pipeline.running import lazy_imports, parallel
+        from beam_pipeline.running import parallel
 
     try:
-        with memory.collection_paused(), quiet(), beam_import.without_rare_ones():
+        with memory.collection_paused(), quiet():
             if _builds_here(sys.argv[1:]):
-                lazy_imports.import_lazily(LAZY_MODULES)
-                lazy_imports.load_when_called(*MONGODB)
                 parallel.import_work()
                 # Before Beam, which they do not need, and which may start threads.
                 parallel.start_processes(parallel.usable_cpus())

@@ -26,7 +26,6 @@ from beam_pipeline.running.failures import explained
 from beam_pipeline.running.job import as_in_a_program, job_pipeline, watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
@@ -43,7 +42,6 @@ from beam_pipeline.write.working_directory import (
     dataset_mark,
     delete_working_dirs,
     job_dir,
-    kept_dir,
     restore_dataset,
     scratch_dir,
     spill_folder,
@@ -57,21 +55,17 @@ class PlanDataset(beam.PTransform):
     """Elements of a source, checked and assigned to splits and shards.
 
     Yields (Assigned, PCollection[int] with the number of records and rejects read).
-
-    Attributes:
-        kept_dir: Where what is found is kept for a next attempt; "" for nowhere.
     """
 
     config: BuildConfig
     job: Job = PLAIN_JOB
-    kept_dir: str = ""
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
         tfds.check_keys(self.config.schema)
         packed, num_read = elements | "Batch" >> BatchElements(self.job)  # bytes, int
         inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer.of(self.config), self.config.threads, self.job, self.kept_dir
+            self.config.rules, Packer.of(self.config), self.config.threads, self.job
         )  # Inspected
         assigned = inspected | "Assign" >> AssignShards(self.config, num_read, self.job)  # Assigned
         return assigned, num_read
@@ -102,9 +96,7 @@ class WriteDataset(beam.PTransform):
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
         with in_python(BuildConfig):
             check_output(self.config)
-        assigned, num_read = elements | "Plan" >> PlanDataset(
-            self.config, self.job, kept_dir(self.config)
-        )
+        assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.job)
         return (
             assigned.placed  # ("<split>/<shard>", table of records)
             | "Write" >> WriteShards(self.config, assigned.plan, self.job)  # ShardInfo
@@ -139,7 +131,7 @@ def build(
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
     check_types(config, options, source)
-    options = options or JobOptions([])
+    options = options or PipelineOptions([])
     use_options(options)
     check_before_unpacking(config, options)
     config, source = _with_source(config, source)
@@ -158,8 +150,8 @@ def build(
         try:
             with explained(), job_pipeline(runner, options, job) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, job)
-        except Exception as error:
-            drop_unfinished(config, error)
+        except Exception:
+            drop_unfinished(config)
             raise
         draw_page(config)
     return open_dataset(config.dataset_dir)
@@ -234,9 +226,9 @@ def _build_elsewhere(
                     pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, launch.job)
                 ),
             )
-        except Exception as error:
+        except Exception:
             if launch.ended:  # else its workers go on
-                drop_unfinished(config, error)
+                drop_unfinished(config)
             raise
 
 
@@ -262,7 +254,7 @@ def plan(
         ConfigError: An option cannot be used, or the job is to run elsewhere.
     """
     check_types(config, options, source)
-    options = options or JobOptions([])
+    options = options or PipelineOptions([])
     use_options(options)
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave out --runner")

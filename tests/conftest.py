@@ -142,13 +142,13 @@ def scikit_learn() -> Any:
 def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
     """Runs a root PTransform on the local runner; returns what it yields, in no order."""
     import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions
 
-    from beam_pipeline.running.options import JobOptions
     from beam_pipeline.running.runner import choose_runner
 
     def run(transform: Any) -> list[Any]:
         result = tmp_path / "run_transform.pickle"
-        options = JobOptions([])
+        options = PipelineOptions([])
         with beam.Pipeline(runner=choose_runner(options), options=options) as pipeline:
             (
                 pipeline

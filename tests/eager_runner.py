@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import DoOutputsTuple
 from apache_beam.runners.common import DoFnRunner, Receiver
 from apache_beam.transforms import core, userstate
@@ -18,7 +19,6 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_pipeline.running.local_runner import local_runner
-from beam_pipeline.running.options import JobOptions
 
 Values = list[WindowedValue]
 
@@ -28,7 +28,7 @@ _specs = userstate.get_dofn_specs
 userstate.get_dofn_specs = lambda dofn: (
     (set(), set()) if isinstance(dofn, core.CallableWrapperDoFn) else _specs(dofn)
 )
-_OPTIONS = JobOptions([])
+_OPTIONS = PipelineOptions([])
 
 
 def yielded(transform: beam.PTransform) -> list[Any]:

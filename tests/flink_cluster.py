@@ -148,11 +148,6 @@ class Cluster:
         jobs: list[dict[str, Any]] = self.get("/jobs/overview")["jobs"]
         return sorted(jobs, key=lambda job: -job["start-time"])
 
-    def first_task_s(self, job: dict[str, Any]) -> float:
-        """When the first task of a job began, that of its last attempt."""
-        vertices = self.get(f"/jobs/{job['jid']}")["vertices"]
-        return float(min(vertex["start-time"] for vertex in vertices)) / 1000
-
     def failures(self, job: dict[str, Any]) -> list[Any]:
         """What failed in a job so that it was tried again."""
         entries = self.get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]["entries"]

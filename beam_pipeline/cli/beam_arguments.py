@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.store_settings import StoreOptions as StoreOptions  # of Beam's, too
 from tfrecord_dataset.command_line import Parser
 
@@ -43,7 +42,7 @@ def beam_options(unknown: Sequence[str]) -> PipelineOptions:
     _, stray = _beam_parser().parse_known_args(list(unknown))
     if stray:
         raise ConfigError(f"unknown argument {stray[0]}{_ONE_INPUT}")
-    return JobOptions(list(unknown))
+    return PipelineOptions(list(unknown))
 
 
 def names_of_beam() -> frozenset[str]:

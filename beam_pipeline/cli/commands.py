@@ -47,7 +47,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
-from beam_pipeline.running.remote import kept_job_servers
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.as_tables import rows_of
@@ -271,9 +270,6 @@ def _table(config: TableOptions, options: PipelineOptions) -> None:
 
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
-    if config.stop_job_server:
-        for server in kept_job_servers.running():
-            kept_job_servers.stop(server)
     for found in examine(config.urls):
         print(one_line(f"{found.name:16} {found.text}"), flush=True)
         if found.remedy:

@@ -17,7 +17,6 @@ import psutil
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.running.parallel import usable_cpus
-from beam_pipeline.running.remote import kept_job_servers
 from tfrecord_dataset import command_line
 from tfrecord_dataset.shown_text import size_text
 from tfrecord_dataset.store.user_cache import cache_folder
@@ -69,9 +68,6 @@ def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
     yield from _processors()
     yield from _disks()
     yield from _gpus()
-    for server in kept_job_servers.running():
-        text = f"process {server.pid} keeps one for the next build; --stop-job-server ends it"
-        yield Finding("job server", text)
     for url in urls:
         yield _place(url)
 

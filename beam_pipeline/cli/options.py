@@ -105,9 +105,6 @@ class DoctorOptions(Options):
         tuple[str, ...],
         Option("folders, datasets or buckets to read from, too", metavar="URL", is_positional=True),
     ] = ()
-    stop_job_server: Annotated[
-        bool, Option("end the job servers that `build --keep-job-server` has left, first")
-    ] = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,13 @@
 import abc
 import contextlib
 import errno
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from beam_pipeline.files.faults import as_record_error
 from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.listing import FileNames, FolderNames, Status
-
-Note = Callable[[Status], None] | None
-"""Is told a file's status, as it was when it was read or earlier."""
 
 
 class Backend(abc.ABC):
@@ -27,9 +24,7 @@ class Backend(abc.ABC):
     calls: int
 
     @abc.abstractmethod
-    def read(
-        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
-    ) -> bytes:
+    def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
         """The bytes of a range, fewer where the file ends before it does."""
 
     @abc.abstractmethod

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from beam_pipeline.files.backend import Backend, Note
+from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import as_record_error, bytes_to_read, retry
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.durable import make_folders, replacing, sync
@@ -36,13 +36,9 @@ class Local(Backend):
     calls = 8  # a network file system answers in a millisecond or more
 
     @retry
-    def read(
-        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
-    ) -> bytes:
+    def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
         descriptor, facts = regular_files.descriptor_with_facts(path)
         try:
-            if note:
-                note(_status(facts))
             length = bytes_to_read(path, facts.st_size, offset, length, at_most)
             return read_at(descriptor, offset, length)
         finally:

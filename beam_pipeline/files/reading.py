@@ -1,7 +1,6 @@
 """Reading files: what is a file's own fault rejects a record, any other fault fails the job."""
 
 import contextlib
-import functools
 import hashlib
 import io
 import sys
@@ -11,12 +10,10 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.content import span, whole
 from beam_pipeline.files.archive.paths import inside
-from beam_pipeline.files.backend import Note
 from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.compressed import suffix_of, unpacking
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.records import FileRef
-from tfrecord_dataset.store.listing import Status
 from tfrecord_dataset.store.urls import is_object
 
 _BUFFER_BYTES = 1 << 18
@@ -38,13 +35,9 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
             folders: it goes into rejects.jsonl, which must not tell where the input lay.
         OSError: Reading failed for another reason, and again when it was tried again.
     """
-    return _read(file, at_most)
-
-
-def _read(file: FileRef, at_most: int, note: Note = None) -> bytes:
     _check_name(file.path)
     try:
-        data = files_of(file.path).read(file.path, file.offset, file.length, at_most, note)
+        data = files_of(file.path).read(file.path, file.offset, file.length, at_most)
     except (OSError, UnknownSchemeError) as error:
         _reject(error, file.path)
         raise
@@ -59,41 +52,20 @@ class Reader:
     Args:
         files: What will be read, as far as that is known. Ranges of one remote file that lie close
             together are fetched at once, and held for as long as this reader is.
-        notes_versions: Whether it notes which state of the files it reads.
-
-    Attributes:
-        versions: By path, what `version` said when a file was read, or earlier; "" of one that
-            changed meanwhile. Without those that could not be read.
     """
 
-    def __init__(self, files: Iterable[FileRef] = (), *, notes_versions: bool = False):
-        ranges = [(file.path, found) for file in files if (found := _remote_range(file))]
-        self.versions: dict[str, str] = {}
-        self._notes_versions = notes_versions
-        self._lengths: list[int] = []  # appended to by several threads
+    def __init__(self, files: Iterable[FileRef] = ()):
+        ranges = [found for file in files if (found := _remote_range(file))]
         self._held: Any = None
         if len(ranges) > 1:
             from beam_pipeline.files import remote
 
-            for path, url in {path: found[0] for path, found in ranges}.items():
-                if notes_versions:
-                    with contextlib.suppress(OSError):  # whoever reads it is told
-                        self._note(path, remote.first_status(url))
-            self._held = remote.Ranges(found for _, found in ranges)
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes that were read."""
-        return sum(self._lengths)
+            self._held = remote.Ranges(ranges)
 
     def read(self, file: FileRef, at_most: int = sys.maxsize) -> bytes:
         """As `read_bytes`."""
         data = self._fetched(file, at_most)
-        if data is None:
-            note = functools.partial(self._note, file.path) if self._notes_versions else None
-            data = _read(file, at_most, note)
-        self._lengths.append(len(data))
-        return data
+        return read_bytes(file, at_most) if data is None else data
 
     def _fetched(self, file: FileRef, at_most: int) -> bytes | None:
         """What was fetched together with others; None where it was not."""
@@ -111,10 +83,6 @@ class Reader:
             return files_of(archive).read(archive, offset, length, length)
 
         return whole(place, file.path.rpartition("/")[2], read)
-
-    def _note(self, path: str, status: Status) -> None:
-        if self.versions.setdefault(path, status.version) != status.version:
-            self.versions[path] = ""
 
 
 def _remote_range(file: FileRef) -> tuple[str, int, int] | None:

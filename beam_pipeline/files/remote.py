@@ -18,7 +18,7 @@ from typing import Any
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.backend import Backend, Note
+from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read, too_large
 from beam_pipeline.files.remote_handles import Reader, Upload
 from tfrecord_dataset.store import remote_listing, requests
@@ -51,14 +51,10 @@ class Remote(Backend):
     list_folder = staticmethod(remote_listing.list_folder)
     match_files = staticmethod(remote_listing.match_files)
 
-    def read(
-        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
-    ) -> bytes:
+    def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
         """One request, mostly."""
         if offset == 0 and length is None:
-            return _read_all(path, at_most, note)
-        if note:
-            note(first_status(path))
+            return _read_all(path, at_most)
         if length is None or length > at_most or length == 0:
             length = bytes_to_read(path, self.status(path).size, offset, length, at_most)
             if length == 0:
@@ -152,12 +148,6 @@ def _status(meta: Any) -> Status:
     return Status(meta["size"], f"{meta['size']} {meta['e_tag'] or meta['last_modified']}")
 
 
-@functools.lru_cache(maxsize=4096)
-def first_status(url: str) -> Status:
-    """The status of an object when this process first asked: one request for all its ranges."""
-    return REMOTE.status(url)
-
-
 @functools.lru_cache(maxsize=64)
 def _check_bucket(url: str) -> None:
     client, _ = client_and_key(url)
@@ -167,10 +157,8 @@ def _check_bucket(url: str) -> None:
         requests.list_level(url)
 
 
-def _read_all(url: str, at_most: int, note: Note = None) -> bytes:
+def _read_all(url: str, at_most: int) -> bytes:
     def check(meta: Any) -> None:
-        if note:
-            note(_status(meta))
         if meta["size"] > at_most:
             raise too_large(url, at_most)
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect import kept
 from beam_pipeline.inspect.record import inspect_element, rejected
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
@@ -38,7 +37,6 @@ class PackedBatch(NamedTuple):
         rejects: They (`pickling.pack`); empty where there are none.
         statistics: What is counted of its elements (`assign.statistics.Statistics`).
         looks: What its images look like (`assign.likeness.SCHEMA`); empty where nobody asks.
-        num_taken: How many of its elements an earlier attempt has inspected.
     """
 
     num_records: int
@@ -47,7 +45,6 @@ class PackedBatch(NamedTuple):
     rejects: bytes
     statistics: Any
     looks: bytes = b""
-    num_taken: int = 0
 
 
 class Packs(Protocol):
@@ -64,12 +61,10 @@ class Settings:
     Attributes:
         rules: How records are checked.
         packer: Packs what was inspected.
-        kept_dir: Where what is found is kept for a next attempt; "" for nowhere.
     """
 
     rules: Rules
     packer: Packs
-    kept_dir: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,22 +120,11 @@ class InspectBatch(Work[bytes, PackedBatch]):
         batch: bytes,
         inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[InspectedElement]],
     ) -> PackedBatch:
-        """A batch as an earlier attempt has inspected it, or now; then it is kept."""
-        settings = self.settings.value
         elements = unpack_all(batch)
-        path = ""
-        if settings.kept_dir:
-            path = kept.kept_file(settings.kept_dir, batch, self.settings.data)
-            taken = kept.taken(path, elements, settings.rules.tokenizer, self.threads)
-            if taken is not None:
-                return settings.packer.pack(taken)._replace(num_taken=len(taken))
-        files = (file for each in elements for file in files_of(each))
-        reader = storage.Reader(files, notes_versions=bool(path))
+        reader = storage.Reader(file for each in elements for file in files_of(each))
         inspected = inspect_all(elements, reader.read)
-        if path:
-            kept.keep(path, inspected, reader)
         # No record takes what packing takes: that is beyond the bounds of `inspect_all`.
-        return settings.packer.pack(inspected)
+        return self.settings.value.packer.pack(inspected)
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer

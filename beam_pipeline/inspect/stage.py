@@ -11,7 +11,7 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline.inspect.batch import InspectBatch, PackedBatch, Packs, Settings
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.counters import count_requests, counter
+from beam_pipeline.running.counters import count_requests
 from beam_pipeline.running.parallel import (
     choose_parallelism,
     start_processes,
@@ -52,14 +52,12 @@ class InspectMedia(beam.PTransform):
         packer: Packs what was inspected, in the process that did.
         threads: Records at once in a process; 0 chooses.
         job: Where the job runs.
-        kept_dir: Where what is found is kept for a next attempt; "" for nowhere.
     """
 
     rules: Rules
     packer: Packs
     threads: int
     job: Job
-    kept_dir: str = ""
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, batches: beam.PCollection[bytes]) -> InspectedInput:
@@ -83,14 +81,13 @@ class _InspectBatch(beam.DoFn):
     LOOKS = "looks"
 
     def __init__(self, settings: InspectMedia):
-        self._settings = Constant(Settings(settings.rules, settings.packer, settings.kept_dir))
+        self._settings = Constant(Settings(settings.rules, settings.packer))
         self._threads = settings.threads
         self._job = settings.job
 
     def setup(self) -> None:
         self._meter = Meter(self._job.progress_dir, "inspect", self._job.beat_s)
         self._num_batches = 0
-        self._num_taken = counter("records inspected earlier")
 
     def start_bundle(self) -> None:
         self._ahead: Ahead[PackedBatch] | None = None
@@ -129,7 +126,6 @@ class _InspectBatch(beam.DoFn):
         return processes.ahead() if processes and processes.ready else None
 
     def _outputs(self, packed: PackedBatch) -> Iterator[Any]:
-        self._num_taken.inc(packed.num_taken)
         self._meter.add(packed.num_records + packed.num_rejects)
         if self._statistics:
             self._statistics[0].merge(packed.statistics)

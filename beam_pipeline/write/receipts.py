@@ -17,13 +17,11 @@ from beam_pipeline.errors import (
     ConfigError,
     DatasetDamagedError,
     RecordError,
-    SourceChangedError,
 )
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.write.working_directory import (
-    kept_dir,
     restore_dataset,
     working_dir,
     working_root,
@@ -145,28 +143,19 @@ def _inner(folder: str, stated: str) -> str:
     return path
 
 
-def drop_unfinished(config: BuildConfig, error: Exception) -> None:
+def drop_unfinished(config: BuildConfig) -> None:
     """Deletes what a failed build leaves, but for what the next one takes.
 
-    That are finished parts, and what was found in the input, unless that is why the build failed.
-    What cannot be deleted stays: why the build failed says more.
-
-    Args:
-        config: The build's.
-        error: Why it failed.
+    That are finished parts. What cannot be deleted stays: why the build failed says more.
     """
     with contextlib.suppress(OSError, ConfigError):
-        _drop_unfinished(config, not isinstance(error, ConfigError | SourceChangedError))
+        _drop_unfinished(config)
 
 
-def _drop_unfinished(config: BuildConfig, keeps_found: bool) -> None:
+def _drop_unfinished(config: BuildConfig) -> None:
     folder = working_dir(config)
     restore_dataset(config)
     kept = set(_finished_files(config))
-    if keeps_found:
-        found = kept_dir(config)
-        names = (name for name in storage.list_dir(found) if "." not in name)  # .partial
-        kept.update(storage.join(found, name) for name in names)
     if kept:
         files = storage.list_files(folder)
         storage.delete_all(each.path for each in files if each.path not in kept)

@@ -34,11 +34,6 @@ def spill_folder(config: BuildConfig) -> str | None:
     return None if storage.is_remote(config.dataset_dir) else working_root(config)
 
 
-def kept_dir(config: BuildConfig) -> str:
-    """Where a build keeps what it found in the files that it has inspected."""
-    return storage.join(working_dir(config), "inspected")
-
-
 def job_dir(config: BuildConfig) -> str:
     """Where a launcher and the workers of its job on another runner tell each other of it."""
     return storage.join(config.output, config.name, f".job-{config.version}")

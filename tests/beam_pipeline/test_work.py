@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from tiers import first_quick
@@ -23,7 +24,6 @@ from beam_pipeline.inspect import batch as inspect_batch
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
 from beam_pipeline.running.local_runner import local_runner
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.runner import Job
 from beam_pipeline.sources import paths
 from beam_pipeline.sources.detection import detect
@@ -155,7 +155,7 @@ def test_shuffles_and_stages(tmp_path, local_job, num_shards, shuffles, num_stag
     Each costs a job on a cluster its share of the time that is fixed.
     """
     runner = local_runner() if local_job.is_here else None
-    pipeline = beam.Pipeline(runner, options=JobOptions([]))
+    pipeline = beam.Pipeline(runner, options=PipelineOptions([]))
     config = BuildConfig(output=str(tmp_path), name="t", num_shards=num_shards)
     pipeline | beam.Create([]) | WriteDataset(config, local_job)
     job = pipeline.to_runner_api()

@@ -4,9 +4,9 @@ import json
 import time
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
 from tfrecord_dataset.store import clients
 
@@ -29,7 +29,7 @@ def prepare(service, cloud):
         }
         given = [f"{name}={value}" if value else name for name, value in options.items()]
         absent = [name for name, value in (changed or {}).items() if value is None]
-        beams = JobOptions([each for each in given if each not in absent])
+        beams = PipelineOptions([each for each in given if each not in absent])
         start = time.monotonic()
         try:
             cluster_of(beams).prepare(output, inputs)

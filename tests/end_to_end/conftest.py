@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from browsing import browser as browser
 from browsing import opened as opened
 from PIL import ExifTags, Image
@@ -18,7 +19,6 @@ import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_examples
-from beam_pipeline.running.options import JobOptions
 
 VOC_OBJECT = """
   <object><name>{name}</name><difficult>{difficult}</difficult>
@@ -153,7 +153,7 @@ def build_verified() -> Callable[..., beam_pipeline.Dataset]:
         config = beam_pipeline.BuildConfig(
             input=str(path), output=str(output), name="made", **options
         )
-        info = beam_pipeline.build(config, JobOptions(list(beam_options)))
+        info = beam_pipeline.build(config, PipelineOptions(list(beam_options)))
         assert beam_pipeline.verify(info) == []
         assert [path.name for path in Path(info.path).glob(".*")] == []
         return info

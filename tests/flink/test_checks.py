@@ -4,10 +4,10 @@ import sys
 import time
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from flink_cluster import free_port
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote.clusters import cluster_of
 
 
@@ -55,7 +55,7 @@ def test_refused_in_seconds(cluster, tmp_path, options, message):
     options = ["--runner=FlinkRunner", f"--flink_master={cluster.address}", *options]
     started = time.monotonic()
     with pytest.raises(ConfigError) as error:
-        cluster_of(JobOptions(options)).prepare(str(tmp_path), [])
+        cluster_of(PipelineOptions(options)).prepare(str(tmp_path), [])
     assert message in str(error.value)
     assert time.monotonic() - started < 10
 
@@ -63,19 +63,19 @@ def test_refused_in_seconds(cluster, tmp_path, options, message):
 def test_a_package_that_is_not_installed(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    options = JobOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
+    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
     with pytest.raises(ConfigError, match="and there is none beside /nowhere/bin/python: install"):
         cluster_of(options).prepare(str(tmp_path), [])
 
 
 def test_a_bucket_that_is_not_there(cluster, bucket):
-    options = JobOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
+    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
     with pytest.raises(ConfigError, match="no-such-bucket"):
         cluster_of(options).prepare("s3://no-such-bucket/out", [])
 
 
 def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
-    options = JobOptions(["--runner=FlinkRunner", f"--flink_master=http://{cluster.address}/"])
+    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master=http://{cluster.address}/"])
     cluster_of(options).prepare(str(tmp_path), [])
     chosen = options.get_all_options()
     assert chosen["flink_version"] == "1.19"
@@ -89,13 +89,13 @@ def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
 def test_another_service_is_no_cluster(cluster, bucket, tmp_path):
     _, store = bucket
     address = store.environment()["AWS_ENDPOINT_URL"]
-    options = JobOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
+    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
     with pytest.raises(ConfigError, match="is no REST interface of Flink"):
         cluster_of(options).prepare(str(tmp_path), [])
 
 
 def test_nobody_answers(tmp_path):
     address = f"localhost:{free_port()}"
-    options = JobOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
+    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
     with pytest.raises(UnavailableError, match="nothing answers at --flink_master"):
         cluster_of(options).prepare(str(tmp_path), [])

@@ -1,16 +1,9 @@
 """What a cluster loses, what of a build is kept then, and what is done again: docs/flink.md."""
 
-import re
 import time
 
 import pytest
 from flink_cluster import wait_until
-
-
-def counted(text, name):
-    """One of the numbers that a launcher shows at the end."""
-    [found] = re.findall(rf"counted: .*{name} ([\d,]+)", text) or ["0"]
-    return int(found.replace(",", ""))
 
 
 def strays(output):
@@ -43,8 +36,6 @@ def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, stages, tmp_path
     if code:
         code, text = launch(heavy.source, output, *heavy.options).finish()
         assert code == 0, text
-        if "has made the dataset" not in text:
-            assert counted(text, "records inspected earlier") == 1500
     assert digests(output / "data/1.0.0") == heavy.digests
     assert strays(output) == []
 
@@ -81,10 +72,6 @@ def test_a_job_manager_is_replaced_that_knows_its_jobs(
     available_cluster.start_job_manager()
     code, text = launcher.finish()
     assert code == 0, text
-    [job] = available_cluster.jobs()
-    committed_s = (output / "data/1.0.0/metadata.json").stat().st_mtime
-    was_committed = committed_s < available_cluster.first_task_s(job)
-    assert counted(text, "records inspected earlier") == (0 if was_committed else 1500)
     assert digests(output / "data/1.0.0") == heavy.digests
     assert strays(output) == []
 
@@ -101,7 +88,6 @@ def test_all_task_managers_are_lost_at_once(cluster, launch, heavy, stages, tmp_
     cluster.wait_for_task_managers(2)
     assert code == 0, text
     assert cluster.failures(cluster.jobs()[0]), "nothing was lost"
-    assert counted(text, "records inspected earlier") == 1500
     assert digests(output / "data/1.0.0") == heavy.digests
     assert strays(output) == []
 

@@ -11,7 +11,7 @@ from beam_pipeline.files.archive.index import Index
 from beam_pipeline.files.archive.paths import UNSAFE, Inside, Place, inside, placed
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members
-from beam_pipeline.files.backend import Backend, Note, ReadOnly
+from beam_pipeline.files.backend import Backend, ReadOnly
 from beam_pipeline.files.faults import bytes_to_read
 from tfrecord_dataset.store.listing import (
     FileNames,
@@ -92,21 +92,17 @@ class Archives(ReadOnly):
         """Whether the file at `path` lies compressed in its archive."""
         return self.place(path)[1].method == "deflated"
 
-    def read(
-        self, path: str, offset: int, length: int | None, at_most: int, note: Note = None
-    ) -> bytes:
+    def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
         archive, place = self.place(path)
         wanted = bytes_to_read(path, place.length, offset, length, at_most)
         if wanted < place.length:
-            if note:
-                note(self._status(archive))
             with self.open_reader(path) as handle:
                 handle.seek(offset)
                 return bytes(handle.read(wanted))
         files = self._files_of(archive)
 
         def read(start: int, num_bytes: int) -> bytes:
-            return files.read(archive, start, num_bytes, num_bytes, note)
+            return files.read(archive, start, num_bytes, num_bytes)
 
         return content.whole(place, _name(path), read)
 

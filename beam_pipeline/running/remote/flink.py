@@ -1,6 +1,5 @@
 """Flink: options that the user may leave out, and a job seen through Flink's REST interface."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -12,19 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import apache_beam as beam
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
     PipelineOptions,
     PortableOptions,
 )
-from apache_beam.runners.portability.flink_runner import FlinkRunner
-from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.options import KeepingOptions
-from beam_pipeline.running.remote import checks, kept_job_servers
+from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.clusters import Cluster, JobState
 from beam_pipeline.running.remote.jars import cached_version, find_jar
 
@@ -55,7 +50,6 @@ class FlinkCluster(Cluster):
         self._flink = options.view_as(FlinkRunnerOptions)
         self._portable = options.view_as(PortableOptions)
         master = self._flink.flink_master.strip()
-        self._in_use = contextlib.ExitStack()
         self.rest = ""
         if not master.startswith("["):
             self.rest = (master if "://" in master else f"http://{master}").rstrip("/")
@@ -86,8 +80,6 @@ class FlinkCluster(Cluster):
         checks.check_places(output, inputs, seen, f"Flink at {self.rest}")
         if not self._portable.job_endpoint:
             self._choose_job_server()
-            if self._options.view_as(KeepingOptions).keep_job_server:
-                self._use_kept_job_server()
 
     def _state(self, job: Any) -> JobState:
         return _STATES.get(job["state"], JobState.RUNNING)
@@ -228,21 +220,6 @@ class FlinkCluster(Cluster):
                 *("setpriv", "--pdeathsig", "TERM", java, *_SHORT_JVM),
                 *server.job_server_jvm_properties,
             ]
-
-    def _use_kept_job_server(self) -> None:
-        """Starts it where none runs; it is in use while this object lives."""
-        server = self._options.view_as(JobServerOptions)
-        jar = JavaJarServer.local_jar(self._flink.flink_job_server_jar, server.jar_cache_dir)
-        made = os.stat(jar)
-        command = [
-            *(server.job_server_java_launcher, *server.job_server_jvm_properties, "-jar", jar),
-            *("--flink-master", FlinkRunner.add_http_scheme(self._flink.flink_master)),
-            *("--artifacts-dir", "{folder}", "--job-port", "{port}"),
-            *("--artifact-port", "0", "--expansion-port", "0"),
-        ]
-        identity = f"Beam {beam.version.__version__}, {made.st_size} bytes of {made.st_mtime_ns}"
-        port = self._in_use.enter_context(kept_job_servers.used(command, identity))
-        self._portable.job_endpoint = f"localhost:{port}"
 
 
 def _worker_command() -> str:

@@ -65,7 +65,7 @@ def record(path, key, read=None):
 
 
 def settings(max_seconds, packer=PACKER):
-    return Constant(Settings(Rules(max_seconds=max_seconds), packer, kept_dir=""))
+    return Constant(Settings(Rules(max_seconds=max_seconds), packer))
 
 
 def inspected(elements, max_seconds=60.0, packer=PACKER):

@@ -2,12 +2,12 @@
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_pipeline.running.counters import count_requests, counted, counter, spread
 from beam_pipeline.running.local_runner import local_runner
-from beam_pipeline.running.options import JobOptions
 from tfrecord_dataset.store.tally import TALLY, Requests, as_text
 
 
@@ -42,7 +42,7 @@ class _Ask(beam.DoFn):
 
 def test_a_jobs_requests_come_back_to_its_launcher():
     TALLY.take()
-    pipeline = beam.Pipeline(local_runner(), JobOptions([]))
+    pipeline = beam.Pipeline(local_runner(), PipelineOptions([]))
     numbers = pipeline | beam.Create([1, 2, 3]) | "Ask" >> beam.ParDo(_Ask())
     numbers | beam.Reshuffle() | "AskAgain" >> beam.ParDo(_Ask())
     result = pipeline.run()

@@ -5,13 +5,13 @@ import os
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 import beam_pipeline
 from beam_pipeline import errors
 from beam_pipeline.running.failures import explain
 from beam_pipeline.running.lock import exclusive
-from beam_pipeline.running.options import JobOptions
 
 
 def raised_from(cause, error):
@@ -64,7 +64,7 @@ def test_explain(error, kind, message):
 def test_in_the_users_own_pipeline_it_is_raised_as_it_is_in_the_words_of_python(tmp_path, caplog):
     config = beam_pipeline.BuildConfig(output=str(tmp_path), name="numbers")
     records = [beam_pipeline.Record(key="same", features={"n": n}) for n in range(2)]
-    pipeline = beam.Pipeline(FnApiRunner(), JobOptions([]))  # what Beam chooses, in seconds
+    pipeline = beam.Pipeline(FnApiRunner(), PipelineOptions([]))  # what Beam chooses, in seconds
     _ = pipeline | beam.Create(records) | beam_pipeline.WriteDataset(config)
 
     with pytest.raises(errors.DataError, match=r"'same' belongs to two .*duplicates='drop'$"):

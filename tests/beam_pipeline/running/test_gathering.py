@@ -2,11 +2,11 @@
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 
 from beam_pipeline.running.gathering import Balance, Merge
 from beam_pipeline.running.local_runner import local_runner
-from beam_pipeline.running.options import JobOptions
 
 RUNNERS = pytest.mark.parametrize(
     ("runner", "shuffles"),
@@ -32,7 +32,7 @@ def num_shuffles(pipeline):
     ],
 )
 def test_values_are_merged(runner, shuffles, values, expected):
-    with beam.Pipeline(runner, JobOptions([])) as pipeline:
+    with beam.Pipeline(runner, PipelineOptions([])) as pipeline:
         several = [
             pipeline | f"Values{number}" >> beam.Create(some, reshuffle=False)
             for number, some in enumerate(values)
@@ -44,7 +44,7 @@ def test_values_are_merged(runner, shuffles, values, expected):
 
 @RUNNERS
 def test_values_are_shared_out_as_they_are(runner, shuffles):
-    with beam.Pipeline(runner, JobOptions([])) as pipeline:
+    with beam.Pipeline(runner, PipelineOptions([])) as pipeline:
         values = pipeline | beam.Create([1, 2, 3], reshuffle=False) | Balance()
         assert num_shuffles(pipeline) == shuffles
         assert_that(values, equal_to([1, 2, 3]))

@@ -6,11 +6,11 @@ import sys
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 from fresh_python import printed
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.store_settings import send_settings, use_options
 
 KEYS = {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "two"}
@@ -36,7 +36,7 @@ def on_a_worker(tmp_path):
     """The variables of a cloud on a worker that has some itself, after it loaded a job."""
 
     def load(*flags, own=None, cloud="AWS_"):
-        options = JobOptions(list(flags))
+        options = PipelineOptions(list(flags))
         use_options(options)
         pipeline = beam.Pipeline(options=options)
         pipeline | beam.Create([1]) | beam.Map(print)
@@ -122,12 +122,12 @@ def test_a_key_that_workers_cannot_use(tmp_path, monkeypatch, text, message):
     (tmp_path / "key.json").write_text(text)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
     with pytest.raises(ConfigError, match=message):
-        send_settings(beam.Pipeline(), JobOptions(["--send_store_credentials"]))
+        send_settings(beam.Pipeline(), PipelineOptions(["--send_store_credentials"]))
 
 
 def test_beams_options_for_azure_are_used_here():
     flags = "AccountName=me;AccountKey=a2V5==;BlobEndpoint=http://127.0.0.1:10000/me"
-    use_options(JobOptions([f"--azure_connection_string={flags}"]))
+    use_options(PipelineOptions([f"--azure_connection_string={flags}"]))
     assert {name: value for name, value in os.environ.items() if name.startswith("AZURE")} == {
         "AZURE_STORAGE_ACCOUNT_NAME": "me",
         "AZURE_STORAGE_ACCOUNT_KEY": "a2V5==",

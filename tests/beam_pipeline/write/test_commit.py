@@ -11,6 +11,7 @@ import threading
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
 from beam_pipeline import BuildConfig
@@ -24,7 +25,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import WriteDataset
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.local_runner import local_runner
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import final_files, rejects
 from beam_pipeline.write.commit import check_counts, commit
@@ -204,7 +204,7 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
         "write_rejects",
         lambda config, found, spill: ranges.extend(found) or write_rejects(config, found, spill),
     )
-    with beam.Pipeline(local_runner(), JobOptions([])) as pipeline:
+    with beam.Pipeline(local_runner(), PipelineOptions([])) as pipeline:
         _ = pipeline | beam.Create(records + bad) | WriteDataset(there)
 
     assert len(made) == math.ceil(NUM_FILES / 16)
@@ -355,7 +355,7 @@ def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wa
     before = sizes_below(store, working_dir(config))
     for number in range(1500):
         store.put(f"{working_dir(config)}/unpacked/{number}", b"unfinished")
-    drop_unfinished(config, OSError())
+    drop_unfinished(config)
 
     del before["train/unfinished.tfrecord"]
     assert sizes_below(store, working_dir(config)) == before
@@ -367,7 +367,7 @@ def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wa
 def test_what_cannot_be_deleted_hides_no_error(store, config, shards, operation):
     store.fail(f"{config.output}", 403, operation=operation)
     store.fail(config.output.rpartition("/")[0], 403, operation=operation)
-    drop_unfinished(config, OSError())
+    drop_unfinished(config)
     assert store.calls[operation]
 
 

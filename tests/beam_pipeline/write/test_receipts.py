@@ -134,7 +134,7 @@ def test_a_receipt_that_is_damaged(config, receipt, data, warned):
     storage.write_bytes(path, damages.get(data, data))
     assert finished(config) is None
     assert len(warned()) == 1
-    drop_unfinished(config, OSError())
+    drop_unfinished(config)
     assert storage.list_dir(config.output) == []
 
 
@@ -177,7 +177,7 @@ def test_a_receipt_that_somebody_edited(config, edit, change, warned, bucket):
     assert finished(config) is None
     assert len(warned()) == 1
     assert not any("elsewhere" in place for _, place in store.requests[before:])
-    drop_unfinished(config, OSError())
+    drop_unfinished(config)
 
 
 def test_a_path_that_leads_out_by_a_link(tmp_path):
@@ -219,7 +219,7 @@ def test_a_failure_leaves_finished_parts_alone(config, receipt):
     folder = working_dir(config)
     for name in ("train/00001-b", "index/b.idx", "unpacked/big", "receipts/x.json.partial"):
         storage.write_bytes(storage.join(folder, name), b"unfinished")
-    drop_unfinished(config, OSError())
+    drop_unfinished(config)
     left = {file.relative for file in storage.list_files(folder)}
     assert left == {*FILES.values(), "receipts/train-00000.json"}
 
@@ -237,7 +237,7 @@ def test_what_was_found_is_left_unless_it_is_to_blame(config, error, is_left):
     folder = working_dir(config)
     for name in ("inspected/0123abcd", "inspected/0123abcd.5678.partial", "index/b.idx"):
         storage.write_bytes(storage.join(folder, name), b"found")
-    drop_unfinished(config, error)
+    drop_unfinished(config)
     if is_left:
         left = [file.relative for file in storage.list_files(folder)]
         assert left == ["inspected/0123abcd"]
@@ -247,7 +247,7 @@ def test_what_was_found_is_left_unless_it_is_to_blame(config, error, is_left):
 
 def test_a_failure_without_finished_parts_leaves_nothing(config, receipt):
     storage.write_bytes(receipt_path(config, "train-00000"), b"")
-    drop_unfinished(config, OSError())
+    drop_unfinished(config)
     assert storage.list_dir(config.output) == []
 
 

@@ -5,9 +5,9 @@ import socket
 import time
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote import checks, jars
 from beam_pipeline.running.remote.clusters import cluster_of
 
@@ -34,7 +34,9 @@ def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
     started = time.monotonic()
     message = f"nothing answers at {options[1].format(nobody)} .*start the (cluster|job server)"
     with pytest.raises(UnavailableError, match=message) as error:
-        cluster_of(JobOptions([each.format(nobody) for each in options])).prepare(str(tmp_path), [])
+        cluster_of(PipelineOptions([each.format(nobody) for each in options])).prepare(
+            str(tmp_path), []
+        )
     assert error.value.exit_code == 1
     assert time.monotonic() - started < 10
 

@@ -3,16 +3,16 @@
 import time
 
 import pytest
-from apache_beam.options.pipeline_options import PortableOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.options import JobOptions, is_staged_only
+from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.remote import jars
 from beam_pipeline.running.remote.clusters import JobState, cluster_of
 
 
 def prepared(*options, output="/data", inputs=()):
-    beams = JobOptions(list(options))
+    beams = PipelineOptions(list(options))
     start = time.monotonic()
     try:
         cluster_of(beams).prepare(output, inputs)
@@ -83,6 +83,6 @@ def test_workers_are_here_where_the_job_is():
 @pytest.mark.parametrize("option", ["--template_location=gs://b/t", "--dry_run=yes"])
 @pytest.mark.parametrize("runner", [[], ["--runner=FlinkRunner"]])
 def test_only_dataflow_can_start_nothing(option, runner):
-    assert is_staged_only(JobOptions(["--runner=DataflowRunner", option]))
+    assert is_staged_only(PipelineOptions(["--runner=DataflowRunner", option]))
     with pytest.raises(ConfigError, match=r"is for --runner=DataflowRunner; .* would run the job"):
-        is_staged_only(JobOptions([option, *runner]))
+        is_staged_only(PipelineOptions([option, *runner]))

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from apache_beam.options.pipeline_options import SetupOptions
+from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.options import JobOptions
 from beam_pipeline.running.remote import dataflow
 
 
@@ -32,7 +31,7 @@ def installed(monkeypatch, tmp_path):
 
 
 def staged(*options):
-    beams = JobOptions(["--runner=DataflowRunner", *options])
+    beams = PipelineOptions(["--runner=DataflowRunner", *options])
     dataflow.stage_package(beams)
     return beams.view_as(SetupOptions)
 
