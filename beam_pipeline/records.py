@@ -1,7 +1,8 @@
 """The values that flow through the pipeline: references and annotations, never payload bytes.
 
-A source yields `Record`s, `Rejected`s for what it cannot use, and, where the layout declares
-its classes, one `DeclaredClasses` a class feature. All three may be mixed in one PCollection.
+A source yields `Record`s, `Rejected`s for what it cannot use, `Consumed` for files that it read
+and that are no record's, and, where the layout declares its classes, one `DeclaredClasses` a class
+feature. All of them may be mixed in one PCollection.
 
 None has slots: records are pickled several times on their way, and a frozen dataclass with
 slots takes twice as long there (21 µs against 9 for a labelled image, both ways).
@@ -310,5 +311,16 @@ class DeclaredClasses:
     names: Mapping[int, str]
 
 
-Element = Record | Rejected | DeclaredClasses
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Consumed:
+    """Files that a source has read and that are no record's, such as annotation files.
+
+    Attributes:
+        paths: Absolute paths or URLs.
+    """
+
+    paths: tuple[str, ...]
+
+
+Element = Record | Rejected | DeclaredClasses | Consumed
 InspectedElement = Inspected | Rejected | DeclaredClasses

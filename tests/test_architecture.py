@@ -36,6 +36,7 @@ LAYERS = {
     """,
     "beam_pipeline": """
         errors beam_import
+        problems
         stored_lists objects
         records
         files
@@ -65,7 +66,8 @@ LAYERS = {
         shapes
         ignored
         splits references unpacking nesting
-        archives tree input_files columns
+        archives tree
+        input_files columns
         image_folders
         beside
         annotation_formats
@@ -77,6 +79,7 @@ LAYERS = {
         not_read
         listing gather split_lists
         layout
+        adapter
         side_files image_items
         folders
         masks
@@ -86,9 +89,8 @@ LAYERS = {
         captions transcripts cub voc coco yolo kitti labelme
         columnar tar arrays idx tfrecord
         dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot vott
-        proposing
         registry
-        detection
+        detect
         inputs
         __init__
     """,

@@ -51,7 +51,7 @@ from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.as_tables import rows_of
 from beam_pipeline.sources.inputs import complete, find_input, source_of
-from beam_pipeline.sources.layout import Input
+from beam_pipeline.sources.layout import Claim
 from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
@@ -183,7 +183,7 @@ def _plan(config: BuildConfig, options: PipelineOptions, *, to_json: bool = Fals
         raise preview.plan.problem
 
 
-def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Input]:
+def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Claim]:
     """`config` completed from a look into its input, and the input; prints it on stderr."""
     check_apart(config)
     found = find_input(config, scratch)

@@ -16,7 +16,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.columns.column import CAPTIONS, IMAGE
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout, Place, first_file, reading
+from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
 from beam_pipeline.sources.manifest.cells import Cells
 from beam_pipeline.sources.manifest.first_rows import first_rows, texts_of
 from beam_pipeline.sources.manifest.read import ReadCsv
@@ -95,8 +95,9 @@ def _split_lists(tree: Tree, place: str) -> dict[str, str]:
     return found if len(set(found.values())) == len(found) else {}
 
 
-def read_captions(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    """What reads the captions at `path`: a list, or a folder of images with texts beside."""
+def read_captions(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
+    """What reads captions: a list, or a folder of images with texts beside."""
+    path = claim.path
     if storage.is_directory(path):
         if config.image_root:
             raise ConfigError(
@@ -105,7 +106,7 @@ def read_captions(path: str, config: BuildConfig, scratch: str) -> beam.PTransfo
             )
         ignored = Ignored.of(config, path)
         return ReadSideFiles(input_folder(path), CaptionFiles(), ignored=ignored)
-    source: ReadCaptionList = reading(ReadCaptionList)(path, config, scratch)
+    source: ReadCaptionList = reading(ReadCaptionList)(claim, config, scratch)
     if not (config.image_root or config.image_template):
         top = config.input if storage.is_directory(config.input) else parent(path)
         tree = Tree(top, Ignored(tuple(config.ignore)))

@@ -1,13 +1,13 @@
 """Which files an input means: one file, those of a folder, or those that fit a pattern."""
 
 import dataclasses
-import re
 from collections.abc import Callable
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.references import locate, name_of
+from beam_pipeline.sources.tree import matched_files
 from tfrecord_dataset.split_names import splits_of_files
 
 
@@ -68,8 +68,7 @@ def find_files(
         files = {name_of(path): path}
         return _input_files(files), []
     else:
-        root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
-        files = {found[len(root) + 1 :]: found for found in storage.match_files(path)}
+        _, files = matched_files(path)
     files = {name: file for name, file in files.items() if not ignored(name)}
     meant = {name: file for name, file in files.items() if is_meant(name)}
     if not meant:

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import apache_beam as beam
 
@@ -11,20 +10,19 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
-from beam_pipeline.sources import detection
 from beam_pipeline.sources.archives import placed, refused, through_archives
 from beam_pipeline.sources.beside import not_read
-from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Input, Layout
+from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.registry import layout_named, own_layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
 
 
-def find_input(config: BuildConfig, scratch: str = "") -> Input:
-    """The configured input with its layout: as named, or found by looking.
+def find_input(config: BuildConfig, scratch: str = "") -> Claim:
+    """What is read of the configured input: as the named layout, or the one that is detected.
 
     Args:
         config: The build's.
@@ -40,24 +38,20 @@ def find_input(config: BuildConfig, scratch: str = "") -> Input:
         raise refused(config, scratch, error) from error
 
 
-def _found(config: BuildConfig, scratch: str) -> Input:
+def _found(config: BuildConfig, scratch: str) -> Claim:
     if config.layout != AUTO:
         _check_options(config, layout_named(config.layout))
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
     config = through_archives(config, scratch)
     if config.path_pattern:
-        found = Input(FOLDERS, config.input, f"folders: files named {config.path_pattern}")
-    elif config.layout == AUTO:
-        found = detection.detect(config.input, Ignored(config.ignore))
+        what = (("files", f"files named {config.path_pattern}"),)
+        claim = Claim(layout="folders", rank=Rank.FOLDERS, path=config.input, understood=what)
     else:
-        found = detection.resolve(config.input, config.layout, Ignored(config.ignore))
-    _check_options(config, found.layout)
-    doubt, of_one_class = found.place.doubt, found.place.one_class
-    if of_one_class and (problem := doubt if config.one_class else of_one_class):
-        raise ConfigError(f"{found.path} cannot be read as it lies: {problem}")
+        claim = detect(config)
+    _check_options(config, layout_named(claim.layout))
     _check_ignored(config)
-    return found
+    return claim
 
 
 def _check_ignored(config: BuildConfig) -> None:
@@ -92,36 +86,41 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
         )
 
 
-def complete(config: BuildConfig, input_: Input, scratch: str = "") -> BuildConfig:
-    """`config` with what only a look into the input tells: the keys of a declared schema.
+def complete(config: BuildConfig, claim: Claim, scratch: str = "") -> BuildConfig:
+    """`config` with what only a look into the input tells: the options of the claim.
 
     Raises:
         ConfigError: The input has no such feature, or cannot be what `config` asks for.
     """
-    if not input_.layout.complete:
+    config = dataclasses.replace(
+        config,
+        **{
+            field.name: claim.options[field.name]
+            for field in dataclasses.fields(config)
+            if field.name in claim.options and getattr(config, field.name) in (field.default, ())
+        },
+    )
+    layout = layout_named(claim.layout)
+    if not layout.complete:
         return config
-    completed = input_.layout.complete(through_archives(config, scratch), input_.path)
+    completed = layout.complete(through_archives(config, scratch), claim.path)
     return dataclasses.replace(completed, input=config.input, image_root=config.image_root)
 
 
-def source_of(config: BuildConfig, input_: Input, scratch: str) -> beam.PTransform:
+def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:
     """The transform that reads the configured input.
 
     Compressed inputs that must be files as they are get unpacked into the folder `scratch`; what
-    lies in archives is read there.
+    is in archives is read there.
     """
     config = through_archives(config, scratch)
-    source: Any = input_.layout.read(input_.path, config, scratch)
-    if tables := input_.place.tables:
-        source = dataclasses.replace(source, names=tables)
-    if input_.class_list:
-        source = dataclasses.replace(source, class_list=input_.class_list)
-    if input_.beside:
-        source = ReadBeside(source, input_.beside, config.input)
-    if told := config.split_list or input_.split_lists:
+    source: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
+    if claim.beside:
+        source = ReadBeside(source, claim.beside, config.input)
+    if told := config.split_list or claim.options.get("split_list", ()):
         homes = [
             path if storage.is_directory(path) else parent(path)
-            for path in (input_.path, config.input)
+            for path in (claim.path, config.input)
         ]
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
         lists = [SplitList.told(each, homes[1]) for each in told]
@@ -149,7 +148,7 @@ class ReadBeside(beam.PTransform):
 
     Attributes:
         source: Of elements; if it has `also_read`, these were files beside that it read.
-        beside: The files, as `Input` has them.
+        beside: The files, as `Claim` has them.
         root: The folder that they are below.
     """
 

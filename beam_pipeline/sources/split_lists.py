@@ -19,7 +19,7 @@ from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, composed
+from beam_pipeline.records import Element, Record, Rejected, composed
 from beam_pipeline.sources.paths import left_out, stem
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.splits import PARTITION, is_partition
@@ -222,7 +222,7 @@ class WithSplits(beam.PTransform):
 
 def line_of(element: Element, lines: Lines) -> Iterator[int]:
     """The lines that name a record, or what was rejected."""
-    if not isinstance(element, DeclaredClasses):
+    if isinstance(element, Record | Rejected):
         yield from lines.of(element.key if isinstance(element, Record) else element.source)
 
 

@@ -18,7 +18,7 @@ from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.beside import passed_over, unused
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Layout, Place, first_file, reading
+from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.manifest.cells import Cells
@@ -192,10 +192,11 @@ def _is_of_lj_speech(tree: Tree, path: str) -> bool:
     return first.count("|") + 1 in _COLUMNS and storage.exists(below(home, named))
 
 
-def read_transcripts(path: str, config: BuildConfig, scratch: str) -> beam.PTransform:
-    """What reads the transcripts at `path`: LJ Speech's table, or a folder of audio."""
+def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
+    """What reads transcripts: LJ Speech's table, or a folder of audio."""
+    path = claim.path
     if not storage.is_directory(path):
-        return reading(ReadLjSpeech)(path, config, scratch)
+        return reading(ReadLjSpeech)(claim, config, scratch)
     ignored = Ignored.of(config, path)
     tree = Tree(path, ignored)
     if any(name.endswith(_OF_CHAPTER) for name in tree.files()):

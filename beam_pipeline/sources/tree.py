@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import below, folder, joined, media_kind, stem, suffix
+from beam_pipeline.sources.paths import below, folder, joined, media_kind, parents, stem, suffix
+from beam_pipeline.sources.references import name_of, parent
 from tfrecord_dataset.store.at_once import at_once
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
@@ -106,21 +107,45 @@ def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
 
 
 class Tree:
-    """The folders below a folder; each is listed once, when it is looked at first.
+    """The files below a folder, a single file, or the files that fit a pattern.
+
+    Each folder is listed once, when it is looked at first.
 
     Attributes:
-        root: The folder, an absolute path or URL.
+        input: The folder, file or pattern of files, an absolute path or URL.
+        root: The folder that relative paths are below.
+        is_folder: Whether the input is a folder.
         is_inner: Whether it was reached through the only folder of another.
         ignored: What of it is left out.
         outside: The files of the folders that it was reached through, as "../name".
     """
 
     def __init__(self, root: str, ignored: Ignored = NOTHING, outside: Sequence[str] | None = None):
+        self.input = root
         self.root = root
         self.ignored = ignored
         self.outside = outside or ()
         self.is_inner = outside is not None
+        self.is_folder = True
         self._listings: dict[str, Listing] = {}
+        self._paths: Mapping[str, str] = {}
+
+    @classmethod
+    def of(cls, path: str, ignored: Ignored = NOTHING) -> "Tree":
+        """The tree of a folder, a file or a pattern of files."""
+        if storage.is_directory(path):
+            return cls(path, ignored)
+        root, paths = matched_files(path)
+        tree = cls(root, ignored)
+        tree.input, tree.is_folder = path, False
+        tree._paths = {name: found for name, found in paths.items() if not ignored(name)}
+        tree._listings = _listings(tree._paths)
+        return tree
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the input is a single file."""
+        return [*self._paths.values()] == [self.input]
 
     @property
     def only_folder(self) -> str:
@@ -136,7 +161,9 @@ class Tree:
 
     def path(self, relative: str) -> str:
         """The absolute path of what is at `relative`."""
-        return below(self.root, relative) if relative else self.root
+        if not relative:
+            return self.input
+        return self._paths.get(relative) or below(self.root, relative)
 
     def look(self, relative: str = "") -> Listing:
         """What the folder at `relative` holds; nothing, if there is none."""
@@ -146,6 +173,9 @@ class Tree:
 
     def _look_at(self, relatives: Iterable[str]) -> None:
         new = [relative for relative in relatives if relative not in self._listings]
+        if not self.is_folder:
+            self._listings |= dict.fromkeys(new, Listing())
+            return
         if storage.is_remote(self.root):  # at once: each answer takes a while
             listings = at_once(self._look_into, new, _REMOTE_CALLS)
         else:
@@ -245,6 +275,29 @@ class Tree:
     def head(self, relative: str) -> bytes:
         """The first bytes of a file."""
         return head(self.path(relative))
+
+
+def matched_files(path: str) -> tuple[str, dict[str, str]]:
+    """The folder of a file or a pattern of files, and the paths of its files by those below it."""
+    if storage.exists(path):
+        return parent(path), {name_of(path): path}
+    root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
+    return root, {found[len(root) + 1 :]: found for found in storage.match_files(path)}
+
+
+def _listings(paths: Iterable[str]) -> dict[str, Listing]:
+    """What folders hold, given the relative paths of all files."""
+    files: dict[str, list[str]] = {"": []}
+    for path in sorted(paths):
+        files.setdefault(folder(path), []).append(path.rpartition("/")[2])
+    homes = {above for home in files if home for above in (home, *parents(home)) if above}
+    return {
+        home: Listing(
+            folders=tuple(sorted(name_of(each) for each in homes if folder(each) == home)),
+            files=tuple(files.get(home, ())),
+        )
+        for home in {"", *homes}
+    }
 
 
 def _first(folders: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from beam_pipeline.running import batches, parallel
 from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.runner import Job
 from beam_pipeline.sources import paths
-from beam_pipeline.sources.detection import detect
+from beam_pipeline.sources.detect import detect
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
 from beam_pipeline.write.sink import ShardSink
@@ -126,7 +126,7 @@ def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
 
     sys.setprofile(count_calls)
     try:
-        assert detect(str(tmp_path)).layout.name == "folders"
+        assert detect(BuildConfig(input=str(tmp_path))).layout == "folders"
     finally:
         sys.setprofile(None)
     assert calls["suffix"] + calls["media_kind"] <= 8 * len(names)

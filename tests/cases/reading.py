@@ -14,7 +14,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, Record
 from beam_pipeline.sources.inputs import complete, find_input, source_of
-from beam_pipeline.sources.layout import Input
+from beam_pipeline.sources.layout import Claim
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def config_of(options: str, root: Path | str = "") -> BuildConfig:
 
 def source_at(
     root: Path | str, options: str = "INPUT", scratch: str = ""
-) -> tuple[Input, beam.PTransform]:
+) -> tuple[Claim, beam.PTransform]:
     """(what is found, what reads it) of the input at `root`."""
     config = config_of(options, root)
     scratch = scratch or f"{root}.scratch"

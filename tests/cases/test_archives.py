@@ -237,15 +237,6 @@ def test_nothing_is_left_of_a_compressed_tar_that_is_refused(tables, tmp_path):
     assert re.match("INPUT cannot be read: damaged file: in.tgz: ", refusal)
 
 
-@pytest.mark.parametrize("how", ["tgz", "deflated"])
-def test_what_a_refusal_names_in_an_archive_can_be_given(tables, tmp_path, how):
-    archive = packed(tables, how)
-    refusal = read("INPUT", archive, f"{tmp_path}/s")
-    [path] = re.findall(r"such as (INPUT\S*\.csv)", refusal)
-    summary, _ = read("INPUT", path.replace("INPUT", f"{archive}:"), f"{tmp_path}/s")
-    assert summary.startswith("csv: ")
-
-
 def test_an_archive_that_a_refusal_names_can_be_given(tree, tmp_path):
     folder = tmp_path / "downloads"
     folder.mkdir()

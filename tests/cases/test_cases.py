@@ -11,12 +11,8 @@ A case is a folder with
 `pytest tests/cases --regenerate` writes the last three anew, for review.
 """
 
-import contextlib
 import json
 import logging
-import os
-import re
-import shlex
 from pathlib import Path
 
 import apache_beam as beam
@@ -24,17 +20,14 @@ import pytest
 from eager_runner import yielded
 from tiers import first_quick
 
-from beam_pipeline.cli.commands import main
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Audio, Image, Record, Rejected, file_of
-from beam_pipeline.sources import detection
-from beam_pipeline.sources.inputs import find_input, source_of
+from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.listing import buckets_of_names
 from beam_pipeline.sources.side_files import read as side_files
 from cases.inputs import make
-from cases.reading import config_of, options_of_case, source_at
+from cases.reading import options_of_case, source_at
 from cases.shown import Shown
 from tfrecord_dataset.python_words import of_command
 
@@ -47,29 +40,9 @@ OF_SIDE_FILES = [name for name in CASES if name.startswith(_SIDE_FILES)]
 DETECTED = [
     name for name in CASES if name.startswith("found/") and not (CASES[name] / "options").exists()
 ]
-IN_DOUBT = [
-    name
-    for name, case in CASES.items()
-    if (case / "error").exists() and "--path-pattern" in (case / "error").read_text("utf-8")
-]
-_TABLE = re.compile(
-    r"give ('[^']+'|\S+\.(?:csv|tsv|txt|jsonl))(?! to read that table)"
-    r"(?: with((?: --[a-z-]+ (?:'[^']+'|[^ ;,]+(?:,[^ ;,]+)*))+))?"
-)
-TABLES_PROPOSED = [
-    name
-    for name, case in CASES.items()
-    if (case / "error").exists() and " with --" in (case / "error").read_text("utf-8")
-]
-_MADE = re.compile(r"(?:make|write|put) [\w ]+ by (python .*? > ('[^']+'|\S+)), and give")
-TABLES_MADE = [
-    name
-    for name, case in CASES.items()
-    if (case / "error").exists() and _MADE.search((case / "error").read_text("utf-8"))
-]
+# Read by tables that no layout claims yet, since they are not at the top of the tree.
+AWAITED = frozenset((Path(__file__).parent / "awaited.txt").read_text("utf-8").split())
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
-# The options that a refusal names.
-_WAY = re.compile(r"--path-pattern '[^']+'(?: --ignore (?:'[^']+'|[^ ,;]+))*")
 
 
 def source_for(case, root):
@@ -113,8 +86,13 @@ def expected(case):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_case(read, case, request):
+    if f"{case.parent.name}/{case.name}" in AWAITED:
+        request.applymarker(pytest.mark.xfail(reason="its layout has no claim yet", strict=True))
     results = read(case)
-    if request.config.getoption("--regenerate"):
+    if (
+        request.config.getoption("--regenerate")
+        and f"{case.parent.name}/{case.name}" not in AWAITED
+    ):
         for name in RESULTS:
             (case / name).unlink(missing_ok=True)
         for name, text in results.items():
@@ -140,57 +118,10 @@ def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeyp
 @pytest.mark.parametrize("name", DETECTED)
 def test_a_layout_by_its_name_is_what_is_detected(tmp_path, name):
     make(CASES[name] / "input", tmp_path)
-    found = detection.detect(str(tmp_path))
+    found = detect(BuildConfig(input=str(tmp_path)))
     inside = found.path if Path(found.path).is_dir() else str(tmp_path)
-    assert detection.resolve(inside, found.layout.name) == detection.detect(inside)
-
-
-@pytest.mark.parametrize("name", IN_DOUBT)
-def test_every_pattern_that_a_refusal_names_is_a_way_to_read_it(tmp_path, name):
-    error = (CASES[name] / "error").read_text("utf-8")
-    place, _, remedies = error.removeprefix("ConfigError: ").partition(" cannot be read as it lies")
-    remedies, _, _ = remedies.partition("what the files' names say")  # an example
-    make(CASES[name] / "input", tmp_path)
-    for options in _WAY.findall(remedies):
-        path = place.replace("INPUT", str(tmp_path))
-        pattern, *ignored = shlex.split(options)[1::2]
-        config = BuildConfig(input=path, path_pattern=pattern, ignore=ignored)
-        elements = yielded(source_of(config, find_input(config), ""))
-        assert any(isinstance(each, Record) for each in elements), pattern
-
-
-@pytest.mark.parametrize("name", TABLES_PROPOSED)
-def test_every_table_that_a_refusal_proposes_names_files_that_are_there(tmp_path, name):
-    make(CASES[name] / "input", tmp_path)
-    error = (CASES[name] / "error").read_text("utf-8").replace("INPUT", str(tmp_path))
-    for path, options in _TABLE.findall(error):
-        config = config_of(f"{path} {options}")
-        elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
-        records = [each for each in elements if isinstance(each, Record)]
-        values = [value for record in records for value in record.features.values()]
-        files = [value.file.path for value in values if isinstance(value, Image | Audio)]
-        assert len(files) == len(records) > 0
-        assert all(map(os.path.exists, files))
-
-
-@pytest.mark.parametrize("name", TABLES_MADE)
-def test_every_table_that_a_refusal_has_a_command_for_is_read(tmp_path, name):
-    make(CASES[name] / "input", tmp_path)
-    error = (CASES[name] / "error").read_text("utf-8").replace("INPUT", str(tmp_path))
-    for command, table in _MADE.findall(error):
-        _, _, _, *words, _, target = shlex.split(command)  # python -m beam_pipeline table … > FILE
-        with open(target, "w", encoding="utf-8") as file, contextlib.redirect_stdout(file):
-            assert main(words) == 0
-        config = config_of(table)
-        elements = yielded(source_of(config, find_input(config), f"{tmp_path}.scratch"))
-        records = [each for each in elements if isinstance(each, Record)]
-        values = [value for record in records for value in record.features.values()]
-        files = {each.path for each in map(file_of, values) if each}
-        assert files.issuperset(map(str, [*tmp_path.rglob("*.jpg"), *tmp_path.rglob("*.wav")]))
-        assert all(map(os.path.exists, files))
-        assert records
-        assert all(len(each.features) > 1 for each in records)
-        assert not [each for each in elements if isinstance(each, Rejected) and each.bad]
+    by_name = BuildConfig(input=inside, layout=found.layout)
+    assert detect(by_name) == detect(BuildConfig(input=inside))
 
 
 class ReadAll(beam.PTransform):

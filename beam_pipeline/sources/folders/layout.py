@@ -121,7 +121,6 @@ def find_folders(tree: Tree) -> list[Place]:
             states_classes=True,
             one_class=one_class,
             split_lists=tuple(lists.items()),
-            class_list=table,
         )
     ]
 

@@ -13,7 +13,6 @@ from beam_pipeline.kinds.masks import box_of, mask_of_runs
 from beam_pipeline.media.images import size_in_file
 from beam_pipeline.records import FileRef, Image, Mask, Objects, Record, Rejected, Value
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.as_tables import as_table
 from beam_pipeline.sources.columns.class_values import is_stated
 from beam_pipeline.sources.columns.column import Columns
 from beam_pipeline.sources.columns.kinds import Kind
@@ -215,8 +214,6 @@ def with_images(listed: Folder, seen: Seen, columns: Columns) -> Folder:
 def check_beside(table: Manifest, tree: Tree) -> None:
     """Raises ConfigError where a table that names no files lies in a tree of images or audio."""
     if beside := next((path for path in tree.files() if _is_media(path)), ""):
-        if made := as_table(tree):
-            raise ConfigError(made)
         raise ConfigError(
             f"{table.relative} names no file in a column of its own, but lies among files such "
             f"as {beside}: give {shlex.quote(table.path)} to read the table alone, or leave it "

@@ -16,7 +16,7 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.sources.as_tables import making
 from beam_pipeline.sources.folders.masks import may_be_marked
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.layout import Claim, Layout, Place
 from beam_pipeline.sources.masks.files import MaskFiles
 from beam_pipeline.sources.masks.known import classes_of
 from beam_pipeline.sources.masks.meaning import (
@@ -271,12 +271,13 @@ def _table(tree: Tree, maps: Sequence[str]) -> tuple[str, Classes | None]:
     return where, found[where]
 
 
-def read_masks(path: str, config: BuildConfig, scratch: str) -> ReadSideFiles:
+def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
     """What reads the images with their maps below a folder.
 
     Raises:
         ConfigError: There are none.
     """
+    path = claim.path
     root, ignored = input_folder(path), Ignored.of(config, path)
     found = _found(Tree(root, ignored))
     if not found:

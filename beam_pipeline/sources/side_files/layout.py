@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.layout import Claim, Layout, Place
 from beam_pipeline.sources.paths import input_folder
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.image_sets import choose_lists
@@ -58,7 +58,8 @@ def side_file_layout(
         takes: As in `Layout`: fields of `files`.
     """
 
-    def read(path: str, config: BuildConfig, scratch: str) -> ReadSideFiles:
+    def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
+        path = claim.path
         told = dataclasses.replace(files, **{each: getattr(config, each) for each in takes})
         return ReadSideFiles(input_folder(path), told, ignored=Ignored.of(config, path))
 

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.sources import detection
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.frames import framed
+
+
+def detected(path, layout="auto"):
+    return detect(BuildConfig(input=str(path), layout=layout))
+
 
 CSV = "image,label\nimages/a.jpg,cat\n"
 
@@ -31,12 +37,12 @@ def write_tfrecord(path, compress=bytes):
 def test_tfrecords_are_told_by_their_content(tmp_path, names, compress):
     for name in names:
         write_tfrecord(tmp_path / name, compress)
-    found = detection.detect(str(tmp_path))
-    assert (found.layout.name, found.path) == ("tfrecord", str(tmp_path))
+    found = detected(str(tmp_path))
+    assert (found.layout, found.path) == ("tfrecord", str(tmp_path))
     assert found.summary == f"tfrecord: 2 files ({', '.join(names)}) in train, val"
-    assert detection.resolve(str(tmp_path), "tfrecord") == found
-    one = detection.detect(str(tmp_path / names[0]))
-    assert (one.layout.name, one.path) == ("tfrecord", str(tmp_path / names[0]))
+    assert detected(str(tmp_path), "tfrecord") == found
+    one = detected(str(tmp_path / names[0]))
+    assert (one.layout, one.path) == ("tfrecord", str(tmp_path / names[0]))
 
 
 @pytest.mark.parametrize(
@@ -51,17 +57,17 @@ def test_patterns(tmp_path, names, pattern, expected):
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write_tfrecord(tmp_path / name)
-    found = detection.detect(f"{tmp_path}/{pattern}")
-    assert (found.layout.name, found.path) == (expected, f"{tmp_path}/{pattern}")
+    found = detected(f"{tmp_path}/{pattern}")
+    assert (found.layout, found.path) == (expected, f"{tmp_path}/{pattern}")
     assert found.summary.startswith(f"{expected}: 2 files (")
-    assert detection.resolve(f"{tmp_path}/{pattern}", expected).path == found.path
+    assert detected(f"{tmp_path}/{pattern}", expected).path == found.path
 
 
 def test_a_compressed_manifest_is_looked_into(make_tree):
     root = make_tree({"a.jpg": "", "b.csv": "x\n"})
     Path(root, "rows.csv.gz").write_bytes(gzip.compress(CSV.encode() * 1000))
-    assert detection.detect(root).summary == "csv: rows.csv.gz"
-    assert detection.detect(f"{root}/rows.csv.gz").layout.name == "csv"
+    assert detected(root).summary == "csv: rows.csv.gz"
+    assert detected(f"{root}/rows.csv.gz").layout == "csv"
 
 
 def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
@@ -69,7 +75,7 @@ def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
     listed = []
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
-    found = detection.detect(root)
+    found = detected(root)
     assert found.summary.startswith("folders: 150 class folders")
     assert len(listed) == len(set(listed)) < 300
 
@@ -77,7 +83,7 @@ def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):
 def test_a_link_to_itself_is_a_file(make_tree):
     root = make_tree({"cat/1.jpg": "", "dog/1.jpg": ""})
     Path(root, "cat/2.jpg").symlink_to("2.jpg")
-    assert detection.detect(root).layout.name == "folders"
+    assert detected(root).layout == "folders"
     assert Tree(root).look("cat").files == ("1.jpg", "2.jpg")
 
 
@@ -106,31 +112,3 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
     list(Tree(url).walk())
     assert store.calls["list"] == 2 + 40  # a page of the top, its folders, 40 of them
     assert store.most_at_once > 20
-
-
-@pytest.mark.parametrize(
-    ("names", "pattern"),
-    [
-        (
-            ["0_ann_0", "0_ann_1", "0_bob_0", "1_ann_0", "1_bob_0"],
-            "'{label}_{_}'; where ann, bob are the classes, pass --path-pattern '{_}_{label}_{_}'",
-        ),
-        (["cat.0", "cat.1", "dog.0"], "'{label}.{_}'"),
-        (["a-1", "b-1", "c-1"], ""),
-        (["IMG_0001", "IMG_0002", "IMG_0003"], ""),
-    ],
-    ids=["digits and speakers", "cats and dogs", "as many as files", "one"],
-)
-@pytest.mark.parametrize("folders", ["", "recordings/"])
-def test_the_pattern_is_named_where_names_of_files_begin_with_few_texts(
-    tmp_path, names, pattern, folders
-):
-    for name in names:
-        path = tmp_path / f"{folders}{name}.wav"
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-    said = detection.detect(str(tmp_path)).summary.partition("; ")[2]
-    expected = pattern.replace("'{", "'{_}/{") if folders else pattern
-    assert said == (
-        f"where names begin with their class, pass --path-pattern {expected}" * bool(expected)
-    )

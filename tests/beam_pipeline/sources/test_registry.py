@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline import layout_names
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources import detection, registry
+from beam_pipeline.sources import registry
+from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.registry import layout_named, layouts
 
@@ -18,6 +20,10 @@ PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",),
 NOTES = Layout(name="notes", sign="notes", kind="annotations", suffixes=("csv",), read=print,
                begins=lambda path: "notes" in path)
 """
+
+
+def detected(path, layout="auto"):
+    return detect(BuildConfig(input=str(path), layout=layout))
 
 
 @pytest.fixture
@@ -53,22 +59,22 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
     register("pgn = chess_of_tests:PGN\nnotes = chess_of_tests:NOTES")
     root = make_tree({"train/a.pgn": "", "test/b.PGN": "", "x.csv": "a,b", "notes.csv": "a,b"})
     assert layout_names.layout_names() == [*OWN, "notes", "pgn"]
-    found = detection.detect(f"{root}/train/a.pgn")
-    assert (found.layout.name, found.summary) == ("pgn", "pgn: a.pgn")
-    assert detection.resolve(root, "pgn").summary == (
+    found = detected(f"{root}/train/a.pgn")
+    assert (found.layout, found.summary) == ("pgn", "pgn: a.pgn")
+    assert detected(root, "pgn").summary == (
         "pgn: 2 files (test/b.PGN, train/a.pgn) in test, train"
     )
-    assert detection.detect(f"{root}/**/*.pgn").layout.name == "pgn"
+    assert detected(f"{root}/**/*.pgn").layout == "pgn"
     # Of two layouts of one suffix, what a file begins with decides; annotations win over tables.
-    assert detection.detect(f"{root}/x.csv").layout.name == "csv"
-    assert detection.detect(f"{root}/notes.csv").layout.name == "notes"
+    assert detected(f"{root}/x.csv").layout == "csv"
+    assert detected(f"{root}/notes.csv").layout == "notes"
 
 
 def test_two_layouts_of_one_file(register, make_tree):
     register("notes = chess_of_tests:NOTES", MODULE.replace('"annotations"', '"manifest"'))
     root = make_tree({"notes.csv": "a,b"})
-    with pytest.raises(ConfigError, match=r"2 ways: csv: notes\.csv; notes: notes\.csv; choose"):
-        detection.detect(f"{root}/notes.csv")
+    with pytest.raises(ConfigError, match=r"2 ways: csv \(notes\.csv\); notes"):
+        detected(f"{root}/notes.csv")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +93,6 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
     root = make_tree({"a.csv": "x,y\n1,2\n"})
     name = entries.split()[0]
     with pytest.raises(ConfigError, match=rf"layout '{name}' of the package chess .*{message}"):
-        detection.detect(root)
+        detected(root)
     assert name in layout_names.layout_names()
-    assert detection.resolve(root, "csv").layout.name == "csv"
+    assert detected(root, "csv").layout == "csv"

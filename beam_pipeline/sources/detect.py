@@ -1,0 +1,100 @@
+"""Detect the layout of an input: the only best claim of all layouts."""
+
+import shlex
+from collections.abc import Sequence
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.files import storage
+from beam_pipeline.layout_names import AUTO
+from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.sources.adapter import claims_by_places
+from beam_pipeline.sources.archives import refuse_archives
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Claim, Layout, Rank
+from beam_pipeline.sources.not_read import refuse_not_read
+from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
+from beam_pipeline.sources.tree import Tree, counted, shown
+
+
+def detect(config: BuildConfig) -> Claim:
+    """The claim of the configured input that is read: the only best one.
+
+    In a folder that holds only another one, as unpacked archives often do, the claims may be of
+    that one.
+
+    Raises:
+        ConfigError: There is no such input, `--layout` does not fit it, or no layout is known.
+        ProblemError: The best claims tie, or the best one has an open question.
+    """
+    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
+    candidates = [*layouts().values()] if config.layout == AUTO else [layout_named(config.layout)]
+    claims = _claims(candidates, tree, config)
+    if not claims:
+        _refuse(tree, config, candidates)
+    best = max(claim.rank for claim in claims)
+    claims = [claim for claim in claims if claim.rank == best]
+    if len(claims) > 1:
+        raise ProblemError(_tie(config.input, claims))
+    if problem := claims[0].problem:
+        raise ProblemError(problem)
+    return claims[0]
+
+
+def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> list[Claim]:
+    claims = [claim for layout in candidates for claim in _of_layout(layout, tree, config)]
+    is_sure = any(claim.rank > Rank.FOLDERS or "split_list" in claim.options for claim in claims)
+    inner = tree.only_folder if tree.is_folder and not is_sure else ""
+    return (_claims(candidates, tree.inside(inner), config) if inner else []) or claims
+
+
+def _of_layout(layout: Layout, tree: Tree, config: BuildConfig) -> list[Claim]:
+    if not layout.claim:
+        return claims_by_places(layout, tree, config, own_layouts().values())
+    return [claim] if (claim := layout.claim(tree, config)) else []
+
+
+def _existing(path: str) -> str:
+    absolute = storage.absolute(path).rstrip("/") or "/"
+    is_there = storage.exists(absolute) or storage.is_directory(absolute)
+    if not is_there and not (set("*?[") & set(absolute) and storage.match_files(absolute)):
+        raise ProblemError(Problem(code="no such input", facts={"path": absolute}))
+    return absolute
+
+
+def _tie(path: str, claims: Sequence[Claim]) -> Problem:
+    ways = [
+        f"{each.layout} ({each.understood[0][1] if each.understood else each.path})"
+        for each in claims
+    ]
+    names = tuple(dict.fromkeys(claim.layout for claim in claims))
+    facts = {"path": path, "number": len(claims), "ways": "; ".join(ways)}
+    if len(names) > 1:
+        return Problem(code="ambiguous", facts=facts, option="layout", choices=names)
+    paths = tuple(shlex.quote(claim.path) for claim in claims)
+    return Problem(code="ambiguous", facts=facts, option="input", choices=paths)
+
+
+def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> None:
+    """Raises ConfigError for a tree that no layout claims."""
+    files = tree.files()
+    if not files:
+        raise ProblemError(Problem(code="no file", facts={"path": tree.input}))
+    refuse_archives(tree.root, files)
+    refuse_not_read(tree.root, files)
+    for layout in candidates:
+        if layout.refuse:
+            layout.refuse(files)
+    facts = {"path": config.input, "held": _held(tree, files)}
+    if config.layout == AUTO:
+        raise ProblemError(Problem(code="unknown layout", facts=facts, option="layout"))
+    facts |= {"layout": config.layout, "sign": candidates[0].sign}
+    raise ProblemError(Problem(code="layout does not fit", facts=facts, option="layout"))
+
+
+def _held(tree: Tree, files: Sequence[str]) -> str:
+    """What a tree holds at its top; if these are folders alone, what is in them."""
+    top = tree.look()
+    if top.files:
+        return str(top)
+    number = f"{tree.at_least}{counted(len(files), 'file')}"
+    return f"{shown(top.folders, 'folder')} with {number} such as {files[0]}"
