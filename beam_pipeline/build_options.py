@@ -194,8 +194,8 @@ class BuildOptions(Options):
         ),
         _INPUT,
     ] = "objects"
-    no_masks: Annotated[
-        bool, BuildOption("leave out the masks of objects; polygons stay"), _INPUT
+    masks: Annotated[
+        bool, BuildOption("store PNG masks of objects; polygons are stored always"), _INPUT
     ] = False
     classes: Annotated[Classes, _INPUT] = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)

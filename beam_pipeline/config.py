@@ -24,7 +24,7 @@ from tfrecord_dataset.store.urls import unsigned
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
 _MAY_BE_ABSENT = frozenset(
     {"missing_values", "image_template", "ignore", "no_header", "decimal_comma"}
-    | {"no_masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
+    | {"masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
     | {"points"}
 )
 
@@ -90,7 +90,7 @@ class BuildConfig(BuildOptions):
             image=self.image,
             audio=self.audio,
             box_policy=self.box_policy,
-            with_masks=not self.no_masks,
+            with_masks=self.masks,
             box_format=self.box_format,
             tokenizer=self.tokenizer,
             schema=self.schema,

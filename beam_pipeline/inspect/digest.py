@@ -23,7 +23,12 @@ def annotation(record: Inspected) -> str:
     """What `record` says of its content; equal contents with unequal annotations conflict."""
     if record.example:
         return record.example.sha256
-    return _values_beside_files(record.features)
+    values = sorted(
+        (name, kinds.of(value).annotation(value))
+        for name, value in record.features.items()
+        if not file_of(value)
+    )
+    return repr(values)
 
 
 def label_text(record: Inspected) -> str:

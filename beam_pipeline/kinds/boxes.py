@@ -7,15 +7,17 @@ Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 
 in fractions with a number beyond 2, are refused.
 """
 
+import array
+import itertools
 import math
+import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.column import IMPOSSIBLE_BOX, MALFORMED
-from beam_pipeline.kinds.columns import COLUMNS
-from beam_pipeline.kinds.frame import Box, Frame, clipped, is_outside
+from beam_pipeline.kinds.columns import COLUMNS, taken
+from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Box, Frame
 from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.records import Objects
 
@@ -35,6 +37,8 @@ BOX_WITHOUT_AREA = "box without area"
 MAX_FRACTION = 2.0
 # Of one image: many times what the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
+# Of the image's sides: less is the rounding of whoever wrote the annotation.
+_TOLERANCE = 1e-6
 
 
 def place(
@@ -72,24 +76,30 @@ def place(
     if min(frame.size) < 1:
         raise RecordError(MALFORMED, f"an image of {frame.size} pixels")
     spoken = frame.of_annotation(objects.image_size, relative=objects.format.startswith("rel_"))
-    kept: list[int] = []
-    boxes: list[Box] = []
-    for index, row in enumerate(objects.boxes):
-        usable = _usable(spoken.box(*_corners(row, objects)), policy, counts, row, objects)
-        if usable is not None:
-            kept.append(index)
-            boxes.append(usable)
+    sides = spoken.boxes(_corners(objects))
+    outside = [_is_outside(box) for box in sides]
+    inside = _clipped(sides)
+    usable = [box[0] < box[2] and box[1] < box[3] for box in inside]
+    if policy == "error":
+        _check_all_usable(outside, usable, objects)
+    if policy == "drop":
+        usable = [one and not other for one, other in zip(usable, outside, strict=True)]
+    kept = [*itertools.compress(range(len(inside)), usable)]
+    if len(kept) < len(inside) or any(outside):
+        counts.update(map(_change, usable, outside))
+        counts.pop("", None)
+        inside = taken(inside, kept)
     placed: dict[str, Any] = {
         column.field: column.place(values, kept, spoken, frame)
         for column in COLUMNS
         if (values := getattr(objects, column.field))
     }
     return Objects(
-        boxes=tuple(boxes),
+        boxes=tuple(inside),
         format="rel_xyxy",
         keypoint_names=objects.keypoint_names,
         keypoint_flips=objects.keypoint_flips,
-        image_size=frame.stored_size if boxes else None,
+        image_size=frame.stored_size if kept else None,
         **placed,
     ), counts
 
@@ -112,78 +122,98 @@ def _check_lengths(objects: Objects) -> None:
 
 def _check_unit(objects: Objects, stated: bool) -> None:
     """Raises RecordError where boxes are in fractions that should be in pixels, or the reverse."""
-    relative = objects.format.startswith("rel_")
     absolute = objects.format.removeprefix("rel_")
-    if relative:
-        wrong = [row for row in objects.boxes if max(map(abs, row)) > MAX_FRACTION]
-        if wrong:
+    if objects.format.startswith("rel_"):
+        large = [max(map(abs, row)) > MAX_FRACTION for row in objects.boxes]
+        if any(large):
             raise RecordError(
                 IN_PIXELS,
-                f"{_name(wrong[0], objects)}, in fractions of the image, has a number beyond "
+                f"{_name(large, objects)}, in fractions of the image, has a number beyond "
                 f"{MAX_FRACTION:g}; if boxes are in pixels, pass --box-format {absolute}",
             )
         return
-    solid = [row for row in objects.boxes if _has_area(row, absolute)]
-    if not solid or any(abs(number) > 1 for row in solid for number in row):
+    if absolute == "xyxy":
+        solid = [c > a and d > b for a, b, c, d in objects.boxes]
+    else:
+        solid = [c > 0 and d > 0 for _, _, c, d in objects.boxes]
+    rows = [*itertools.compress(objects.boxes, solid)]
+    if not rows or any(abs(number) > 1 for row in rows for number in row):
         return
-    in_whole_pixels = all(float(number).is_integer() for row in solid for number in row)
+    in_whole_pixels = all(float(number).is_integer() for row in rows for number in row)
     if not (stated and in_whole_pixels):
         raise RecordError(
             IN_FRACTIONS,
-            f"{_name(solid[0], objects)}, in pixels, has no number beyond 1, nor has any other of "
+            f"{_name(solid, objects)}, in pixels, has no number beyond 1, nor has any other of "
             f"the image; if boxes are in fractions of the image, pass --box-format rel_{absolute}"
             + ("" if not in_whole_pixels else f"; if it is one pixel, --box-format {absolute}"),
         )
 
 
-def _has_area(row: Sequence[float], absolute: str) -> bool:
-    a, b, c, d = row
-    return (c > a and d > b) if absolute == "xyxy" else (c > 0 and d > 0)
-
-
-def _corners(stated: Sequence[float], objects: Objects) -> Box:
-    """(xmin, ymin, xmax, ymax) in the unit of the annotation."""
-    a, b, c, d = stated
-    if objects.format.endswith("xyxy"):
-        xmin, ymin, xmax, ymax = a, b, c, d
-    elif objects.format.endswith("center_xywh"):
-        xmin, ymin, xmax, ymax = a - c / 2, b - d / 2, a + c / 2, b + d / 2
+def _corners(objects: Objects) -> Sequence[Box]:
+    """(xmin, ymin, xmax, ymax) of each box, in the unit of the annotation."""
+    if objects.format.endswith("center_xywh"):
+        boxes: Sequence[Box] = [
+            (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+            for x, y, width, height in objects.boxes
+        ]
+    elif objects.format.endswith("xywh"):
+        boxes = [(x, y, x + width, y + height) for x, y, width, height in objects.boxes]
     else:
-        xmin, ymin, xmax, ymax = a, b, a + c, b + d
-    if not math.isfinite(xmin + ymin + xmax + ymax) or xmax < xmin or ymax < ymin:
+        boxes = objects.boxes
+    possible = [
+        xmin <= xmax and ymin <= ymax and math.isfinite(xmin + ymin + xmax + ymax)
+        for xmin, ymin, xmax, ymax in boxes
+    ]
+    if not all(possible):
         raise RecordError(
             IMPOSSIBLE_BOX,
-            f"{_name(stated, objects)} is inverted or not finite; correct or remove it, or name "
-            "the format of the boxes by --box-format",
+            f"{_name(map(operator.not_, possible), objects)} is inverted or not finite; correct or "
+            "remove it, or name the format of the boxes by --box-format",
         )
-    return xmin, ymin, xmax, ymax
+    return boxes
 
 
-def _usable(
-    box: Box, policy: Policy, counts: Counter[str], stated: Sequence[float], objects: Objects
-) -> Box | None:
-    outside = is_outside(box)
-    if outside and policy == "error":
+def _is_outside(box: Box) -> bool:
+    xmin, ymin, xmax, ymax = box
+    return (
+        xmin < -_TOLERANCE or ymin < -_TOLERANCE or xmax > 1 + _TOLERANCE or ymax > 1 + _TOLERANCE
+    )
+
+
+def _clipped(boxes: Sequence[Box]) -> Sequence[Box]:
+    """What of boxes in fractions is in the image, in float32."""
+    within = [
+        side if 0.0 <= side <= 1.0 else min(max(side, 0.0), 1.0) for box in boxes for side in box
+    ]
+    sides = array.array("f", within)
+    numbers = iter(sides.tolist())
+    return [*zip(numbers, numbers, numbers, numbers, strict=True)]
+
+
+def _check_all_usable(outside: Sequence[bool], usable: Sequence[bool], objects: Objects) -> None:
+    if any(outside):
         raise RecordError(
             BOX_OUTSIDE,
-            f"{_name(stated, objects)} reaches out of the image; correct it, or have such boxes "
+            f"{_name(outside, objects)} reaches out of the image; correct it, or have such boxes "
             "clipped or dropped",
         )
-    usable = None if outside and policy == "drop" else clipped(box)
-    if usable is not None:
-        if outside:
-            counts[CLIPPED] += 1
-    elif policy == "error":
+    if not all(usable):
         raise RecordError(
             BOX_WITHOUT_AREA,
-            f"{_name(stated, objects)} has no area; remove it, or use another --box-policy",
+            f"{_name(map(operator.not_, usable), objects)} has no area; remove it, or use another "
+            "--box-policy",
         )
-    else:
-        counts[DROPPED_OUTSIDE if outside else DROPPED_NO_AREA] += 1
-    return usable
 
 
-def _name(stated: Sequence[float], objects: Objects) -> str:
-    index = next(i for i, row in enumerate(objects.boxes) if row is stated)
+def _change(is_usable: bool, is_outside: bool) -> str:
+    """What is counted of a box."""
+    if is_usable:
+        return CLIPPED if is_outside else ""
+    return DROPPED_OUTSIDE if is_outside else DROPPED_NO_AREA
+
+
+def _name(which: Iterable[bool], objects: Objects) -> str:
+    """The first of some boxes, for messages."""
+    index = next(itertools.compress(itertools.count(), which))
     label = f" ({objects.labels[index]})" if objects.labels else ""
-    return f"box {index + 1}{label} {tuple(stated)} in {objects.format}"
+    return f"box {index + 1}{label} {tuple(objects.boxes[index])} in {objects.format}"

@@ -1,39 +1,121 @@
 """Columns of objects: what each object of an image has beside its box.
 
 A further kind of annotation is a field of `records.Objects`, a `Column` and its place in `COLUMNS`.
-Polygons, rotated boxes and masks stand in `kinds.outlines`.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from beam_pipeline.errors import DataError, RecordError
-from beam_pipeline.kinds.column import IMPOSSIBLE_BOX, MALFORMED, Column, taken
-from beam_pipeline.kinds.frame import Frame, rounded
+from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame, rounded
 from beam_pipeline.kinds.kind import Stored, check_text
 from beam_pipeline.kinds.label import class_order, composed_names
+from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import Observed, wider
-from beam_pipeline.kinds.outlines import Masks, Polygons, Rotated
 from beam_pipeline.kinds.points import MOST_NAMES, aligned, in_order, mirrored
 from beam_pipeline.kinds.wording import unsupported
-from beam_pipeline.records import Objects
+from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.object_columns import is_own_part
+from tfrecord_dataset.object_columns import ROTATED, ROTATED_PARTS, is_own_part
 
-_FARTHEST = 1e9
+Ring = tuple[float, ...]
+
+FEWEST_CORNERS = 3
+# Pixels, or times the image.
+_FARTHEST_POINT = 1e9
+# Image sides: a corner may be outside, but drawing must stay fast.
+_FARTHEST_CORNER = 10.0
+# Digits of a corner's text in 0..1: a hundredth of a pixel of an image of 10,000.
+_DECIMALS = 6
+# An angle this close below π/2 is -π/2.
+_ANGLE_ROUNDING = 1e-6
+# All masks of an image; each pixel takes about a nanosecond to store.
+_MOST_PIXELS = 1 << 34
+
+
+class Column:
+    """One column: how it is checked, placed, counted, declared and stored.
+
+    Attributes:
+        field: Its field of `Objects`, which is empty where annotations have no such column.
+        noun: Its values, for messages.
+    """
+
+    field: ClassVar[str] = ""
+    noun: ClassVar[str] = ""
+
+    def check_length(self, values: Any, number: int) -> None:
+        """Raise RecordError unless there is a value for each of `number` objects, or none."""
+        if values and len(values) != number:
+            raise RecordError(MALFORMED, f"{number} boxes but {len(values)} {self.noun}")
+
+    def check(self, name: str, values: Any) -> Any:
+        """The values of feature `name`, to be stored.
+
+        Raises:
+            RecordError: An Example cannot hold them.
+        """
+        return values
+
+    def place(self, values: Any, kept: Sequence[int], frame: Frame, image: Frame) -> Any:
+        """The values of the objects that are kept, in the stored image.
+
+        Args:
+            values: As the annotation states them.
+            kept: Indices of the objects.
+            frame: Of the annotation's numbers.
+            image: The image's, for values with a size of their own.
+
+        Raises:
+            RecordError: A value is impossible.
+        """
+        return taken(values, kept)
+
+    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
+        """Count the column of a record from `source`."""
+
+    def complete(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Mapping[str, Any]:
+        """What a feature states of the column, by field of `Feature`.
+
+        Raises:
+            DataError: Records differ in what they must have alike, or have undeclared classes.
+        """
+        return {}
+
+    def encode(
+        self, feature: Feature, objects: Objects, stored: Stored
+    ) -> Mapping[str, FeatureValue]:
+        """The column's lists, by part of the key, where the feature has the column.
+
+        Raises:
+            RecordError: "malformed annotation": the record lacks what others have.
+        """
+        raise NotImplementedError
+
+
+def taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
+    """The values of the objects that are kept."""
+    if len(kept) == len(values):
+        return tuple(values)
+    return tuple(values[index] for index in kept)
 
 
 class Labels(Column):
-    """Classes by their names, as many as objects."""
+    """Class names, one an object."""
 
     field = "labels"
-
-    def check_length(self, values: tuple[str, ...], number: int) -> None:
-        if values and len(values) != number:
-            raise RecordError(MALFORMED, f"{number} boxes but {len(values)} labels")
+    noun = "labels"
 
     def check(self, name: str, values: tuple[str, ...]) -> tuple[str, ...]:
         return composed_names(name, values)
@@ -75,21 +157,21 @@ class Labels(Column):
 class Keypoints(Column):
     """Triples of x, y and visibility, one after the other; never clipped.
 
-    (0, 0, 0) stays, as it means that there is none. Where records name other points, all names of
-    all records are the feature's, sorted, and each point is stored in the place of its name.
+    (0, 0, 0) is no point, and stays. Where records name other points, the feature has all names
+    of all records, sorted, and each point is stored in the place of its name.
     """
 
     field = "keypoints"
+    noun = "sets of keypoints"
 
-    def check_length(self, values: tuple[tuple[float, ...], ...], number: int) -> None:
-        if values and len(values) != number:
-            raise RecordError(MALFORMED, f"{number} boxes but {len(values)} sets of keypoints")
+    def check_length(self, values: tuple[Ring, ...], number: int) -> None:
+        super().check_length(values, number)
         if any(len(triples) % 3 for triples in values):
             raise RecordError(MALFORMED, "keypoints that are not triples of x, y and visibility")
 
     def place(
-        self, values: tuple[tuple[float, ...], ...], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[tuple[float, ...], ...]:
+        self, values: tuple[Ring, ...], kept: Sequence[int], frame: Frame, image: Frame
+    ) -> tuple[Ring, ...]:
         return tuple(_placed_points(values[index], frame) for index in kept)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
@@ -104,30 +186,15 @@ class Keypoints(Column):
     ) -> Mapping[str, Any]:
         number = feature.keypoints or observed.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
-        known = sorted(each for each in observed.keypoint_naming if any(each))
         if names and (undeclared := in_order(observed.keypoint_names - set(names))):
             raise DataError(
                 f"feature {feature.name!r} has undeclared keypoints: {', '.join(undeclared[:10])}; "
                 f"declared are {', '.join(names[:20])}; declare them, too, or fix the annotations"
             )
+        known = sorted(each for each in observed.keypoint_naming if any(each))
         if not (names or flips) and known:
-            (names, flips), *others = known
-            if others and len({each for each, _ in observed.keypoint_naming if each}) < len(
-                observed.keypoint_naming
-            ):
-                one, other = sorted(observed.keypoint_naming.values())[:2]
-                raise DataError(
-                    f"feature {feature.name!r} has keypoints with other names, or other pairs of "
-                    f"left and right, in {one} than in {other}; make them alike"
-                )
-            if others:
-                names = in_order(observed.keypoint_names)
-                number, flips = len(names), mirrored(names)
-                if number > MOST_NAMES:
-                    raise DataError(
-                        f"feature {feature.name!r} has {number:,} names of keypoints, such as "
-                        f"{', '.join(names[:5])}; {MOST_NAMES:,} are most: make names alike"
-                    )
+            names, flips = _common_naming(feature, known, observed)
+            number = len(names) if len(known) > 1 else number
         elif observed.keypoint_names:
             number = max(number, len(names))
         return {"keypoints": number, "keypoint_names": names, "keypoint_flips": flips}
@@ -153,6 +220,229 @@ class Keypoints(Column):
                 name.encode() for row in points for name in names[: len(row) // 3]
             ]
         return lists
+
+
+def _common_naming(
+    feature: Feature,
+    known: Sequence[tuple[tuple[str, ...], tuple[int, ...]]],
+    observed: Observed,
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """(names, flips) of the keypoints of all records."""
+    if len(known) == 1:
+        return known[0]
+    if len({names for names, _ in observed.keypoint_naming if names}) < len(
+        observed.keypoint_naming
+    ):
+        one, other = sorted(observed.keypoint_naming.values())[:2]
+        raise DataError(
+            f"feature {feature.name!r} has keypoints with other names, or other pairs of left and "
+            f"right, in {one} than in {other}; make them alike"
+        )
+    names = in_order(observed.keypoint_names)
+    if len(names) > MOST_NAMES:
+        raise DataError(
+            f"feature {feature.name!r} has {len(names):,} names of keypoints, such as "
+            f"{', '.join(names[:5])}; {MOST_NAMES:,} are most: make names alike"
+        )
+    return names, mirrored(names)
+
+
+def _placed_points(triples: Ring, frame: Frame) -> Ring:
+    placed: list[float] = []
+    for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
+        if not abs(x) + abs(y) < _FARTHEST_POINT:  # nor is NaN
+            raise RecordError(IMPOSSIBLE_BOX, f"a keypoint at ({x}, {y}); correct or remove it")
+        if x or y or visibility:
+            x, y = frame.point(x, y)
+        placed += (*rounded(x, y), visibility)
+    return tuple(placed)
+
+
+class Polygons(Column):
+    """Outlines of any number of closed rings; never clipped."""
+
+    field = "polygons"
+    noun = "polygons"
+
+    def check(self, name: str, values: Sequence[Sequence[Ring]]) -> tuple[tuple[Ring, ...], ...]:
+        for rings in values:
+            for ring in rings:
+                if len(ring) < 2 * FEWEST_CORNERS or len(ring) % 2:
+                    raise RecordError(
+                        MALFORMED, f"a polygon of {len(ring)} numbers; x, y of 3 corners are fewest"
+                    )
+        return tuple(map(tuple, values))
+
+    def place(
+        self, values: Sequence[Sequence[Ring]], kept: Sequence[int], frame: Frame, image: Frame
+    ) -> tuple[tuple[Ring, ...], ...]:
+        outlines = taken(values, kept)
+        placed = _placed_rings([*itertools.chain.from_iterable(outlines)], frame)
+        return tuple(tuple(itertools.islice(placed, len(rings))) for rings in outlines)
+
+    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
+        if any(objects.polygons):
+            observed.geometry |= {"polygon"}
+
+    def complete(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Mapping[str, Any]:
+        """Also for rotated boxes and masks."""
+        return {"geometry": feature.geometry or tuple(sorted(observed.geometry))}
+
+    def encode(
+        self, feature: Feature, objects: Objects, stored: Stored
+    ) -> Mapping[str, FeatureValue]:
+        """A text an object: a JSON list of its rings, [] where it has none."""
+        if "polygon" not in feature.geometry:
+            return {}
+        outlines = objects.polygons or ((),) * len(objects.boxes)
+        rings = [ring for rings in outlines for ring in rings]
+        rounded = iter(_divided(np.round(_numbers(rings), _DECIMALS) + 0.0, rings))
+        return {
+            "polygon": [
+                json.dumps([*itertools.islice(rounded, len(rings))], separators=(",", ":")).encode()
+                for rings in outlines
+            ]
+        }
+
+
+def _numbers(rings: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:
+    """The numbers of all rings, one after the other."""
+    return np.fromiter(itertools.chain.from_iterable(rings), np.float64)
+
+
+def _divided(
+    numbers: npt.NDArray[np.float64], rings: Sequence[Sequence[float]]
+) -> Iterator[list[float]]:
+    """Numbers as lists of the lengths of `rings`."""
+    flat, start = numbers.tolist(), 0
+    for ring in rings:
+        yield flat[start : start + len(ring)]
+        start += len(ring)
+
+
+def _placed_rings(rings: Sequence[Sequence[float]], frame: Frame) -> Iterator[Ring]:
+    """Rings in the stored image, in one step for all of them."""
+    try:
+        stated = _numbers(rings)
+    except (TypeError, ValueError) as error:
+        raise RecordError(MALFORMED, f"polygons {rings!r:.80}, not of numbers") from error
+    corners = np.stack(frame.point(stated[0::2], stated[1::2]), axis=-1).ravel()
+    far = ~(np.abs(corners) <= _FARTHEST_CORNER)  # NaN, too
+    if far.any():
+        at, ends = np.flatnonzero(far)[0], np.cumsum([*map(len, rings)])
+        ring = rings[int(np.searchsorted(ends, at, side="right"))]
+        raise RecordError(
+            IMPOSSIBLE_BOX,
+            f"a polygon {tuple(ring)!r:.80} with a corner ten images away; correct or remove it",
+        )
+    return map(tuple, _divided(corners + 0.0, rings))  # no -0.0
+
+
+class Rotated(Column):
+    """Boxes that are not upright, by their four corners; never clipped."""
+
+    field = "rotated"
+    noun = "rotated ones"
+
+    def check_length(self, values: Sequence[Any], number: int) -> None:
+        super().check_length(values, number)
+        if wrong := [each for each in values if len(each) not in (0, 8)]:
+            raise RecordError(
+                MALFORMED, f"a rotated box of {len(wrong[0])} numbers, not x, y of four corners"
+            )
+
+    def place(
+        self, values: Sequence[Ring], kept: Sequence[int], frame: Frame, image: Frame
+    ) -> tuple[Ring, ...]:
+        rings = taken(values, kept)
+        placed = _placed_rings([each for each in rings if each], frame)
+        return tuple(next(placed) if each else () for each in rings)
+
+    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
+        if any(objects.rotated):
+            observed.geometry |= {ROTATED}
+
+    def encode(
+        self, feature: Feature, objects: Objects, stored: Stored
+    ) -> Mapping[str, FeatureValue]:
+        """Five numbers an object, also of the upright ones."""
+        if ROTATED not in feature.geometry:
+            return {}
+        if objects.boxes and objects.image_size is None:
+            raise RecordError(MALFORMED, "rotated boxes of an image whose size is not known")
+        rows = [_rotated(objects, index) for index in range(len(objects.boxes))]
+        columns = zip(*rows, strict=True) if rows else [()] * len(ROTATED_PARTS)
+        return {part: list(column) for part, column in zip(ROTATED_PARTS, columns, strict=True)}
+
+
+def _rotated(objects: Objects, index: int) -> tuple[float, ...]:
+    """cx, cy, w, h in fractions, and the angle of the longer side w, clockwise in -π/2..π/2.
+
+    If the corners are no exact rectangle in the stored image, opposite sides are averaged.
+    """
+    assert objects.image_size is not None
+    xmin, ymin, xmax, ymax = objects.boxes[index]
+    upright = (xmin, ymin, xmax, ymin, xmax, ymax, xmin, ymax)
+    ring = (objects.rotated[index] if objects.rotated else ()) or upright
+    image = np.array(objects.image_size[::-1], np.float64)
+    corners = np.reshape(ring, (4, 2)) * image
+    first, second = (corners[[1, 2]] - corners[[0, 3]], corners[[2, 3]] - corners[[1, 0]])
+    long, short = sorted((first.mean(axis=0), second.mean(axis=0)), key=np.linalg.norm)[::-1]
+    turn = (math.atan2(long[1], long[0]) + math.pi / 2) % math.pi
+    angle = (turn if math.pi - turn > _ANGLE_ROUNDING else 0.0) - math.pi / 2
+    sides = (np.linalg.norm(long), np.linalg.norm(short)) / image
+    return (*(corners.mean(axis=0) / image).tolist(), *sides.tolist(), angle)
+
+
+class Masks(Column):
+    """Pixels of the image, as run lengths or as those that the object's polygons surround.
+
+    Once one image has masks, the objects of all others have them, too: their polygons are filled.
+    """
+
+    field = "masks"
+    noun = "masks"
+
+    def check(self, name: str, values: Sequence[Any]) -> tuple[Mask | None, ...]:
+        return tuple(None if each is None else checked(each) for each in values)
+
+    def place(
+        self, values: Sequence[Mask | None], kept: Sequence[int], frame: Frame, image: Frame
+    ) -> tuple[Mask | None, ...]:
+        height, width = image.stored_size
+        if len(kept) * height * width > _MOST_PIXELS:
+            raise RecordError(
+                MALFORMED,
+                f"{len(kept):,} masks of {width}x{height} pixels, too many to store; cut the "
+                "image into parts, or leave out --masks",
+            )
+        return tuple(
+            each and turned(each, image.of_annotation(each.size, relative=False))
+            for each in taken(values, kept)
+        )
+
+    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
+        if objects.masks:
+            observed.geometry |= {"mask"}
+
+    def encode(
+        self, feature: Feature, objects: Objects, stored: Stored
+    ) -> Mapping[str, FeatureValue]:
+        """A PNG file an object, of the image's size, as Model Garden has it; zeros for no mask."""
+        if "mask" not in feature.geometry:
+            return {}
+        if objects.boxes and objects.image_size is None:
+            raise RecordError(MALFORMED, "masks of an image whose size is not known")
+        return {"mask": [_png(objects, index) for index in range(len(objects.boxes))]}
+
+
+def _png(objects: Objects, index: int) -> bytes:
+    assert objects.image_size is not None
+    mask = objects.masks[index] if objects.masks else None
+    rings = objects.polygons[index] if objects.polygons else ()
+    return png_of(mask or mask_of_polygons(rings, objects.image_size))
 
 
 class Attributes(Column):
@@ -196,7 +486,7 @@ class Attributes(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         observed.add_attributes(
             {
-                name: functools.reduce(wider, map(_dtype_of, column))
+                name: functools.reduce(wider, map(_dtype_of, set(map(type, column))))
                 for name, column in objects.attributes.items()
                 if column
             }
@@ -218,23 +508,14 @@ class Attributes(Column):
             if dtype == "string":
                 parts[name] = [str(value).encode() for value in given]
             else:
-                parts[name] = [float(v) if dtype == "float32" else int(v) for v in given]
+                parts[name] = [*map(float if dtype == "float32" else int, given)]
         return parts
 
 
+def _dtype_of(value: type) -> str:
+    if issubclass(value, str):
+        return "string"
+    return "int64" if issubclass(value, int) else "float32"
+
+
 COLUMNS: tuple[Column, ...] = (Labels(), Keypoints(), Polygons(), Rotated(), Masks(), Attributes())
-
-
-def _placed_points(triples: tuple[float, ...], frame: Frame) -> tuple[float, ...]:
-    placed: list[float] = []
-    for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
-        if not abs(x) + abs(y) < _FARTHEST:  # nor is NaN
-            raise RecordError(IMPOSSIBLE_BOX, f"a keypoint at ({x}, {y}); correct or remove it")
-        if x or y or visibility:
-            x, y = frame.point(x, y)
-        placed += (*rounded(x, y), visibility)
-    return tuple(placed)
-
-
-def _dtype_of(value: object) -> str:
-    return "string" if isinstance(value, str) else "int64" if isinstance(value, int) else "float32"

@@ -15,6 +15,7 @@ pixels are scaled.
 
 import dataclasses
 import struct
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -23,11 +24,11 @@ import numpy.typing as npt
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.image_size import ImageSize
 
+# Reasons of `Rejected`.
 SIZE_MISMATCH = "size mismatch"
+IMPOSSIBLE_BOX = "impossible box"
+MALFORMED = "malformed annotation"
 
-# As a fraction of the image: less is the rounding of whoever wrote the annotation.
-_TOLERANCE = 1e-6
-_FLOAT32_BOX = struct.Struct("4f")
 _FLOAT32_POINT = struct.Struct("2f")
 
 Box = tuple[float, float, float, float]
@@ -95,37 +96,24 @@ class Frame:
             y = 1 - y
         return x, y
 
-    def box(self, xmin: float, ymin: float, xmax: float, ymax: float) -> Box:
-        """A stated box, in fractions of the upright image."""
+    def boxes(self, stated: Sequence[Box]) -> list[Box]:
+        """Stated boxes, in fractions of the upright image."""
+        height, width = self.size
         if self.orientation == 1:
-            height, width = self.size
-            return xmin / width, ymin / height, xmax / width, ymax / height
-        x1, y1 = self.point(xmin, ymin)
-        x2, y2 = self.point(xmax, ymax)
-        return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
+            return [
+                (xmin / width, ymin / height, xmax / width, ymax / height)
+                for xmin, ymin, xmax, ymax in stated
+            ]
+        boxes = []
+        for xmin, ymin, xmax, ymax in stated:
+            x1, y1 = self.point(xmin, ymin)
+            x2, y2 = self.point(xmax, ymax)
+            boxes.append((min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)))
+        return boxes
 
     def area(self, pixels: float) -> float:
         """An area of the upright image, in pixels as stored."""
         return float(pixels) * self.scale[0] * self.scale[1]
-
-
-def is_outside(box: Box) -> bool:
-    """Whether a box in fractions reaches out of its image, by more than a millionth."""
-    return min(box[0], box[1]) < -_TOLERANCE or max(box[2], box[3]) > 1 + _TOLERANCE
-
-
-def clipped(box: Box) -> Box | None:
-    """What of a box in fractions lies in its image, in float32; None where that has no area."""
-    xmin, ymin, xmax, ymax = box
-    inside: Box = _FLOAT32_BOX.unpack(
-        _FLOAT32_BOX.pack(
-            min(max(xmin, 0.0), 1.0),
-            min(max(ymin, 0.0), 1.0),
-            min(max(xmax, 0.0), 1.0),
-            min(max(ymax, 0.0), 1.0),
-        )
-    )
-    return inside if inside[0] < inside[2] and inside[1] < inside[3] else None
 
 
 def rounded(x: float, y: float) -> tuple[float, float]:

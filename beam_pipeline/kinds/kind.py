@@ -114,6 +114,10 @@ class Kind(Generic[V]):
         """What decides whether values are equal: a sha256 in hex, or what has a text of its own."""
         return value
 
+    def annotation(self, value: V) -> object:
+        """What tells unequal annotations of equal content apart: something with a text."""
+        return self.content(value)
+
     def inline_bytes(self, value: V) -> int:
         """About how many bytes a value holds itself."""
         return 0

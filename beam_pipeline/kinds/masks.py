@@ -15,8 +15,7 @@ from PIL import Image
 from pycocotools import mask as coco_masks
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.column import MALFORMED
-from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.records import Mask
 from tfrecord_dataset.image_size import ImageSize
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.column import MALFORMED
+from beam_pipeline.kinds.frame import MALFORMED
 from beam_pipeline.kinds.label import as_number
 
 # Of all objects of a dataset; of an image, the points of each name for each object.

@@ -20,7 +20,7 @@ class Rules:
         image: Images.
         audio: Sounds.
         box_policy: What becomes of boxes that reach outside the image.
-        with_masks: Whether masks of objects are stored.
+        with_masks: Whether PNG masks of objects are stored; polygons always are.
         box_format: The format of boxes that a user states; "" where the layout does.
         tokenizer: Path of the tokenizer that texts go through; "" for none.
         schema: What a user declared of the records; empty where nothing is.
@@ -32,7 +32,7 @@ class Rules:
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
     box_policy: Policy = "clip"
-    with_masks: bool = True
+    with_masks: bool = False
     box_format: str = ""
     tokenizer: str = ""
     schema: tuple[Feature, ...] = ()

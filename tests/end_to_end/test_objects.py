@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import beam_pipeline
 import tfrecord_dataset
 import trainer
 from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.kinds.objects import MASK_NOT_KEPT
 from trainer.views import Views
 
 KEYPOINTS = ["nose", "left_eye", "right_eye"]
@@ -53,7 +55,7 @@ def coco(tmp_path_factory, write_image):
 @pytest.fixture(scope="module")
 def info(coco, tmp_path_factory):
     config = beam_pipeline.BuildConfig(
-        input=str(coco), output=str(tmp_path_factory.mktemp("built")), name="people"
+        input=str(coco), output=str(tmp_path_factory.mktemp("built")), name="people", masks=True
     )
     return beam_pipeline.build(config)
 
@@ -139,10 +141,9 @@ def test_the_keys_of_model_gardens_decoder_hold_them(info, records):
         assert (labels - 1 == record["box_labels"]).all()
 
 
-def test_masks_can_be_left_out(coco, tmp_path):
-    config = beam_pipeline.BuildConfig(
-        input=str(coco), output=str(tmp_path), name="people", no_masks=True
-    )
-    feature = beam_pipeline.build(config).features["boxes"]
-    assert feature.geometry == ("polygon",)
-    assert config.fingerprint != dataclasses.replace(config, no_masks=False).fingerprint
+def test_masks_are_stored_only_where_they_are_asked_for(coco, tmp_path):
+    config = beam_pipeline.BuildConfig(input=str(coco), output=str(tmp_path), name="people")
+    info = beam_pipeline.build(config)
+    assert info.features["boxes"].geometry == ("polygon",)
+    assert json.loads(Path(info.path, "metadata.json").read_text())["changes"] == {MASK_NOT_KEPT: 1}
+    assert config.fingerprint != dataclasses.replace(config, masks=True).fingerprint

@@ -33,7 +33,7 @@ def demo(tmp_path_factory, class_folders, voc_input, write_image):
         "cells": {"input": str(cells), "split": {"train": 0.7, "test": 0.3}},
         "packed": {"input": str(cells), "compression": "gzip", "num_shards": 2},
         "blood": {"input": str(voc_input), "max_bad_fraction": 0.5},
-        "people": {"input": str(_people(folder / "people", write_image))},
+        "people": {"input": str(_people(folder / "people", write_image)), "masks": True},
     }
     for name, options in inputs.items():
         beam_pipeline.build(

@@ -36,7 +36,7 @@ EXAMPLES = {
     "split_list": (["gs://bucket/val.txt", "val=gs://b/1.txt"], ["val.txt", ""]),
     "ignore": (["*_mask.png", "a, b.csv"], [""]),
     "one_class": (["true", "false"], ["1"]),
-    "no_masks": (["true", "false"], ["1"]),
+    "masks": (["true", "false"], ["1"]),
     "points": (["objects", "landmarks"], ["one"]),
     "decimal_comma": (["true", "false"], ["1"]),
     "image_template": (["train/{id}.png"], ["train.png", "{}"]),

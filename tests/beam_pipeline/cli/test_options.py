@@ -50,7 +50,7 @@ def test_every_option_sets_its_field(parser, tmp_path):
             *("--max-record-seconds", "7.5"),
             *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
             *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
-            *("--ignore", "*_mask.png", "--ignore", "a, b.csv", "--one-class", "--no-masks"),
+            *("--ignore", "*_mask.png", "--ignore", "a, b.csv", "--one-class", "--masks"),
             *("--points", "landmarks", "--split-list", str(listed), "--no-header"),
             *("--decimal-comma", "--table", "a"),
         ]

@@ -13,6 +13,7 @@ from pycocotools import mask as coco_masks
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import place
+from beam_pipeline.kinds.columns import Polygons, Rotated
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.kinds.masks import (
@@ -24,7 +25,6 @@ from beam_pipeline.kinds.masks import (
     runs_of,
     turned,
 )
-from beam_pipeline.kinds.outlines import Polygons, Rotated
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
