@@ -11,14 +11,16 @@ from beam_pipeline.kinds.files import (
     of_key,
     one_format,
     one_shape,
+    read_file,
     size_problem,
     with_facts,
 )
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Stored
+from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
+from beam_pipeline.media.audio_format import check_start
 from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature, shape_text
@@ -41,7 +43,7 @@ class AudioKind(MediaKind[Audio]):
 
     def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
         with naming(f"feature {name!r}"):
-            data = inspection.read(value.file, MAX_RECORD_BYTES)
+            data = read_file(inspection.read, value.file, check_start)
             facts = inspect_audio(data, inspection.rules.audio)
         for reason in facts.conversions:
             inspection.notes[f"audio converted: {reason}"] += 1

@@ -3,12 +3,13 @@
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.kind import Kind
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Kind
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Audio, FileRef, Image
 from tfrecord_dataset.feature import Feature
@@ -24,6 +25,36 @@ _FACTS: dict[type, list[str]] = {
     each: [field.name for field in dataclasses.fields(each) if field.name != "file"]
     for each in (Audio, Image)
 }
+
+
+# A larger file is read in whole only if it begins as such a file does.
+_LARGE_FILE_BYTES = 32 << 20
+_START_BYTES = 1 << 12
+_TOO_LARGE = "file too large"
+
+
+def read_file(
+    read: storage.ReadFile, file: FileRef, check_start: Callable[[bytes], object] | None = None
+) -> bytes:
+    """The bytes of a file of up to 1 GiB; of a large one the first bytes are checked first.
+
+    Args:
+        read: Reads it.
+        file: The file, or a range of one.
+        check_start: Raises RecordError where the first bytes are not those of the kind.
+
+    Raises:
+        RecordError: As `read` and `check_start`; "file too large".
+    """
+    if check_start is None:
+        return read(file, MAX_RECORD_BYTES)
+    try:
+        return read(file, _LARGE_FILE_BYTES)
+    except RecordError as error:
+        if error.reason != _TOO_LARGE:
+            raise
+    check_start(read(dataclasses.replace(file, length=_START_BYTES), _START_BYTES))
+    return read(file, MAX_RECORD_BYTES)
 
 
 class MediaKind(Kind[Media]):

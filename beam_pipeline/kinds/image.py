@@ -15,6 +15,7 @@ from beam_pipeline.kinds.files import (
     of_key,
     one_format,
     one_shape,
+    read_file,
     with_facts,
 )
 from beam_pipeline.kinds.frame import Frame
@@ -23,6 +24,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file
 from beam_pipeline.media.looks import look_of
+from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import FileRef, Image
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature, shape_text
@@ -63,7 +65,7 @@ class ImageKind(MediaKind[Image]):
     usual = {"shape": (None, None, 3)}  # noqa: RUF012
 
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
-        data = inspection.read(value.file)
+        data = read_file(inspection.read, value.file, sniff)
         facts = inspect_image(data, inspection.rules.image)
         _check_map(name, facts)
         frame = Frame(size=facts.source_size, orientation=facts.orientation)

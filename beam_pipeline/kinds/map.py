@@ -7,7 +7,7 @@ from typing import Any
 from beam_pipeline.errors import DataError, naming
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.files import hashed, of_key, one_shape
+from beam_pipeline.kinds.files import hashed, of_key, one_shape, read_file
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
@@ -15,6 +15,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import count_classes, of_classes
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import IGNORED, encode_map, inspect_map, read_numbers
+from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import FileRef, Map
 from tfrecord_dataset.example import FeatureValue
 from tfrecord_dataset.feature import Feature, shape_text
@@ -40,7 +41,7 @@ class MapKind(Kind[Map]):
     has_classes = True
 
     def check(self, name: str, value: Map, inspection: Inspection) -> Map:
-        data = inspection.read(value.file)
+        data = read_file(inspection.read, value.file, sniff)
         with naming(f"feature {name!r}"):
             facts = inspect_map(data, value, inspection.rules.image.max_pixels)
         pixels = facts.size.height * facts.size.width

@@ -6,8 +6,7 @@ import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.files import hashed
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
+from beam_pipeline.kinds.files import hashed, read_file
 from beam_pipeline.kinds.numbers import little_endian
 from beam_pipeline.media import arrays
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
@@ -31,8 +30,9 @@ def measure(
     if array.file is None:
         measured, data = _measured_values(array, array.data), array.data
     else:
-        data = read(array.file, MAX_RECORD_BYTES)
-        if array.dtype and not array.conversions:
+        is_values = array.dtype and not array.conversions
+        data = read_file(read, array.file, None if is_values else arrays.check_start)
+        if is_values:
             measured = _measured_values(array, data)
         else:
             measured, data = _measured_file(array.file, data)

@@ -6,8 +6,8 @@ from typing import Any
 
 from beam_pipeline.errors import naming
 from beam_pipeline.kinds.example_lists import one
-from beam_pipeline.kinds.files import hashed
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Stored
+from beam_pipeline.kinds.files import hashed, read_file
+from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile
@@ -30,7 +30,7 @@ class RawKind(Kind[bytes | RawFile]):
             inspection.num_bytes += len(value)
             return value
         with naming(f"feature {name!r}"):
-            data = inspection.read(value.file, MAX_RECORD_BYTES)
+            data = read_file(inspection.read, value.file)
         inspection.num_bytes += len(data)
         return RawFile(file=hashed(value.file, data), num_bytes=len(data))
 

@@ -153,6 +153,16 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
     return ArrayHeader(dtype=dtype, shape=tuple(map(int, shape)), offset=handle.tell() - start)
 
 
+def check_start(data: bytes) -> None:
+    """Check the first bytes of a .npy or .npz file.
+
+    Raises:
+        RecordError: As `array_header`.
+    """
+    if not data.startswith(npz.MAGIC):
+        array_header(io.BytesIO(data))
+
+
 def inspect_array(data: bytes) -> ArrayFacts:
     """Checks a whole .npy or .npz file with one array of numbers, and measures its values.
 

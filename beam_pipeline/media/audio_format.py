@@ -51,6 +51,16 @@ def behind_id3(data: bytes) -> int:
     return offset
 
 
+def check_start(data: bytes) -> None:
+    """Check the first bytes of a file: behind long tags the format is not known yet.
+
+    Raises:
+        RecordError: As `sniff`.
+    """
+    if behind_id3(data) < len(data):
+        sniff(data)
+
+
 def sniff(data: bytes) -> str:
     """The format of `data` by its magic bytes: "wav", "flac", "ogg" or "mp3".
 

@@ -10,9 +10,10 @@ import tokenizers
 from file_bytes import array_bytes, image_bytes, sound_bytes, written
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.inspect import record as checking
 from beam_pipeline.inspect.record import inspect_element, inspect_record
-from beam_pipeline.kinds import raw
+from beam_pipeline.kinds import files
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
@@ -23,6 +24,7 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
+    Map,
     Objects,
     RawFile,
     Record,
@@ -221,7 +223,7 @@ def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, 
 
 def test_a_record_beyond_what_tensorflow_reads(write, monkeypatch):
     monkeypatch.setattr(checking, "MAX_RECORD_BYTES", 2000)
-    monkeypatch.setattr(raw, "MAX_RECORD_BYTES", 2000)
+    monkeypatch.setattr(files, "MAX_RECORD_BYTES", 2000)
     content = RawFile(file=write(bytes(1500)))
     assert inspected(x=content).num_bytes < 2000
     assert refusal(x=content, y=content).reason == "record too large"
@@ -343,3 +345,36 @@ def test_masks_keep_their_pixels(write, name, options, is_refused):
 def test_a_depth_map_keeps_its_16_bits(write):
     rules = Rules(image=ImageOptions(format="jpeg"))
     assert "16-bit" in refusal(rules, depth=Image(file=png_file(write, "I;16"))).detail
+
+
+@pytest.mark.parametrize(
+    ("value", "gib", "reason"),
+    [
+        pytest.param(Image, 0.5, "not an image", id="image"),
+        pytest.param(Map, 4, "not an image", id="map"),
+        pytest.param(Audio, 4, "not audio", id="audio"),
+        pytest.param(Array, 4, "not an array", id="array"),
+        pytest.param(RawFile, 4, "file too large", id="other files"),
+    ],
+)
+def test_a_sparse_file_is_not_read_in_whole(tmp_path, value, gib, reason):
+    path = tmp_path / "sparse"
+    with path.open("wb") as handle:
+        handle.truncate(int(gib * 2**30))
+
+    def read(file, at_most):
+        data = storage.read_bytes(file, at_most)
+        assert len(data) < 1 << 20
+        return data
+
+    record = Record(key="a", features={"x": value(file=FileRef(path=str(path)))})
+    with pytest.raises(RecordError, match=reason):
+        inspect_record(record, Rules(), read)
+
+
+def test_a_file_that_begins_like_an_image_has_at_most_1_gib(tmp_path):
+    path = tmp_path / "large.png"
+    path.write_bytes(image_bytes(np.zeros((4, 4), np.uint8)))
+    with path.open("r+b") as handle:
+        handle.truncate(4 << 30)
+    assert refusal(image=Image(file=FileRef(path=str(path)))).reason == "file too large"
