@@ -54,7 +54,6 @@ LAYERS = {
         describe
         dataset
         write
-        showing
         report
         pipeline
         cli

@@ -161,16 +161,28 @@ def encode_image(data: bytes, image: records.Image | ImageFacts, options: ImageO
     return pixels.encode(decoded, image.format, options.jpeg_quality)
 
 
-def decode_rgb(data: bytes) -> Image.Image:
+def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
     """A stored image for display: 8-bit RGB, with transparency blended with white.
 
+    Args:
+        data: The image.
+        most_side: Pixels; a larger image is shrunk to that.
+
     Raises:
-        RecordError: `data` is not an image, or is damaged.
+        RecordError: `data` is not an image, is damaged, or takes too much memory.
     """
     header = _read_again(data, DECODER_MAX_PIXELS)
-    image = _decode(data, header, at_least=header.size)
+    shrinks = most_side is not None and max(header.size) > most_side
+    size = _shrunk(header.size, most_side) if most_side and shrinks else header.size
+    _check_memory(header, size.turned(header.orientation), DECODER_MAX_PIXELS)
+    image = _decode(data, header, at_least=size)
     grey_or_rgb = pixels.stored_mode(header, "jpeg", resized=False)
-    return pixels.to_mode(image, grey_or_rgb).convert("RGB")
+    image = pixels.to_mode(image, grey_or_rgb).convert("RGB")
+    if shrinks and header.format != "tiff":
+        return image.resize((size.width, size.height), Image.Resampling.LANCZOS)
+    if most_side and shrinks:  # a TIFF that Pillow has turned
+        image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
+    return image
 
 
 def decode_pixels(data: bytes, max_pixels: int) -> tuple[Header, Image.Image]:
@@ -230,7 +242,11 @@ def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:
         return options.size
     if options.max_side is None or max(size) <= options.max_side:
         return size
-    scale = options.max_side / max(size)
+    return _shrunk(size, options.max_side)
+
+
+def _shrunk(size: ImageSize, most_side: int) -> ImageSize:
+    scale = most_side / max(size)
     return ImageSize(*(max(1, round(side * scale)) for side in size))
 
 

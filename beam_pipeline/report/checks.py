@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from beam_pipeline.assign.statistics import DUPLICATE
 from beam_pipeline.kinds.wording import count_classes
+from beam_pipeline.report.drawing import cut
 from beam_pipeline.sources.beside import NOT_READ
 from tfrecord_dataset.shown_text import counted
 
@@ -50,7 +51,7 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
         yield from _duplicates(metadata.get("duplicates") or {})
         yield from _near_duplicates(metadata.get("near_duplicates"))
     yield _splits(figures["splits"])
-    for each in figures["classes"]:
+    for each in map(_with_short_names, figures["classes"]):
         yield from _classes(each, figures["splits"])
         yield from _labels(each, figures)
     for each in figures["quality"]:
@@ -67,6 +68,10 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
                 "draw the splits at random, or by --group-by",
                 "numbers",
             )
+
+
+def _with_short_names(classes: Mapping[str, Any]) -> dict[str, Any]:
+    return {**classes, "rows": [{**row, "name": cut(row["name"])} for row in classes["rows"]]}
 
 
 def _rejects(rejected: Mapping[str, int], total: int, *, may_be_bad: bool) -> Check:

@@ -1,18 +1,17 @@
 """Figures of a report: what statistics.json states of all records, and the rest from a sample."""
 
 import collections
-import io
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
-from beam_pipeline.media.images import size_in_file
+from beam_pipeline.errors import RecordError
+from beam_pipeline.media.images import decode_rgb, size_in_file
+from beam_pipeline.report.drawing import class_names
 from beam_pipeline.report.sample import Sampled
-from beam_pipeline.showing.images import class_names
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 
@@ -35,7 +34,6 @@ _PLAIN = 2.0
 _BLURRED = 0.012
 _TINY = 32
 _LONG = 4.0
-_MODES = ("L", "RGB", "RGBA", "CMYK", "P")
 
 
 def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
@@ -61,7 +59,11 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
         "numbers": [each for one in features for each in numbers(one, stated)],
         "lengths": [each for one in features for each in lengths(one, stated)],
         "images": [images(one, records) for one in features if one.kind == "image"],
-        "quality": [quality(one, records) for one in features if one.kind == "image"],
+        "quality": [
+            quality(one, records)
+            for one in features
+            if one.kind == "image" and one.dtype == "uint8"  # 16 bits often are dark
+        ],
         "objects": [objects(one, records) for one in features if one.kind == "boxes"],
         "texts": [texts(one, records) for one in features if one.kind == "text"],
         "sequences": [sequences(one, records) for one in features if one.kind == "sequence"],
@@ -231,7 +233,7 @@ def quality(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def faults(data: bytes) -> list[str]:
-    """What is odd about one encoded image; nothing of a mode that tells little, such as 16 bits."""
+    """What is odd about one encoded image."""
     size = size_in_file(data)
     found = []
     if min(size.width, size.height) < _TINY:
@@ -259,11 +261,6 @@ def sharpness(grey: Any) -> float:
 
 def _grey(data: bytes) -> Any:
     try:
-        image = Image.open(io.BytesIO(data))
-        if image.mode not in _MODES:
-            return None
-        image.draft("L", (_SIDE, _SIDE))
-        image.thumbnail((_SIDE, _SIDE))
-        return np.asarray(image.convert("L"), np.float32)
-    except (OSError, ValueError, Image.DecompressionBombError):
-        return None  # of a form that Pillow cannot read; the build has decoded it
+        return np.asarray(decode_rgb(data, _SIDE).convert("L"), np.float32)
+    except RecordError:
+        return None  # verify names it

@@ -40,6 +40,11 @@ _LOG = logging.getLogger(__name__)
 
 # As a file of TFRecords is called, whole or a shard.
 _OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
+# Characters of a fact on the page by its name, but for pictures and sounds.
+_USUAL_CHARACTERS = 300
+_MOST_CHARACTERS = {"text": 20_000, "command": 20_000, "picture": None, "spectrogram": None} | {
+    "player": None
+}
 _SOUNDS = 8
 _TEXTS = 12
 
@@ -115,15 +120,29 @@ def write_page_of_build(directory: str) -> None:
 
 def _write(folder: str, facts: Mapping[str, Any]) -> str:
     shown_facts = {name: value for name, value in facts.items() if name not in _PICTURED}
-    text, page = json.dumps(shown_facts, indent=1), storage.join(folder, HTML)
-    storage.write_bytes(storage.join(folder, JSON), text.encode(), durable=True)
-    storage.write_bytes(page, html(facts).encode(), durable=True)
-    return page
+    texts = {JSON: json.dumps(shown_facts, indent=1), HTML: html(facts)}
+    for name, text in texts.items():
+        storage.write_bytes(storage.join(folder, name), text.encode(), durable=True)
+    return storage.join(folder, HTML)
 
 
 def html(facts: Mapping[str, Any]) -> str:
     """The page: one text, with all that it needs in it."""
-    return rendered(Path(__file__).with_name("templates"), "report.html.j2", facts)
+    shown_facts = {name: _cut(name, value) for name, value in facts.items()}
+    return rendered(Path(__file__).with_name("templates"), "report.html.j2", shown_facts)
+
+
+def _cut(name: str, value: Any) -> Any:
+    """A fact for the page, in which texts of others are cut; `name` is the field's."""
+    most = _MOST_CHARACTERS.get(name, _USUAL_CHARACTERS)
+    match value:
+        case str():
+            return value if most is None or len(value) <= most else f"{value[: most - 1]}…"
+        case dict():
+            return {_cut("", key): _cut(key, each) for key, each in value.items()}
+        case list() | tuple():
+            return [_cut(name, each) for each in value]
+    return value
 
 
 # What only the page has.
@@ -234,7 +253,7 @@ def _described(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def _short(value: Any, most: int = 80) -> str:
-    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    text = value[: 4 * most].decode(errors="replace") if isinstance(value, bytes) else str(value)
     text = shown(" ".join(text.split()))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -9,8 +9,9 @@ import numpy as np
 import soundfile
 from PIL import Image
 
+from beam_pipeline.media.images import decode_rgb
+from beam_pipeline.report.drawing import draw_example
 from beam_pipeline.report.sample import Sampled
-from beam_pipeline.showing.images import draw_example
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.page import data_uri
 
@@ -31,10 +32,13 @@ def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
     return _jpeg(image)
 
 
-def small(image: Image.Image) -> str:
-    """An image of any size as a small one, as a data URI."""
-    image.thumbnail((_SIDE, _SIDE))
-    return _jpeg(image)
+def small(data: bytes) -> str:
+    """An encoded image of any size as a small one, as a data URI.
+
+    Raises:
+        RecordError: `data` is not an image, or is damaged.
+    """
+    return _jpeg(decode_rgb(data, _SIDE))
 
 
 def _jpeg(image: Image.Image) -> str:

@@ -7,8 +7,6 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import decode_rgb, inspect_image
 from beam_pipeline.records import FileRef
 from beam_pipeline.report import pictures
 from beam_pipeline.sources.paths import IMAGE_SUFFIXES, suffix
@@ -69,8 +67,7 @@ def _picture(source: str, root: str) -> str:
         if not storage.is_remote(root) and not _is_below(path, root):
             return ""
         data = storage.read_bytes(FileRef(path=path), _MAX_BYTES)
-        inspect_image(data, ImageOptions())
-        return pictures.small(decode_rgb(data))
+        return pictures.small(data)
     except (DatasetDamagedError, RecordError):
         return ""
 

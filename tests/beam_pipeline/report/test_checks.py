@@ -33,7 +33,6 @@ def encoded(image, form="JPEG"):
         pytest.param(Image.new("RGB", (90, 90), "red"), ["of one colour"], id="plain"),
         pytest.param(scene(800, 80), ["long and narrow"], id="long"),
         pytest.param(scene(24, 24, 8), ["tiny"], id="tiny"),
-        pytest.param(Image.new("I;16", (90, 90)), [], id="16 bits"),
     ],
 )
 def test_faults(image, found):

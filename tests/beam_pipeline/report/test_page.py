@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import apache_beam as beam
 import numpy as np
 import pytest
 import soundfile
@@ -17,8 +19,11 @@ from testdata.make_golden import GOLDEN
 
 import beam_pipeline
 import tfrecord_dataset
+from beam_pipeline import pipeline
 from beam_pipeline.cli import commands
+from beam_pipeline.errors import DatasetDamagedError
 from beam_pipeline.files import storage
+from beam_pipeline.report import page as report_page
 from beam_pipeline.report.page import write_report
 from beam_pipeline.report.rejects import pictured
 from beam_pipeline.report.sample import first_records, of_classes, sample
@@ -229,6 +234,41 @@ def test_rejects_of_an_input(tmp_path, write_image, capsys):
     assert text.partition('id="rejects"')[2].partition("</ul>")[0].count("data:image/jpeg") == 2
     assert "<script>alert" not in text
     assert "picture" not in (Path(dataset) / "report.json").read_text()
+
+
+@pytest.mark.parametrize("fails", ["a shard", "the page"])
+def test_a_page_that_fails_leaves_nothing(golden, tmp_path, monkeypatch, fails):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    if fails == "a shard":
+        for path in golden.glob("*.tfrecord-*"):
+            path.write_bytes(b"damaged" * 100)
+    else:
+        monkeypatch.setattr(report_page, "html", lambda facts: facts["no such fact"])
+    before = sorted(golden.rglob("*"))
+    with pytest.raises((DatasetDamagedError, KeyError)):
+        write_report(str(golden))
+    assert sorted(golden.rglob("*")) == before
+    assert list(temporary.iterdir()) == []
+
+
+def test_long_texts_are_cut(tmp_path, write_image):
+    image = write_image(tmp_path / "a.png")
+    long = "x" * 1_000_000
+    boxes = beam_pipeline.Objects(boxes=((1.0, 1.0, 5.0, 5.0),), labels=(long,))
+    features = {
+        "image": beam_pipeline.Image(file=beam_pipeline.FileRef(path=str(image))),
+        "boxes": boxes,
+        "label": beam_pipeline.ClassLabel(f"y{long}"),
+    }
+    records = [beam_pipeline.Record(key="a", features=features)]
+    config = beam_pipeline.BuildConfig(output=str(tmp_path / "data"), name="long")
+    dataset = pipeline.build(config, source=beam.Create(records)).path
+    write_report(dataset)
+    text = page(dataset)
+    assert "x" * 200 in text
+    assert "x" * 400 not in text
 
 
 def test_a_page_writer_that_is_killed_leaves_no_half_page(golden):

@@ -1,4 +1,4 @@
-"""The image of an Example with its objects, map and names drawn."""
+"""The image of an Example with its objects, map and names drawn on it."""
 
 import dataclasses
 import itertools
@@ -6,15 +6,17 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from beam_pipeline.kinds.masks import mask_of, pixels_of
+from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.images import decode_rgb
+from beam_pipeline.media.maps import IGNORED, read_numbers
 from beam_pipeline.records import Objects
-from beam_pipeline.showing.shading import Named, Shading, shaded
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists
 from tfrecord_dataset.numpy_values import numpy_values
@@ -35,6 +37,35 @@ _STRIP: Color = (32, 32, 32)
 _READABLE_SIDE = 400
 # Of a mask, of 255.
 _SEEN_THROUGH = np.uint8(110)
+# Longer names are cut before they are measured, which takes a second for 5,000 characters.
+_NAME_CHARACTERS = 80
+_SHARE = 0.5  # of the colour of a map
+# Nothing is laid over what is no object.
+_BACKGROUNDS = frozenset({"background", "_background_", "other", "unlabeled", "void"})
+_NEAR, _FAR = np.array([255, 200, 0]), np.array([40, 0, 160])
+
+
+class Shading(NamedTuple):
+    """A map.
+
+    Attributes:
+        data: As stored.
+        classes: Their names in order; none of a depth map.
+        colors: Of each class.
+    """
+
+    data: bytes
+    classes: Sequence[str]
+    colors: Sequence[tuple[int, int, int]]
+
+
+class Named(NamedTuple):
+    """A class that a map shows: its name and colour, and a pixel of it, as fractions."""
+
+    name: str
+    color: tuple[int, int, int]
+    x: float
+    y: float
 
 
 def draw_example(
@@ -73,6 +104,11 @@ def class_names(feature: Feature, numbers: Any) -> list[str]:
         for number in np.atleast_1d(numbers).tolist()
         if isinstance(number, int) and number >= 0
     ]
+
+
+def cut(name: str) -> str:
+    """The start of a name that is too long to be shown."""
+    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
 
 
 def _boxes(feature: Feature, lists: Lists) -> Objects:
@@ -129,11 +165,8 @@ def draw(
     """
     if boxes is not None and boxes.format != "rel_xyxy":
         raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")
-    image = decode_rgb(data)
-    longest = max(image.size)
-    if most_side and longest > most_side:
-        image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
-    elif longest < _READABLE_SIDE:
+    image = decode_rgb(data, most_side)
+    if (longest := max(image.size)) < _READABLE_SIDE:
         factor = -(-_READABLE_SIDE // longest)
         image = image.resize(
             (image.width * factor, image.height * factor), Image.Resampling.NEAREST
@@ -222,6 +255,7 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
 
 def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
     """Writes a name above its box, moved as far as it takes to lie in the image."""
+    name = cut(name)
     corner, draw = (box[0], box[1]), canvas.draw
     _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
     x = max(0.0, corner[0] + min(0.0, canvas.width - right))
@@ -233,6 +267,7 @@ def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None
 
 def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
     """`image` with `text` on a dark strip below it, as much of it as fits."""
+    text = cut(text)
     _, top, _, bottom = ImageDraw.Draw(image).textbbox((0, 0), "Ág", font=font)
     padding = max(3, int(bottom - top) // 4)
     framed = Image.new("RGB", (image.width, image.height + int(bottom - top) + 2 * padding), _STRIP)
@@ -243,3 +278,54 @@ def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
 
 def _area(box: Rectangle) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Named]]:
+    """An image of RGB with a map over it, and where the names of classes belong.
+
+    Raises:
+        RecordError: The map cannot be decoded.
+    """
+    numbers = read_numbers(shading.data, DECODER_MAX_PIXELS)
+    if numbers.dtype == np.uint8:
+        number_of = [
+            each
+            for each in np.unique(numbers).tolist()
+            if each != IGNORED and _name(shading, each) not in _BACKGROUNDS
+        ]
+        named = [_named(numbers, each, shading) for each in number_of]
+        colors = np.zeros((256, 3))
+        colors[number_of] = [each.color for each in named] or 0
+        over, covers = colors[numbers], np.isin(numbers, number_of)
+    else:
+        named, covers = [], numbers > 0
+        over = _of_depths(numbers, covers)
+    size = (image.width, image.height)
+    layer = Image.fromarray(over.astype(np.uint8)).resize(size, Image.Resampling.NEAREST)
+    mask = Image.fromarray(np.where(covers, round(255 * _SHARE), 0).astype(np.uint8))
+    image = image.copy()
+    image.paste(layer, (0, 0), mask.resize(size, Image.Resampling.NEAREST))
+    return image, named
+
+
+def _name(shading: Shading, number: int) -> str:
+    return shading.classes[number] if number < len(shading.classes) else str(number)
+
+
+def _named(numbers: npt.NDArray[np.integer], number: int, shading: Shading) -> Named:
+    """The pixel of a class that is nearest to the middle of all of them."""
+    pixels = np.argwhere(numbers == number)
+    row, column = pixels[np.square(pixels - pixels.mean(axis=0)).sum(axis=-1).argmin()]
+    height, width = numbers.shape
+    color = shading.colors[number % len(shading.colors)]
+    return Named(_name(shading, number), color, column / width, row / height)
+
+
+def _of_depths(
+    numbers: npt.NDArray[np.integer], known: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """Colours from the nearest to the farthest."""
+    least, most = (int(numbers[known].min()), int(numbers[known].max())) if known.any() else (0, 1)
+    share = ((numbers - float(least)) / max(1, most - least))[..., None].clip(0, 1)
+    colors: npt.NDArray[np.float64] = _NEAR + (_FAR - _NEAR) * share
+    return colors

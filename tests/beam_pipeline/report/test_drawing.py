@@ -10,8 +10,7 @@ from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Objects
-from beam_pipeline.showing.images import COLORS, color_of, draw
-from beam_pipeline.showing.shading import Shading
+from beam_pipeline.report.drawing import COLORS, Shading, color_of, draw
 from tfrecord_dataset.image_size import ImageSize
 
 GREY = 128
