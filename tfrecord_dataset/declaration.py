@@ -94,6 +94,33 @@ def features_from_json(
 
 
 def _feature(entry: Any) -> Feature:
+    name, kind = _checked_names(entry)
+    stored = STORED_KINDS[kind]
+    for each in entry.get("geometry") or ():
+        if each not in GEOMETRY:
+            raise UnknownNameError(f"geometry (of {name!r})", each, GEOMETRY)
+    dtype = _dtype(entry, name, stored.dtype)
+    encoding = entry.get("encoding") or ""
+    if encoding not in stored.encodings:
+        raise UnknownNameError(
+            f"encoding of kind {kind} (of {name!r})", encoding, filter(None, stored.encodings)
+        )
+    stated = {field: _kept(entry[field]) for field in _JSON_TYPES if entry.get(field) is not None}
+    return Feature(
+        **{
+            "label_offset": stored.label_offset,
+            **stated,
+            "dtype": dtype,
+            "shape": _shape(name, kind, stated.get("shape")),
+            "key": entry.get("key") or name,
+            "bare": bool(entry.get("bare")),
+            "default": entry.get("default"),
+        }
+    )
+
+
+def _checked_names(entry: Any) -> tuple[str, str]:
+    """The name and the kind of a declaration, whose fields have their types."""
     if not isinstance(entry, Mapping):
         raise ConfigError(
             f'{entry!r} is not a declaration; give {{"name": …, "kind": …}}, or a mapping from '
@@ -110,14 +137,15 @@ def _feature(entry: Any) -> Feature:
             raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {expected}")
     if kind not in STORED_KINDS:
         raise UnknownNameError(f"feature kind (of {name!r})", kind, STORED_KINDS)
-    stored = STORED_KINDS[kind]
-    for each in entry.get("geometry") or ():
-        if each not in GEOMETRY:
-            raise UnknownNameError(f"geometry (of {name!r})", each, GEOMETRY)
-    dtype = entry.get("dtype") or stored.dtype
+    return name, kind
+
+
+def _dtype(entry: Mapping[str, Any], name: str, usual: str) -> str:
+    """The dtype of a declaration, whose default fits it."""
+    dtype: str = entry.get("dtype") or usual
     if not dtype:
         raise ConfigError(
-            f'feature {name!r} of kind {kind!r} has no dtype; add "dtype": "int64", '
+            f'feature {name!r} of kind {entry["kind"]!r} has no dtype; add "dtype": "int64", '
             '"float32" or "bytes"'
         )
     default = entry.get("default")
@@ -125,23 +153,7 @@ def _feature(entry: Any) -> Feature:
         raise ConfigError(
             f"feature {name!r} of {dtype} has the default {default!r}; give a value of {dtype}"
         )
-    encoding = entry.get("encoding") or ""
-    if encoding not in stored.encodings:
-        raise UnknownNameError(
-            f"encoding of kind {kind} (of {name!r})", encoding, filter(None, stored.encodings)
-        )
-    stated = {field: _kept(entry[field]) for field in _JSON_TYPES if entry.get(field) is not None}
-    return Feature(
-        **{
-            "label_offset": stored.label_offset,
-            **stated,
-            "dtype": dtype,
-            "shape": _shape(name, kind, stated.get("shape")),
-            "key": entry.get("key") or name,
-            "bare": bool(entry.get("bare")),
-            "default": default,
-        }
-    )
+    return dtype
 
 
 def _kept(value: Any) -> Any:

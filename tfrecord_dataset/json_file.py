@@ -102,31 +102,37 @@ def typed(value: Any, expected: Any, place: str = "") -> Any:
         JsonError: The value is of another type, lacks a field or has one too many, or a number is
             not finite or not an int64.
     """
-    origin, inner = typing.get_origin(expected), typing.get_args(expected)
+    origin = typing.get_origin(expected)
     if expected is Any:
         return value
     if origin in (types.UnionType, typing.Union):
-        return _one_of(value, inner, place)
-    if dataclasses.is_dataclass(expected) and isinstance(value, dict):
+        return _one_of(value, typing.get_args(expected), place)
+    if isinstance(value, dict) and dataclasses.is_dataclass(expected):
         return _dataclass(value, expected, place)
-    if _is_named_tuple(expected) and isinstance(value, list):
-        fields = [*typing.get_type_hints(expected).values()]
-        if len(fields) == len(value):
-            return expected(*_items(value, fields, place))
-    if origin is tuple and isinstance(value, list):
-        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
-        if len(kinds) == len(value):
-            return tuple(_items(value, kinds, place))
-    if origin in (list, Sequence) and isinstance(value, list):
-        return list(_items(value, inner * len(value), place))
-    if origin in (dict, Mapping) and isinstance(value, dict):
+    if isinstance(value, dict) and origin in (dict, Mapping):
+        kind = typing.get_args(expected)[1]
         return {
-            name: typed(each, inner[1], f"{place}.{name}".lstrip("."))
-            for name, each in value.items()
+            name: typed(each, kind, f"{place}.{name}".lstrip(".")) for name, each in value.items()
         }
+    if isinstance(value, list) and (items := _list(value, expected, place)) is not None:
+        return items
     if _is_plain(value, expected):
         return value
     raise JsonError(f"{place or 'it'} is {_shown(value)}, not {_in_words(expected)}")
+
+
+def _list(value: list[Any], expected: Any, place: str) -> Any:
+    """A list as a type of lists or tuples has it; None if it is of another one, or length."""
+    origin, inner = typing.get_origin(expected), typing.get_args(expected)
+    if origin in (list, Sequence):
+        return list(_items(value, inner * len(value), place))
+    if _is_named_tuple(expected):
+        kinds = [*typing.get_type_hints(expected).values()]
+        return expected(*_items(value, kinds, place)) if len(kinds) == len(value) else None
+    if origin is tuple:
+        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else [*inner]
+        return tuple(_items(value, kinds, place)) if len(kinds) == len(value) else None
+    return None
 
 
 def _one_of(value: Any, kinds: Sequence[Any], place: str) -> Any:

@@ -108,32 +108,75 @@ def _decode(data: bytes, mode: str, raw_mode: str, header: Header, scale: int) -
         raise RecordError(reason, f"JPEG: {error}") from error
 
 
+class _Segments:
+    """What the segments of a JPEG state."""
+
+    def __init__(self, max_pixels: int) -> None:
+        self._max_pixels = max_pixels
+        self._size: tuple[int, int] | None = None
+        self._mode = ""
+        self._samples = 0.0  # of all components per pixel
+        self._scans = 0
+        self._is_progressive = False
+        self._exif = b""
+        self._has_adobe = False
+        self._profile: list[bytes] = []
+
+    def add(self, marker: int, body: bytes) -> None:
+        """Add a segment that is not passed."""
+        if marker in _FRAMES:
+            self._size, self._mode, self._samples = _read_frame(body)
+            self._is_progressive = marker in _PROGRESSIVE
+            check_size("JPEG", *self._size, self._max_pixels)
+        elif marker == _SOS:
+            self._add_scan()
+        elif marker == _APP1 and body.startswith(b"Exif\0\0"):
+            self._exif = self._exif or body
+        elif marker == _APP2 and body.startswith(b"ICC_PROFILE\0"):
+            self._profile.append(body[12:])
+        elif marker == _APP14:
+            self._has_adobe |= body.startswith(b"Adobe")
+        elif marker in _OTHER_FRAMES:
+            raise RecordError(
+                UNSUPPORTED,
+                f"JPEG: lossless or hierarchical coding (marker 0xff{marker:02x}), which few "
+                "decoders support; convert it to PNG",
+            )
+
+    def _add_scan(self) -> None:
+        self._scans += 1
+        if self._scans > _MAX_SCANS:
+            raise RecordError(
+                UNSUPPORTED, f"JPEG: more than {_MAX_SCANS} scans; encode the image again"
+            )
+
+    def header(self) -> Header:
+        """The header that all segments make up."""
+        if self._size is None:
+            raise RecordError(DAMAGED, "JPEG: it ends without an image")
+        keeps_coefficients = self._is_progressive or self._scans > 1
+        return Header(
+            format="jpeg",
+            width=self._size[0],
+            height=self._size[1],
+            mode=self._mode,
+            channels=1 if self._mode == "L" else 3,
+            orientation=exif_orientation(self._exif) if self._exif else 1,
+            coefficient_bytes=_COEFFICIENT_BYTES * self._samples if keeps_coefficients else 0,
+            adobe=self._has_adobe,
+            icc_profile=_join_profile(self._profile),
+        )
+
+
 def read_header(data: bytes, max_pixels: int) -> Header:
     """Reads the markers up to the end marker (ITU-T T.81, annex B)."""
-    size: tuple[int, int] | None = None
-    mode = ""
-    samples, scans, progressive = 0.0, 0, False
-    exif: bytes | None = None
-    adobe = False
-    profile: list[bytes] = []
+    segments = _Segments(max_pixels)
     position = 2
     while (match := _FIND_MARKER(data, _after_passed(data, position))) is not None:
         position = match.end()
         marker = data[position - 1]
         if marker == _EOI:
-            if size is None:
-                raise RecordError(DAMAGED, "JPEG: it ends without an image")
-            return Header(
-                format="jpeg",
-                width=size[0],
-                height=size[1],
-                mode=mode,
-                channels=1 if mode == "L" else 3,
-                orientation=exif_orientation(exif) if exif else 1,
-                coefficient_bytes=_COEFFICIENT_BYTES * samples if progressive or scans > 1 else 0,
-                adobe=adobe,
-                icc_profile=_join_profile(profile),
-            )
+            return segments.header()
         if marker == _TEM:
             continue
         start = position + 2
@@ -142,30 +185,8 @@ def read_header(data: bytes, max_pixels: int) -> Header:
             raise RecordError(DAMAGED, f"JPEG: marker 0xff{marker:02x} at byte {start} is empty")
         if position > len(data):
             break
-        if marker in _PASSED:
-            continue
-        if marker in _FRAMES:
-            size, mode, samples = _read_frame(data[start:position])
-            progressive = marker in _PROGRESSIVE
-            check_size("JPEG", *size, max_pixels)
-        elif marker == _SOS:
-            scans += 1
-            if scans > _MAX_SCANS:
-                raise RecordError(
-                    UNSUPPORTED, f"JPEG: more than {_MAX_SCANS} scans; encode the image again"
-                )
-        elif marker == _APP1 and exif is None and data.startswith(b"Exif\0\0", start):
-            exif = data[start:position]
-        elif marker == _APP2 and data.startswith(b"ICC_PROFILE\0", start):
-            profile.append(data[start + 12 : position])
-        elif marker == _APP14 and data.startswith(b"Adobe", start):
-            adobe = True
-        elif marker in _OTHER_FRAMES:
-            raise RecordError(
-                UNSUPPORTED,
-                f"JPEG: lossless or hierarchical coding (marker 0xff{marker:02x}), which few "
-                "decoders support; convert it to PNG",
-            )
+        if marker not in _PASSED:
+            segments.add(marker, data[start:position])
     if data.endswith(b"\xff\xd9"):
         raise RecordError(DAMAGED, "JPEG: a segment reaches beyond the end of the file")
     raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")

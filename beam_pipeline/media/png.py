@@ -100,12 +100,7 @@ def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
         body = view[position + 8 : end - 4]
         if kind == b"IEND":
             return chunks, b"".join(pixel_data)
-        if not chunks and kind != b"IHDR":
-            raise RecordError(
-                UNSUPPORTED if kind == b"CgBI" else DAMAGED, f"PNG: it begins with chunk {kind!r}"
-            )
-        if not kind.isalpha() or (kind[:1].isupper() and kind not in _CRITICAL):
-            raise RecordError(UNSUPPORTED, f"PNG: unknown critical chunk {kind!r}")
+        _check_kind(kind, is_first=not chunks)
         if kind == b"IDAT":
             if pixel_data and previous != b"IDAT":
                 raise RecordError(DAMAGED, f"PNG: pixel data interrupted by chunk {previous!r}")
@@ -117,6 +112,15 @@ def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
         previous = kind
         position = end
     raise RecordError(TRUNCATED, f"PNG: no end chunk; the file ends after {len(data):,} bytes")
+
+
+def _check_kind(kind: bytes, *, is_first: bool) -> None:
+    if is_first and kind != b"IHDR":
+        raise RecordError(
+            UNSUPPORTED if kind == b"CgBI" else DAMAGED, f"PNG: it begins with chunk {kind!r}"
+        )
+    if not kind.isalpha() or (kind[:1].isupper() and kind not in _CRITICAL):
+        raise RecordError(UNSUPPORTED, f"PNG: unknown critical chunk {kind!r}")
 
 
 def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int, int]:

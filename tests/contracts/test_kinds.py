@@ -265,12 +265,8 @@ def points_read(feature, values):
 def expected(value, payload, feature):
     """What a reader of the dataset gets of an inspected value."""
     match value:
-        case Image():
-            return np.asarray(Pixels.open(io.BytesIO(payload)))
-        case Map():
-            return np.asarray(Pixels.open(io.BytesIO(payload)))[..., None].astype(feature.dtype)
-        case Audio():
-            return soundfile.read(io.BytesIO(payload), dtype="float32", always_2d=True)[0]
+        case Image() | Map() | Audio():
+            return expected_media(value, payload, feature)
         case Array():
             raw = np.frombuffer(payload or value.data, value.dtype)
             return raw.reshape(value.shape).astype(feature.dtype)
@@ -289,6 +285,13 @@ def expected(value, payload, feature):
         case int() | float():
             return np.dtype(feature.dtype).type(value)
     return value
+
+
+def expected_media(value, payload, feature):
+    if isinstance(value, Audio):
+        return soundfile.read(io.BytesIO(payload), dtype="float32", always_2d=True)[0]
+    pixels = np.asarray(Pixels.open(io.BytesIO(payload)))
+    return pixels[..., None].astype(feature.dtype) if isinstance(value, Map) else pixels
 
 
 def check_read_back(feature, example, value):

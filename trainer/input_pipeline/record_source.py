@@ -177,12 +177,7 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
     window = reading.window or window_size(index.num_records, index.num_bytes)
     if not reading.shuffle:  # only what is read at once
         window = max(1, window // _SMALLER)
-    order: Order | BalancedOrder
-    if reading.classes is None:
-        seed = reading.seed if reading.shuffle else None
-        order = Order(index.shard_lengths, seed=seed, window=window)
-    else:
-        order = BalancedOrder(reading.classes, seed=reading.seed, window=window)
+    order = _order(index, reading, window)
     records = RecordReader(index, reading.tuning.read_threads)
     parts = _PARTS if records.reads_singly else _PARTS[[0, -1]]
     last_part = len(parts) - 2
@@ -224,6 +219,13 @@ def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) 
         return _read_ahead(read, tf.data.Dataset.range(start[2]), start)
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
+
+
+def _order(index: RecordIndex, reading: Reading, window: int) -> Order | BalancedOrder:
+    if reading.classes is not None:
+        return BalancedOrder(reading.classes, seed=reading.seed, window=window)
+    seed = reading.seed if reading.shuffle else None
+    return Order(index.shard_lengths, seed=seed, window=window)
 
 
 def _streamed(shards: ShardFiles) -> tf.data.Dataset:

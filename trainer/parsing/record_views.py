@@ -39,10 +39,7 @@ def read_record(
         reader: Of a feature.
         stored: The images by name as `decode_stored` makes them; None decodes them here.
     """
-    readers = [(each, reader(each)) for each in features]
-    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
-    images = [(each, of) for each, of in readers if isinstance(of, Image)]
-    images.sort(key=lambda each: each[1].nearest)  # the view is drawn of an image, not of its map
+    images, others = _images_and_others([(each, reader(each)) for each in features])
     decoded: Tensors = {}
     for feature, of_other in others:
         decoded |= of_other.decode(feature, parsed, decoding)
@@ -72,10 +69,25 @@ def read_record(
             changed = _augmented(augment, outputs[feature.name], seed)
             outputs |= {feature.name: as_dtype(changed, decoding.image_dtype)}
         decoded |= outputs
-    if view is not None and decoding.views is not None:
-        for feature, of_other in others:
-            decoded |= of_other.see(feature, decoded, decoding, view)
+    return decoded if view is None else _seen(others, decoded, decoding, view)
+
+
+def _seen(
+    readers: Sequence[tuple[Feature, Reader]], decoded: Tensors, decoding: Decoding, view: View
+) -> Tensors:
+    """The outputs of a record whose images were seen through a view, the others as well."""
+    for feature, of in readers if decoding.views is not None else ():
+        decoded |= of.see(feature, decoded, decoding, view)
     return decoded
+
+
+def _images_and_others(
+    readers: Sequence[tuple[Feature, Reader]],
+) -> tuple[list[tuple[Feature, Image]], list[tuple[Feature, Reader]]]:
+    """Readers of images, and all others; the view is drawn of the first image, not of its map."""
+    images = [(each, of) for each, of in readers if isinstance(of, Image)]
+    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
+    return sorted(images, key=lambda each: each[1].nearest), others
 
 
 def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:

@@ -1,6 +1,8 @@
 """Loss and metrics over a whole split: every record counts exactly once."""
 
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,12 +71,8 @@ def evaluator(
     @tf.function(autograph=False)
     def evaluate_step(iterator: Any) -> Any:
         sums, records = strategy.run(replica_step, args=next(iterator))
-        local = strategy.experimental_local_results
-        if is_shared:
-            gathered = tf.nest.map_structure(lambda value: local(value)[0], records)
-        else:
-            gathered = tf.nest.map_structure(lambda value: tf.concat(local(value), axis=0), records)
-        return strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None), gathered
+        sums = strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
+        return sums, _gathered(strategy, records, is_shared=is_shared)
 
     def evaluate(
         num_batches: int | None = None, accumulators: Sequence[Accumulator] | None = None
@@ -93,21 +91,38 @@ def evaluator(
                 target, predictions = _without_padding(*records)
                 for accumulator in accumulators:
                     accumulator.update(target, predictions)
-        totals = np.zeros(len(names) + 1)
-        for sums in of_batches:
-            totals += sums.numpy()
-        *sums, count = totals.tolist()
-        if num_batches is None and count != num_records:
-            raise DatasetDamagedError(
-                f"evaluation read {count:.0f} records, but the split has {num_records}; run "
-                "`python -m beam_pipeline verify` on the dataset"
-            )
-        result = {name: value / count for name, value in zip(names, sums, strict=True)}
-        for accumulator in accumulators:
-            result |= accumulator.result()
-        return result
+        result = _means(names, of_batches, num_records if num_batches is None else None)
+        return functools.reduce(operator.or_, (each.result() for each in accumulators), result)
 
     return evaluate
+
+
+def _gathered(strategy: tf.distribute.Strategy, records: Any, *, is_shared: bool) -> Any:
+    """The records of all replicas; of several workers, each replica has all of them."""
+    local = strategy.experimental_local_results
+    if is_shared:
+        return tf.nest.map_structure(lambda value: local(value)[0], records)
+    return tf.nest.map_structure(lambda value: tf.concat(local(value), axis=0), records)
+
+
+def _means(
+    names: Sequence[str], of_batches: Sequence[Any], num_records: int | None
+) -> dict[str, float]:
+    """The means over all records, of their sums by batch, whose last number is the count.
+
+    Raises:
+        DatasetDamagedError: There are other than `num_records`.
+    """
+    totals = np.zeros(len(names) + 1)
+    for sums in of_batches:
+        totals += sums.numpy()
+    *sums, count = totals.tolist()
+    if num_records is not None and count != num_records:
+        raise DatasetDamagedError(
+            f"evaluation read {count:.0f} records, but the split has {num_records}; run "
+            "`python -m beam_pipeline verify` on the dataset"
+        )
+    return {name: value / count for name, value in zip(names, sums, strict=True)}
 
 
 def _of_all_workers(values: Any) -> Any:

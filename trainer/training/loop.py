@@ -164,27 +164,7 @@ def train_function(
     if scales_loss:
         _sum_before_scaling(optimizer)
 
-    def gradients_of(part: Any, inputs: Any, target: Any, weight: Any) -> tuple[Any, Any]:
-        with tf.GradientTape() as tape, drawing_for(part):
-            outputs = model(plan.task.prepare(inputs), training=True)
-            losses = plan.task.loss(target, outputs) * weight
-            # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
-            # over replicas is then the global mean.
-            loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
-            if model.losses:
-                penalty = tf.add_n(model.losses)
-                share = plan.accumulate_steps * strategy.num_replicas_in_sync
-                loss += penalty / share
-                losses += penalty
-            loss = optimizer.scale_loss(loss) if scales_loss else loss
-        gradients = tape.gradient(loss, model.trainable_variables)
-        return gradients, example_sums(plan.task, losses, target, outputs)
-
-    compute = (
-        tf.function(gradients_of, autograph=False, jit_compile=True)
-        if plan.jit_compile
-        else gradients_of
-    )
+    compute = _gradient_function(plan, scales_loss=scales_loss)
 
     @unconverted
     def replica_step(inputs: Any, target: Any, weight: Any = None) -> Any:
@@ -194,11 +174,7 @@ def train_function(
         parts = _parts((inputs, target, weight), plan.accumulate_steps)
         for number, part in enumerate(parts):
             of_part, sums_of_part = compute(tf.constant(number) if parts[1:] else None, *part)
-            if all(each is None for each in of_part):
-                raise ConfigError(
-                    "the loss does not depend on the model's weights, so that nothing can be "
-                    "learned; compute it from the outputs, and give the model trainable weights"
-                )
+            _check_gradients(of_part)
             gradients = of_part if gradients is None else _added(gradients, of_part)
             sums += sums_of_part
         if scales_loss:
@@ -232,6 +208,42 @@ def train_function(
         return total(sums), asked, waiting_s, rate
 
     compiled: Callable[[Any, Any, Any], Any] = tf.function(train_steps)
+    return compiled
+
+
+def _check_gradients(gradients: Sequence[Any]) -> None:
+    if all(each is None for each in gradients):
+        raise ConfigError(
+            "the loss does not depend on the model's weights, so that nothing can be learned; "
+            "compute it from the outputs, and give the model trainable weights"
+        )
+
+
+def _gradient_function(plan: Plan, *, scales_loss: bool) -> Callable[..., tuple[Any, Any]]:
+    """The function (number of the part, inputs, target, weight) that returns gradients and sums."""
+    model, optimizer = plan.model, plan.optimizer
+
+    def gradients_of(part: Any, inputs: Any, target: Any, weight: Any) -> tuple[Any, Any]:
+        with tf.GradientTape() as tape, drawing_for(part):
+            outputs = model(plan.task.prepare(inputs), training=True)
+            losses = plan.task.loss(target, outputs) * weight
+            # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
+            # over replicas is then the global mean.
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
+            if model.losses:
+                penalty = tf.add_n(model.losses)
+                share = plan.accumulate_steps * plan.strategy.num_replicas_in_sync
+                loss += penalty / share
+                losses += penalty
+            loss = optimizer.scale_loss(loss) if scales_loss else loss
+        gradients = tape.gradient(loss, model.trainable_variables)
+        return gradients, example_sums(plan.task, losses, target, outputs)
+
+    if not plan.jit_compile:
+        return gradients_of
+    compiled: Callable[..., tuple[Any, Any]] = tf.function(
+        gradients_of, autograph=False, jit_compile=True
+    )
     return compiled
 
 
