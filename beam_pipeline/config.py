@@ -18,7 +18,6 @@ from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import Option, fields_of, parts_of
-from tfrecord_dataset.python_words import tells_in_python
 from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
@@ -29,7 +28,6 @@ _MAY_BE_ABSENT = frozenset(
 )
 
 
-@tells_in_python
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildConfig(BuildOptions):
     """What to build, from what, to where: the options, checked together.

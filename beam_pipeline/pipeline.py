@@ -32,7 +32,6 @@ from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
-from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.sources.unpacking import is_packed_tar
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
@@ -47,7 +46,6 @@ from beam_pipeline.write.working_directory import (
     spill_folder,
     working_root,
 )
-from tfrecord_dataset.python_words import in_python, shows_theirs
 
 
 @dataclasses.dataclass
@@ -94,8 +92,7 @@ class WriteDataset(beam.PTransform):
     job: Job = PLAIN_JOB
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
-        with in_python(BuildConfig):
-            check_output(self.config)
+        check_output(self.config)
         assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.job)
         return (
             assigned.placed  # ("<split>/<shard>", table of records)
@@ -104,14 +101,10 @@ class WriteDataset(beam.PTransform):
         )
 
 
-@shows_theirs(registered_packages)
-@in_python(BuildConfig)
 def build(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-    *,
-    debug: bool = False,
 ) -> Dataset:
     """Builds the dataset that `config` describes, and returns it once it is committed.
 
@@ -123,7 +116,6 @@ def build(
         config: What to build, from what, to where.
         options: Beam's options; the default runs in this process.
         source: Yields the records; default: the layout found at `config.input`.
-        debug: Whether an error of your own code, such as the source, shows all frames.
 
     Raises:
         ConfigError: An option cannot be used, or the dataset is there already.
@@ -232,14 +224,10 @@ def _build_elsewhere(
             raise
 
 
-@shows_theirs(registered_packages)
-@in_python(BuildConfig)
 def plan(
     config: BuildConfig,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-    *,
-    debug: bool = False,
 ) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written.
 

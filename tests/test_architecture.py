@@ -22,7 +22,6 @@ LAYERS = {
         json_file option_values
         options sealed_json
         command_line
-        python_words
         replacement
         store
         inner_paths

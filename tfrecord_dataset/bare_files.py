@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from tfrecord_dataset import python_words
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.feature import Feature
@@ -85,7 +84,7 @@ def open_files(
             f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
         ) from error
     schema = schema_of(sample) if schema_of else _inferred(path, sample)
-    notes = [python_words.note(each) for each in (*_mixed_names(names), *schema.notes)]
+    notes = [*_mixed_names(names), *schema.notes]
     for note in notes:
         _LOG.warning("%s", one_line(note))
     return kind(
@@ -93,7 +92,7 @@ def open_files(
         features=schema.features,
         splits=splits,
         notes=tuple(notes),
-        remedy=python_words.note(schema.remedy),
+        remedy=schema.remedy,
     )
 
 

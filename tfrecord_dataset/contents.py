@@ -74,7 +74,7 @@ class Contents:
                 )
             name = next(iter(self.splits))
         if name not in self.splits:
-            raise UnknownNameError(f"split in {self.path}", name, self.splits)
+            raise UnknownNameError("split", name, self.splits, self.path)
         return self.splits[name]
 
     def num_records(self, split: str | None = None) -> int:

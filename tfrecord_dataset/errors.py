@@ -2,40 +2,28 @@
 
 import copyreg
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tfrecord_dataset.shown_text import one_line
 
-# What Beam adds to the message of an error that a stage raises.
-STEP = re.compile(r" \[while running '[^']*'\]$")
-
 
 class BeamTFRecordsError(Exception):
     """Base of every error that these packages raise on purpose.
 
-    Its message may quote what others wrote, and is shown wherever somebody catches it: it is one
-    line, without control characters and secrets.
+    Its message is one line, without control characters and secrets.
     """
 
     exit_code = 1
     # Beam raises it as it is: of others it logs and raises copies, which name the stage.
     _tagged_with_step = True
-    # The message in the words of Python, where a caller in Python gets it (python_words.py).
-    told = ""
 
     def __str__(self) -> str:
-        return one_line(self.told or super().__str__())
+        return one_line(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As it is, with its message, whatever an `__init__` makes it from."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
-
-    @property
-    def as_command(self) -> str:
-        """The message in the words of the command, which options are named in."""
-        return one_line(super().__str__())
 
 
 class ConfigError(BeamTFRecordsError):
@@ -48,16 +36,17 @@ class UnknownNameError(ConfigError):
     """A name that does not exist; the message suggests the nearest one and lists them all.
 
     Args:
-        what: What the name stands for, and where: "split", "split in data/cells".
+        what: What the name stands for: "split".
         name: The name that does not exist.
         choices: The existing names.
+        where: The place that has them: "data/cells".
     """
 
-    def __init__(self, what: str, name: str, choices: Iterable[str]) -> None:
+    def __init__(self, what: str, name: str, choices: Iterable[str], where: str = "") -> None:
         known = list(choices)
-        kind, within, place = what.partition(" in ")
+        place = f" in {where}" if where else ""
         super().__init__(
-            f"there is no {kind} {name!r}{within}{place}{did_you_mean(name, known)}; "
+            f"there is no {what} {name!r}{place}{did_you_mean(name, known)}; "
             f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
         )
 
@@ -67,7 +56,7 @@ def raise_together(errors: Sequence[ConfigError]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ConfigError("; and ".join(each.as_command for each in errors))
+        raise ConfigError("; and ".join(str(each) for each in errors))
 
 
 class NotADatasetError(ConfigError):

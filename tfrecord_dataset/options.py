@@ -47,7 +47,7 @@ class Option:
         least, most: Bounds of numbers, which may be reached.
         above, below: Bounds that may not.
         is_positional: It has no flag.
-        may_repeat: It may be given several times; each time it adds what `parse` makes of it.
+        may_repeat: It may be given several times, for a text each.
         recipe_only: The command line does not take it; a recipe and Python do.
     """
 
@@ -140,6 +140,12 @@ class Field:
         choices = ",".join(self.choices)
         return self.option.metavar or (f"{{{choices}}}" if choices else TYPES[self.kind].metavar)
 
+    @property
+    def label(self) -> str:
+        """What messages call it, in Python and on the command line: `num_shards (--num-shards)`."""
+        has_flag = not (self.option.is_positional or self.option.recipe_only)
+        return f"{self.name} ({self.flag})" if has_flag else self.name
+
     def parse(self, text: str) -> Any:
         """Its value in a text of the command line.
 
@@ -149,7 +155,7 @@ class Field:
         try:
             value = (self.option.parse or TYPES[self.kind].parse)(text)
         except ValueError as error:
-            raise ConfigError(f"{self._named} {text!r} {error}") from error
+            raise self._error(repr(text), error) from error
         return self._checked(value, text if isinstance(value, int | float) else repr(text))
 
     def check(self, value: Any) -> Any:
@@ -159,8 +165,7 @@ class Field:
             ConfigError: It is of another type, or out of bounds.
             UnknownNameError: It is none of the choices.
         """
-        is_one_of_list = isinstance(value, str) and isinstance(self.default, tuple)
-        return self._checked(value, f"({value!r})" if is_one_of_list else repr(value))
+        return self._checked(value, repr(value))
 
     def _checked(self, value: Any, shown: str) -> Any:
         if value is None and self.default is None:
@@ -168,7 +173,7 @@ class Field:
         option = self.option
         if option.choices:
             if value != self.default and value not in self.choices:
-                raise UnknownNameError(self.flag, value, self.choices)
+                raise UnknownNameError(self.label, value, self.choices)
             return value
         try:
             value = TYPES[self.kind].make(value)
@@ -176,11 +181,11 @@ class Field:
                 check_bounds(value, option.least, option.most, option.above, option.below)
             return option.make(value) if option.make else value
         except ValueError as error:
-            raise ConfigError(f"{self._named} {shown} {error}") from error
+            raise self._error(shown, error) from error
 
-    @property
-    def _named(self) -> str:
-        return f"the {self.name}" if self.option.is_positional else self.flag
+    def _error(self, shown: str, problem: ValueError) -> ConfigError:
+        """The error of a value; the problem continues its sentence."""
+        return ConfigError(f"{self.label}: {shown} {problem}")
 
 
 @functools.cache
@@ -258,8 +263,7 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
     wrong: list[ConfigError] = []
     for name, value in given.items():
         if name not in fields:
-            instead = _in_a_part(owner, name) or did_you_mean(name, fields)
-            wrong.append(ConfigError(f"there is no option {name}{instead}"))
+            wrong.append(ConfigError(f"there is no option {name}{did_you_mean(name, fields)}"))
             continue
         try:
             values[name] = fields[name].check(value)
@@ -267,16 +271,6 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
             wrong.append(error)
     raise_together(wrong)
     return values
-
-
-def _in_a_part(owner: type, name: str) -> str:
-    """Where the option of the command stands that `name` is, if it is one of a part."""
-    flag = "--" + name.replace("_", "-")
-    for part, kind in parts_of(owner).items():
-        for field in fields_of(kind).values():
-            if field.flag == flag:
-                return f": give {part}={kind.__name__}({field.name}=…)"
-    return ""
 
 
 def takes_options(owner: type) -> Callable[[_Function], _Function]:

@@ -20,7 +20,6 @@ from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, Un
 from tfrecord_dataset.feature_keys import specs_to_read
 from tfrecord_dataset.numpy_values import numpy_values
 from tfrecord_dataset.opening import named_paths, open_paths
-from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.store.urls import is_remote
@@ -80,13 +79,11 @@ class Dataset(Contents):
         chosen = self.split(split)
         for name in features or ():
             if name not in self.features:
-                raise UnknownNameError(f"feature in {self.path}", name, self.features)
+                raise UnknownNameError("feature", name, self.features, self.path)
         names = tuple(self.features) if features is None else tuple(features)
         return Records(self, chosen.name, names, decode)
 
 
-@speaks_python
-@in_python(renamed={"schema": "trainer.open's features"})
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,

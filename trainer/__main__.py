@@ -1,6 +1,5 @@
 """`python -m trainer`: the commands and their options. TensorFlow loads when a command runs."""
 
-import argparse
 import dataclasses
 import importlib
 import json
@@ -13,10 +12,15 @@ from typing import Any, NoReturn
 # The first ends the program on Windows, before what cannot be imported there.
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import streams, users_code
-from tfrecord_dataset.command_line import Parser, add_options, add_program_options, program
+from tfrecord_dataset.command_line import (
+    Command,
+    Parser,
+    add_options,
+    add_program_options,
+    program,
+)
 from tfrecord_dataset.extras import install
 from tfrecord_dataset.options import Options
-from tfrecord_dataset.python_words import of_command
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
@@ -38,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     startup.set_up(debug="--debug" in argv)
     try:
-        with ended_by_interrupt(), of_command():
-            result = _run(vars(_parse(argv)))
+        with ended_by_interrupt():
+            result = _run(_parse(argv))
     except (Exception, KeyboardInterrupt) as error:
         failure = _failure(error)
         if failure is None:
@@ -54,16 +58,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(arguments: dict[str, Any]) -> Any:
+def _run(parsed: Command) -> Any:
     """Checks the options of a command, then imports and runs it; returns what it prints."""
-    command = arguments.pop("command")
-    arguments.pop("debug", None)  # main reads it
-    is_quiet = arguments.get("quiet", False)
-    given: Any = arguments
+    command, values, _ = parsed
+    is_quiet = values.get("quiet", False)
+    given: Any = values
     if command != "train":
-        given = COMMANDS[command].options(**arguments)
-    elif "data" in arguments or arguments.get("overwrite"):
-        new_config(arguments)  # wrong options are told at once
+        given = COMMANDS[command].options(**values)
+    elif "data" in values or values.get("overwrite"):
+        new_config(values)  # wrong options are told at once
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 
@@ -81,8 +84,8 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     match error:
         case TrainerError():
-            return f"error: {error.as_command}", error.exit_code
-        case Exception() if where := users_code.told(error):
+            return f"error: {error}", error.exit_code
+        case Exception() if where := users_code.place_of(error):
             return f"error in your code: {where}; --debug prints the full traceback", 1
         case ModuleNotFoundError(name="keras" | "tensorflow"):
             return f"error: {error.name} is missing; {install('trainer')}", 1
@@ -173,7 +176,7 @@ COMMANDS = {
 }
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
+def _parse(argv: Sequence[str]) -> Command:
     parser = Parser(
         prog=program("trainer", "beam-tfrecords-train"),
         description="Trains Keras models from TFRecord datasets.",
@@ -186,13 +189,12 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
             help=command.summary,
             description=command.description or command.summary,
         )
-        add_options(own, command.options, may_be_missing=["data"] if name == "train" else [])
+        add_options(own, command.options)
         told = "print the full traceback of an error"
         own.add_argument("--debug", action="store_true", help=told)
-    arguments, stray = parser.parse_command(argv)
-    if stray:
-        parser.error(f"unknown argument {stray[0]}")
-    return arguments
+    owners = {name: command.options for name, command in COMMANDS.items()}
+    may_be_missing = ["data"] if argv[:1] == ["train"] else []
+    return parser.read_command(argv, owners, may_be_missing=may_be_missing)
 
 
 def run() -> NoReturn:

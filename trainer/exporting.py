@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError
@@ -29,7 +28,6 @@ INPUTS, EXAMPLES = "serving_default", "examples"
 _UNFINISHED = ".exporting-"
 
 
-@speaks_python
 def export(
     run: str,
     output: str,

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import tqdm
 
-from tfrecord_dataset.python_words import note
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.streams import stderr_of_bars
 
@@ -28,11 +27,11 @@ class Progress:
     def say(self, text: str) -> None:
         """Prints one line."""
         if not self._quiet:
-            tqdm.tqdm.write(one_line(note(text)), file=stderr_of_bars())
+            tqdm.tqdm.write(one_line(text), file=stderr_of_bars())
 
     def warn(self, text: str) -> None:
         """Prints a line, also when quiet."""
-        tqdm.tqdm.write(one_line(f"warning: {note(text)}"), file=stderr_of_bars())
+        tqdm.tqdm.write(one_line(f"warning: {text}"), file=stderr_of_bars())
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """Starts to count from `done` up to `total` steps."""

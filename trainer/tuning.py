@@ -67,7 +67,7 @@ class Tuning:
         known = [field.name for field in dataclasses.fields(cls)]
         for name in settings:
             if name not in known:
-                raise UnknownNameError(f"setting in {path}", name, known)
+                raise UnknownNameError("setting", name, known, path)
         return cls(**settings)
 
     def to_json(self) -> dict[str, Any]:

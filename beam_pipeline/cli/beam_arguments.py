@@ -1,4 +1,4 @@
-"""Splits the command line into this package's arguments and Beam's; names what is neither."""
+"""Splits the command line into this package's arguments and Beam's."""
 
 import argparse
 import functools
@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.store_settings import StoreOptions as StoreOptions  # of Beam's, too
 from tfrecord_dataset.command_line import Parser
-
-_ONE_INPUT = "; there can be only one input: put a pattern of several files in quotes"
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -33,16 +30,9 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, beams
 
 
-def beam_options(unknown: Sequence[str]) -> PipelineOptions:
-    """Beam's options among the arguments that a command does not know.
-
-    Raises:
-        ConfigError: An argument is unknown to both.
-    """
-    _, stray = _beam_parser().parse_known_args(list(unknown))
-    if stray:
-        raise ConfigError(f"unknown argument {stray[0]}{_ONE_INPUT}")
-    return PipelineOptions(list(unknown))
+def beam_options(words: Sequence[str]) -> PipelineOptions:
+    """Beam's options of a command line."""
+    return PipelineOptions(list(words))
 
 
 def names_of_beam() -> frozenset[str]:

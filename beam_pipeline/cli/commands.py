@@ -1,8 +1,6 @@
-"""The commands: build, plan, adopt, verify, show, diff, report, table, doctor."""
+"""The commands: build, plan, adopt, verify, show, diff, report, doctor."""
 
 import contextlib
-import csv
-import json
 import os
 import sys
 import traceback
@@ -24,10 +22,9 @@ from beam_pipeline.cli.options import (
     DoctorOptions,
     ReportOptions,
     ShowOptions,
-    TableOptions,
     VerifyOptions,
-    command_parser,
     options_of,
+    read_command,
 )
 from beam_pipeline.cli.show import examples
 from beam_pipeline.config import BuildConfig
@@ -49,7 +46,6 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.sources.as_tables import rows_of
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim
 from beam_pipeline.sources.registry import registered_packages
@@ -57,8 +53,7 @@ from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
 from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
-from tfrecord_dataset.errors import STEP, UnknownNameError
-from tfrecord_dataset.python_words import of_command
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.shown_text import counted, one_line, printable
 from tfrecord_dataset.store import tally
 from tfrecord_dataset.store.waiting import ended_by_interrupt
@@ -70,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Not argparse's: the errors of parsing have a traceback, too.
     debug = "--debug" in arguments
     try:
-        with ended_by_interrupt(), of_command():
+        with ended_by_interrupt():
             return _run(arguments)
     except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,14 +86,11 @@ def _run(arguments: Sequence[str]) -> int:
     is_job = own[:1] in (["build"], ["plan"])
     options = beam_options(beams)
     use_options(options)  # for the files that other options name
-    args, stray = command_parser().parse_command(own, names_of_beam() if is_job else ())
-    unknown = beams + stray
-    if unknown and not is_job:
-        args.parser.error(f"unknown argument {unknown[0]}")
-    beam_options(stray)
-    given = vars(args)
-    how = {"to_json": True} if given.pop("json", False) else {}
-    code = _COMMANDS[args.command](options_of(args.command, given), options, **how)
+    command = read_command(own, names_of_beam() if is_job else ())
+    if beams and not is_job:
+        raise ConfigError(f"there is no option {beams[0]} of {command.name}; leave it out")
+    how = {"to_json": True} if command.others.get("json") else {}
+    code = _COMMANDS[command.name](options_of(command), options, **how)
     if line := tally.as_text(tally.TALLY.take()):
         print(line, file=sys.stderr)
     return code or 0
@@ -107,7 +99,7 @@ def _run(arguments: Sequence[str]) -> int:
 def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
-        return f"error: {error.as_command}", error.exit_code
+        return f"error: {error}", error.exit_code
     again = "run the same command again"
     if command == "build":
         again += " (it continues with the shards that are missing)"
@@ -117,8 +109,8 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
         case OSError() as cause:
             where = f": {cause.filename}" if cause.filename else ""
             return f"error: {cause.strerror}{where}; fix that and {again}", 1
-    if place := users_code.told(error, registered_packages()):
-        return f"error in your code: {STEP.sub('', place)}; --debug prints the full traceback", 1
+    if place := users_code.place_of(error, registered_packages()):
+        return f"error in your code: {place}; --debug prints the full traceback", 1
     return None
 
 
@@ -256,18 +248,6 @@ def _report(config: ReportOptions, options: PipelineOptions) -> None:
     print(page)
 
 
-def _table(config: TableOptions, options: PipelineOptions) -> None:
-    root = storage.absolute(config.input)
-    names = [storage.absolute(config.names[0])] if len(config.names) == 1 else config.names
-    rows, are_cells = rows_of(root, names)
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    for number, row in enumerate(rows):
-        if are_cells:
-            writer.writerows([row, row.values()] if number == 0 else [row.values()])
-        else:
-            print(json.dumps(row))
-
-
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
     for found in examine(config.urls):
@@ -287,7 +267,6 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "show": _show,
     "diff": _diff,
     "report": _report,
-    "table": _table,
     "doctor": _doctor,
 }
 

@@ -2,20 +2,26 @@
 
 import argparse
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
+from beam_pipeline import recipe
 from beam_pipeline.build_option import Classes, Schema
 from beam_pipeline.build_options import HEADINGS
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.command_line import (
+    Command,
     Parser,
     add_options,
     add_program_options,
-    from_arguments,
     program,
 )
-from tfrecord_dataset.options import Option, Options
+from tfrecord_dataset.options import Option, Options, arguments_of
+
+# The argument that replaces a recipe's input.
+OTHER_INPUT = "other_input"
+_OTHER_INPUT_HELP = "what to read, where INPUT is a recipe (default: the recipe's own)"
 
 _Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
 _DatasetOrFiles = Annotated[
@@ -80,21 +86,6 @@ class ReportOptions(Options):
             metavar="INPUT",
         ),
     ] = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TableOptions(Options):
-    """The options of `table`."""
-
-    input: Annotated[str, Option("the folder of the images or audio", is_positional=True)]
-    names: Annotated[
-        tuple[str, ...],
-        Option(
-            "a file, a folder of masks, or names of folders or files, as messages have it",
-            metavar="FILE",
-            is_positional=True,
-        ),
-    ]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -176,13 +167,6 @@ COMMANDS = {
         description="Writes report.html, one file with pictures, counts and checks that needs no "
         "server, and report.json with the same figures. The last line on stdout is the page.",
     ),
-    "table": Described(
-        options=TableOptions,
-        summary="make a table of files that build does not read",
-        description="Prints a table, CSV or JSON Lines, of files of which build says that one is "
-        "made of them: classes, boxes or texts that other programs' files state of images or "
-        "audio, masks of their objects, and folders that show the same things.",
-    ),
     "doctor": Described(
         options=DoctorOptions,
         summary="say what this machine has, and what is wrong",
@@ -193,32 +177,65 @@ COMMANDS = {
 
 
 def command_parser() -> Parser:
-    """Reads the command and its arguments; `command` and `parser` are its own."""
+    """Reads the command and its arguments."""
     parser = Parser(
         prog=program("beam_pipeline", "beam-tfrecords"),
         description="Raw files to sharded TFRecords that describe themselves.",
     )
     add_program_options(parser)
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        title="commands", dest="command", required=True, metavar="COMMAND"
+    )
     for name, each in COMMANDS.items():
         command = commands.add_parser(name, help=each.summary, description=each.description)
         add_command_options(command, name)
-        if each.has_json:
-            command.add_argument("--json", action="store_true", help="print JSON on stdout")
-        command.add_argument(
-            "--debug", action="store_true", help="print the full traceback of an error"
-        )
-        command.set_defaults(command=name, parser=command)
     return parser
 
 
 def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
-    """Adds every option of a command, but for --debug."""
+    """Adds every argument of a command."""
     known = COMMANDS[command]
-    needed = ("output",) if command == "build" else ()
-    add_options(parser, known.options, headings=HEADINGS, hidden=known.unused, needed=needed)
+    add_options(parser, known.options, headings=HEADINGS, hidden=known.unused)
+    if known.options is BuildConfig:
+        parser.add_argument("--input", metavar="PATH", dest=OTHER_INPUT, help=_OTHER_INPUT_HELP)
+    if command == "plan":
+        parser.add_argument("--save", metavar="FILE", help="write the recipe of the build there")
+    if known.has_json:
+        parser.add_argument("--json", action="store_true", help="print JSON on stdout")
+    parser.add_argument("--debug", action="store_true", help="print the full traceback of an error")
 
 
-def options_of(command: str, given: Mapping[str, Any]) -> Any:
-    """The options of a command, an object of its class, that parsed arguments ask for."""
-    return from_arguments(COMMANDS[command].options, given)
+def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
+    """Reads a command line.
+
+    Args:
+        words: After the program's name.
+        others: Options of Beam, to suggest them.
+
+    Raises:
+        ConfigError: An option does not exist, is missing, or has a wrong value.
+    """
+    owners = {name: each.options for name, each in COMMANDS.items()}
+    return command_parser().read_command(words, owners, others=others)
+
+
+def options_of(command: Command) -> Any:
+    """The options of a command: an object of its class.
+
+    Raises:
+        ConfigError: An option cannot have its value, or a line of the recipe is open.
+    """
+    owner, values = COMMANDS[command.name].options, command.values
+    if owner is not BuildConfig:
+        return owner(**arguments_of(owner, values))
+    path, other_input = values["input"], command.others.get(OTHER_INPUT)
+    if recipe.is_recipe(path):
+        given = {name: value for name, value in values.items() if name != "input"}
+        return BuildConfig(**recipe.load(path, given | _input(other_input)))
+    if other_input:
+        raise ConfigError(f"--input is for a recipe, which {path} is not; leave one of them out")
+    return BuildConfig(**arguments_of(BuildConfig, values))
+
+
+def _input(path: str | None) -> dict[str, str]:
+    return {"input": path} if path else {}

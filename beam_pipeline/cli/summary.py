@@ -137,7 +137,7 @@ def _points(notes: Mapping[str, int], schema: Iterable[Feature]) -> Iterator[str
         names = first_names([name for each in schema for name in each.keypoint_names])
         yield (
             f"note: {counted(number, 'object')} made of points in no group; if those of an image "
-            f"are landmarks of one, pass --points landmarks, which makes keypoints of them: {names}"
+            f"are landmarks of one, set points: landmarks, which makes keypoints of them: {names}"
         )
 
 

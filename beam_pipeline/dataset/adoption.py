@@ -40,14 +40,12 @@ from beam_pipeline.sources.tfrecord.read import first_records, with_key_of
 from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
-from tfrecord_dataset.python_words import speaks_python
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.
 _PROBLEMS_NAMED = 10
 
 
-@speaks_python
 def adopt(
     path: str | os.PathLike[str],
     *,

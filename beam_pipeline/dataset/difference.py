@@ -25,7 +25,6 @@ from beam_pipeline.running.progress import Meter
 from tfrecord_dataset.example import features_of
 from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.metadata import ShardEntry
-from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.shown_text import short_repr
 
 CHANGES = ("added", "removed", "content", "annotation", "moved")
@@ -76,7 +75,6 @@ class Difference:
         return any((*(getattr(self, name) for name in CHANGES), self.features, self.options))
 
 
-@speaks_python
 def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference:
     """Compares two datasets, local or on a store, record by record.
 

@@ -108,7 +108,7 @@ class Dataset:
             UnknownNameError: There is no such split.
         """
         if split not in self.splits:
-            raise UnknownNameError(f"split in {self.path}", split, self.splits)
+            raise UnknownNameError("split", split, self.splits, self.path)
         return sum(shard.num_records for shard in self.splits[split])
 
 

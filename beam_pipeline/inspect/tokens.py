@@ -66,16 +66,16 @@ def load(path: str) -> Tokenizer:
     suffix = path[path.rfind(".") :].lower()
     if suffix not in loaders:
         raise ConfigError(
-            f"--tokenizer {path}: give a .model file of sentencepiece or a .json file of tokenizers"
+            f"tokenizer {path}: give a .model file of sentencepiece or a .json file of tokenizers"
         )
     try:
         return loaders[suffix](storage.read_bytes(FileRef(path=path)))
     except RecordError as error:
-        raise ConfigError(f"--tokenizer {path}: {error.reason}") from error
+        raise ConfigError(f"tokenizer {path}: {error.reason}") from error
     except ImportError as error:
-        raise ConfigError(f"--tokenizer {path} needs {error.name}: {_EXTRA}") from error
+        raise ConfigError(f"tokenizer {path} needs {error.name}: {_EXTRA}") from error
     except Exception as error:  # the libraries raise plain ones
-        raise ConfigError(f"--tokenizer {path} is invalid: {error}") from error
+        raise ConfigError(f"tokenizer {path} is invalid: {error}") from error
 
 
 def _sentencepiece(data: bytes) -> Tokenizer:

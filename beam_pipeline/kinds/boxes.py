@@ -129,7 +129,7 @@ def _check_unit(objects: Objects, stated: bool) -> None:
             raise RecordError(
                 IN_PIXELS,
                 f"{_name(large, objects)}, in fractions of the image, has a number beyond "
-                f"{MAX_FRACTION:g}; if boxes are in pixels, pass --box-format {absolute}",
+                f"{MAX_FRACTION:g}; if boxes are in pixels, set box_format to {absolute}",
             )
         return
     if absolute == "xyxy":
@@ -144,8 +144,8 @@ def _check_unit(objects: Objects, stated: bool) -> None:
         raise RecordError(
             IN_FRACTIONS,
             f"{_name(solid, objects)}, in pixels, has no number beyond 1, nor has any other of "
-            f"the image; if boxes are in fractions of the image, pass --box-format rel_{absolute}"
-            + ("" if not in_whole_pixels else f"; if it is one pixel, --box-format {absolute}"),
+            f"the image; if boxes are in fractions of the image, set box_format to rel_{absolute}"
+            + ("" if not in_whole_pixels else f"; if it is one pixel, to {absolute}"),
         )
 
 
@@ -168,7 +168,7 @@ def _corners(objects: Objects) -> Sequence[Box]:
         raise RecordError(
             IMPOSSIBLE_BOX,
             f"{_name(map(operator.not_, possible), objects)} is inverted or not finite; correct or "
-            "remove it, or name the format of the boxes by --box-format",
+            "remove it, or name the format of the boxes by box_format",
         )
     return boxes
 
@@ -201,7 +201,7 @@ def _check_all_usable(outside: Sequence[bool], usable: Sequence[bool], objects: 
         raise RecordError(
             BOX_WITHOUT_AREA,
             f"{_name(map(operator.not_, usable), objects)} has no area; remove it, or use another "
-            "--box-policy",
+            "box_policy",
         )
 
 

@@ -39,7 +39,6 @@ from beam_pipeline.media.audio_format import (
 )
 from tfrecord_dataset.inflation import is_inflated
 from tfrecord_dataset.options import Group, Option, Options
-from tfrecord_dataset.python_words import tells_in_python
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS", "MPEG_LAYER_III"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
@@ -52,7 +51,6 @@ _UNKNOWN_LENGTH = 2**62
 Samples = npt.NDArray[np.float32]
 
 
-@tells_in_python
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AudioOptions(Options):
     """How audio is stored.

@@ -77,7 +77,7 @@ def check_size(image_format: str, width: int, height: int, max_pixels: int) -> N
         raise RecordError(
             TOO_LARGE,
             f"{image_format}: {width}x{height} are {width * height:,} pixels, more than the "
-            f"{max_pixels:,} allowed; shrink the image, or raise --max-image-pixels",
+            f"{max_pixels:,} allowed; shrink the image, or raise image.max_pixels",
         )
 
 
@@ -97,8 +97,8 @@ def check_decoding(image_format: str, num_bytes: float, max_pixels: int) -> None
         raise RecordError(
             TOO_LARGE,
             f"{image_format}: decoding it takes {math.ceil(num_bytes / 2**20):,} MiB of memory, "
-            f"more than the {allowed >> 20:,} allowed; shrink the image, or pass "
-            f"--max-image-pixels {math.ceil(num_bytes / _DECODER_PIXEL_BYTES)}",
+            f"more than the {allowed >> 20:,} allowed; shrink the image, or set "
+            f"image.max_pixels to {math.ceil(num_bytes / _DECODER_PIXEL_BYTES)}",
         )
 
 

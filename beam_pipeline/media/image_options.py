@@ -16,7 +16,6 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS, MAX_SIDE, UNSUPPORTED
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Group, Option, Options
-from tfrecord_dataset.python_words import tells_in_python
 
 FORMATS = ("keep", "jpeg", "png", "bmp")
 _MIX = "mix"
@@ -34,7 +33,7 @@ def checked_format(asked: str) -> str:
         return asked
     name, equals, text = asked.partition("=")
     if name != _MIX or not equals:
-        raise UnknownNameError("--image-format", asked, (*FORMATS, f"{_MIX}=0.5"))
+        raise UnknownNameError("format (--image-format)", asked, (*FORMATS, f"{_MIX}=0.5"))
     try:
         share = float(text)
     except ValueError:
@@ -78,7 +77,6 @@ def bmp_bytes(height: int, width: int) -> int:
     return _BMP_HEADER_BYTES + height * (-(-3 * width // 4) * 4)
 
 
-@tells_in_python
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImageOptions(Options):
     """How images are stored. No image is enlarged by `max_side`.
@@ -129,7 +127,6 @@ class ImageOptions(Options):
         float | None,
         Option(
             "metres per unit of depth maps: 0.001 for millimetres",
-            flag="--depth-scale",
             metavar="M",
             recipe_only=True,
             above=0,
@@ -139,7 +136,6 @@ class ImageOptions(Options):
         int,
         Option(
             "reject larger images before they are decoded",
-            flag="--max-image-pixels",
             least=1,
             recipe_only=True,
         ),

@@ -159,7 +159,7 @@ def by_records(path: str, arrays: Mapping[str, Any]) -> dict[str, StoredArray]:
         if kind not in _DTYPES or not shape:
             raise RecordError(
                 UNSUPPORTED,
-                f"{name!r} is of MATLAB's class {kind}; leave it out with --ignore-columns {name}, "
+                f"{name!r} is of MATLAB's class {kind}; leave it out by ignore_columns: {name}, "
                 "or save its numbers as an array",
             )
     shapes = [each.shape for each in arrays.values()]
@@ -176,7 +176,7 @@ def by_records(path: str, arrays: Mapping[str, Any]) -> dict[str, StoredArray]:
         raise RecordError(
             UNSUPPORTED,
             f"along which axis the records of {told} lie is not clear: leave some out with "
-            "--ignore-columns, or save them by numpy.savez, the records along the first axis",
+            "ignore_columns, or save them by numpy.savez, the records along the first axis",
         )
     [number] = common
     return {name: _of_rows(path, each, number) for name, each in arrays.items()}

@@ -30,7 +30,6 @@ from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.options import fields_of, parts_of
 from tfrecord_dataset.page import rendered
-from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.shown_text import printable, shown
 
@@ -49,7 +48,6 @@ _SOUNDS = 8
 _TEXTS = 12
 
 
-@speaks_python
 def write_report(
     path: str | os.PathLike[str],
     output: str | os.PathLike[str] | None = None,

@@ -37,7 +37,7 @@ def too_large() -> str:
 
 def too_slow(seconds: float) -> str:
     """The detail of a reject that took longer."""
-    return f"over {seconds:g} s of CPU time; leave it out, or allow more: --max-record-seconds"
+    return f"over {seconds:g} s of CPU time; leave it out, or allow more by max_record_seconds"
 
 
 @contextlib.contextmanager

@@ -13,7 +13,6 @@ from beam_pipeline.files import storage
 from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.feature import Feature, tokens_feature
 from tfrecord_dataset.feature_keys import written_key
-from tfrecord_dataset.python_words import speaks_python
 
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
@@ -21,7 +20,6 @@ _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
 MAX_BYTES = 1 << 20
 
 
-@speaks_python
 def read_schema(path: str | os.PathLike[str]) -> tuple[Feature, ...]:
     """The schema in a JSON or YAML file.
 
@@ -51,7 +49,6 @@ def read_schema(path: str | os.PathLike[str]) -> tuple[Feature, ...]:
         raise ConfigError(f"--schema {path}: {error}") from error
 
 
-@speaks_python
 def parse_schema(data: Any) -> tuple[Feature, ...]:
     """The schema in parsed JSON or YAML, as for `read_schema`.
 

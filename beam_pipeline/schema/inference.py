@@ -67,7 +67,7 @@ def with_depth_scale(schema: Iterable[Feature], scale: float) -> tuple[Feature, 
     if scaled == features:
         names = ", ".join(feature.name for feature in features)
         raise ConfigError(
-            f"--depth-scale {scale:g} is for depth maps, of which the data has none (it has "
+            f"image.depth_scale {scale:g} is for depth maps, of which the data has none (it has "
             f"{names}); leave it out"
         )
     return scaled

@@ -41,7 +41,6 @@ from beam_pipeline.write.rejects import (
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import commit_lease, delete_working_dirs
 from tfrecord_dataset.metadata import FileEntry
-from tfrecord_dataset.python_words import in_python
 
 
 def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
@@ -154,7 +153,7 @@ def _commit_here(
 
 def _commit(config: BuildConfig, *, job: Job, **found: Any) -> str:
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
-    with in_python(BuildConfig), handed_over(job):  # for a user's own pipeline
+    with handed_over(job):
         if not _has_problem(job):
             commit(config, **found, spill=job.spill)
     count_requests()

@@ -205,7 +205,7 @@ def _single_records(chunk: Chunk) -> Iterator[Chunk]:
 def _undone(chunk: Chunk, death: Death) -> str:
     """What is said of the one record of a chunk that ends its process."""
     [record] = columns.records_of(columns.from_bytes([chunk.table]))
-    cause = f"used {_TIMES_INSPECTION} times --max-record-seconds" if death.ran_out_of_time else ""
+    cause = f"used {_TIMES_INSPECTION} times max_record_seconds" if death.ran_out_of_time else ""
     return f"record {record.key} cannot be encoded: {cause or death}; leave it out, or repair it"
 
 

@@ -22,13 +22,12 @@ def build_arguments(parameters: Sequence[str], image: str) -> list[str]:
     """
     parser = Parser(add_help=False)
     add_command_options(parser, "build")
-    options = {action.dest: action for action in parser._actions}
     given = dict(each.removeprefix("--").partition("=")[::2] for each in parameters)
     arguments = ["build", given.pop("input", "")]
     if image:
         given.setdefault("sdk_container_image", image)
     for name, value in given.items():
-        action = options.get(name)
+        action = parser._option_string_actions.get("--" + name.replace("_", "-"))
         if not value:  # left empty in the console
             continue
         if action is None:  # Beam's

@@ -19,24 +19,19 @@ from tfrecord_dataset.image_size import ImageSize
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        pytest.param({"input": "/in\udcff"}, r"the input '/in\\udcff' .*not UTF-8", id="input"),
+        pytest.param({"input": "/in\udcff"}, r"input: '/in\\udcff' .*not UTF-8", id="input"),
+        pytest.param({"split": {}}, r"^split \(--split\): {} .*name splits", id="no split"),
         pytest.param(
-            {"image_size": 64},
-            r"there is no option image_size: give image=ImageOptions\(size=…\)$",
-            id="an option of a part",
-        ),
-        pytest.param({"split": {}}, "^split=.*name splits", id="no split"),
-        pytest.param(
-            {"layout": "cooc", "compression": "gzp", "num_shard": 2, "seed": 1.5},
-            r"^there is no layout='cooc' \(did you mean 'coco'\?\); there are: auto, .*; and "
-            r"there is no compression='gzp' \(did you mean 'gzip'\?\); .*; and there is no option "
-            r"num_shard \(did you mean 'num_shards'\?\); and seed=1.5 is not a whole number",
+            {"layout": "cooc", "compression": "gzp", "seed": 1.5},
+            r"^there is no layout \(--layout\) 'cooc' \(did you mean 'coco'\?\); there are: auto, "
+            r".*; and seed \(--seed\): 1.5 is not a whole number.*; and there is no compression "
+            r"\(--compression\) 'gzp' \(did you mean 'gzip'\?\)",
             id="all at once",
         ),
         pytest.param(
             {"split_list": ["a.txt", "b.txt"], "tokenizer": "words.txt", "num_shards": 0},
-            r"split_list='a.txt' is no file .*; and split_list='b.txt' is no file .*; and "
-            r"num_shards=0 .*; and tokenizer='.*words.txt': give a .model file",
+            r"'a.txt' is no file .*; and .*'b.txt' is no file .*; and num_shards \(--num-shards\): "
+            r"0 .*; and tokenizer .*words.txt: give a .model file",
             id="files with the rest",
         ),
     ],

@@ -1,6 +1,5 @@
 """What reads the input of a case, as the command would."""
 
-import functools
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,23 +8,36 @@ import apache_beam as beam
 import numpy as np
 from eager_runner import yielded
 
-from beam_pipeline.cli.options import command_parser, options_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, Record
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim
+from tfrecord_dataset.options import all_options, arguments_of
 
-
-@functools.cache
-def _parser() -> Any:
-    return command_parser()
+_OPTIONS = {
+    flag: (name, field)
+    for name, field in all_options(BuildConfig).items()
+    for flag in (field.flag, field.option.other_flag)
+}
 
 
 def config_of(options: str, root: Path | str = "") -> BuildConfig:
-    """The configuration of options as on a command line, for the INPUT at `root`."""
-    arguments = [each.replace("INPUT", str(root)) for each in shlex.split(options)]
-    return options_of("plan", vars(_parser().parse_args(["plan", *arguments])))
+    """The configuration of options as on a command line, for the INPUT at `root`.
+
+    Options that only a recipe has are written in the same way.
+    """
+    values: dict[str, Any] = {}
+    words = iter([each.replace("INPUT", str(root)) for each in shlex.split(options)])
+    for word in words:
+        name, field = _OPTIONS[word if word.startswith("--") else "--input"]
+        if field.option.is_positional:
+            values[name] = field.parse(word)
+        elif field.option.may_repeat:
+            values[name] = (*values.get(name, ()), *field.parse(next(words)))
+        else:
+            values[name] = True if field.kind is bool else field.parse(next(words))
+    return BuildConfig(**arguments_of(BuildConfig, values))
 
 
 def source_at(

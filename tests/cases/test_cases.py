@@ -29,7 +29,6 @@ from beam_pipeline.sources.side_files import read as side_files
 from cases.inputs import make
 from cases.reading import options_of_case, source_at
 from cases.shown import Shown
-from tfrecord_dataset.python_words import of_command
 
 CASES = {
     f"{path.parent.parent.name}/{path.parent.name}": path.parent
@@ -61,11 +60,10 @@ def read(tmp_path, caplog):
         caplog.set_level(logging.WARNING)
         shown = Shown(tmp_path / "input")
         try:
-            with of_command():
-                found, source = source_for(case, tmp_path / "input")
-                elements = yielded(source)
+            found, source = source_for(case, tmp_path / "input")
+            elements = yielded(source)
         except BeamTFRecordsError as error:
-            message = shown.text(error.as_command)
+            message = shown.text(str(error))
             return {"error": f"{type(error).__name__}: {message}\n"}
         how = {"input": shown.text(found.summary)}
         if caplog.messages:

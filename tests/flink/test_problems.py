@@ -27,7 +27,7 @@ def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
         beam_pipeline.build(
             beam_pipeline.BuildConfig(input=str(source), output=str(tmp_path / "here"))
         )
-    message = here.value.as_command.partition(" [while running")[0]
+    message = str(here.value).partition(" [while running")[0]
     rejects = tmp_path / "bad/pets/1.0.0/rejects.jsonl"
     assert code == 3, text
     assert text.endswith(f"the rejects are listed in {rejects}\nerror: {message}\n")

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import pytest
 
-from tfrecord_dataset.command_line import Parser, add_options, as_table, from_arguments
+from tfrecord_dataset.command_line import Parser, add_options, as_table
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Option, Options, takes_options
+from tfrecord_dataset.options import Group, Option, Options, arguments_of, takes_options
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,10 +30,11 @@ class Config(Options):
     quiet: Annotated[bool, Option("say nothing")] = False
 
 
-def parsed(*words):
-    parser = argparse.ArgumentParser(prog="it", allow_abbrev=False, exit_on_error=False)
-    add_options(parser, Config)
-    return vars(parser.parse_args(["a", "b", "--output", "o", *words]))
+def parsed(*words, owner=Config):
+    parser = Parser(prog="it")
+    commands = parser.add_subparsers(dest="command")
+    add_options(commands.add_parser("run"), owner)
+    return parser.read_command(["run", *words], {"run": owner}).values
 
 
 @pytest.mark.parametrize(
@@ -62,35 +63,41 @@ def parsed(*words):
         ("--as two", {"kind": "two"}),
         ("--quiet", {"quiet": True}),
         ("", {}),
-        ("--steps 1.5", "--steps '1.5' is not a whole number; give one, such as 10"),
-        ("--steps 0", "--steps 0 is out of bounds; give a number from 1"),
-        ("--rate x", "--rate 'x' is not a number; give one, such as 0.1"),
-        ("--rate nan", "--rate nan is out of bounds; give a number above 0"),
-        ("--rate 0", "--rate 0 is out of bounds; give a number above 0"),
-        ("--rate inf", "--rate inf is out of bounds"),
-        ("--size 64x", "--size '64x' cannot be read; give a side (64) or WIDTHxHEIGHT (640x480)"),
-        ("--size 0", "--size '0' cannot be read"),
-        ("--names a,", "--names 'a,' has an empty name; separate names with commas: a,b"),
+        ("--steps 1.5", "steps (--steps): '1.5' is not a whole number; give one, such as 10"),
+        ("--steps 0", "steps (--steps): 0 is out of bounds; give a number from 1"),
+        ("--rate x", "rate (--rate): 'x' is not a number; give one, such as 0.1"),
+        ("--rate nan", "rate (--rate): nan is out of bounds; give a number above 0"),
+        ("--rate 0", "rate (--rate): 0 is out of bounds; give a number above 0"),
+        ("--rate inf", "rate (--rate): inf is out of bounds"),
+        ("--size 64x", "size (--size): '64x' cannot be read; give a side (64) or WIDTHxHEIGHT"),
+        ("--size 0", "size (--size): '0' cannot be read"),
+        ("--names a,", "names (--names): 'a,' has an empty name; separate names with commas: a,b"),
         *(
-            (f"--pad {text}", f"--pad '{text}' cannot be read; give each input once: sequence=128")
+            (
+                f"--pad {text}",
+                f"pad (--pad): '{text}' cannot be read; give each input once: sequence=128",
+            )
             for text in ("a", "a=", "=3", "a=-3", "a=3,a=4", "a=3,")
         ),
-        ("--pad a=0", "--pad 'a=0' is out of bounds; give a number from 1"),
+        ("--pad a=0", "pad (--pad): 'a=0' is out of bounds; give a number from 1"),
         *(
-            (f"--space={text}", f"--space '{text}' is not a size; write it as 128MiB or 50GB")
+            (
+                f"--space={text}",
+                f"space (--space): '{text}' is not a size; write it as 128MiB or 50GB",
+            )
             for text in ("much", "", "1.2.3MB", "-5MB", ".", "MiB")
         ),
-        ("--as tow", "there is no --as 'tow' (did you mean 'two'?); there are: one, two"),
+        ("--as tow", "there is no kind (--as) 'tow' (did you mean 'two'?); there are: one, two"),
     ],
 )
 def test_a_command_line(words, expected):
     if isinstance(expected, str):
         with pytest.raises(ConfigError) as error:
-            parsed(*words.split())
+            parsed("a", "b", "--output", "o", *words.split())
         assert str(error.value).startswith(expected)
     else:
-        given = parsed(*words.split())
-        assert given == {"files": ["a", "b"], "output": "o", **expected}
+        given = parsed("a", "b", "--output", "o", *words.split())
+        assert given == {"files": ("a", "b"), "output": "o", **expected}
         assert {name: getattr(Config(**given), name) for name in expected} == expected
 
 
@@ -129,31 +136,29 @@ def test_a_name_of_no_choice_lists_them():
 
 
 def test_wrong_values_are_told_together():
-    parser = Parser(prog="it")
-    add_options(parser.add_subparsers().add_parser("run"), Config)
-    words = ["run", "a", "--steps", "0", "--as", "tow", "--pad", "a", "--qiet"]
+    words = ["a", "--steps", "0", "--as", "tow", "--pad", "a", "--qiet"]
 
     with pytest.raises(ConfigError) as of_command:
-        parser.parse_command(words)
+        parsed(*words)
     with pytest.raises(ConfigError) as of_python:
         Config(files=["a"], output="o", steps=0, kind="tow", pad=3)
 
     assert str(of_command.value) == (
-        "there is no option --qiet (did you mean '--quiet'?); and --steps 0 is out of bounds; give "
-        "a number from 1; and there is no --as 'tow' (did you mean 'two'?); there are: one, two; "
-        "and --pad 'a' cannot be read; give each input once: sequence=128,caption=32; and the "
-        "following arguments are required: --output (see `it run --help`)"
+        "there is no option --qiet (did you mean '--quiet'?); and output (--output) is required; "
+        "and steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 'a' "
+        "cannot be read; give each input once: sequence=128,caption=32; and there is no kind "
+        "(--as) 'tow' (did you mean 'two'?); there are: one, two"
     )
     assert str(of_python.value) == (
-        "--steps 0 is out of bounds; give a number from 1; and --pad 3 does not give whole numbers "
-        "by name; give some, such as {'a': 32}; and there is no --as 'tow' (did you mean 'two'?); "
-        "there are: one, two"
+        "steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 3 does not "
+        "give whole numbers by name; give some, such as {'a': 32}; and there is no kind (--as) "
+        "'tow' (did you mean 'two'?); there are: one, two"
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Whole(Options):
-    """Options, one of a part with flags of its own."""
+    """Options, one of a part, and one of recipes."""
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Part(Options):
@@ -161,28 +166,31 @@ class Whole(Options):
 
     name: Annotated[str, Option("its name", other_flag="--called"), Group("last")] = ""
     layout: Annotated[str, Option("known late", choices=lambda: ("a", "b")), Group("first")] = "a"
+    rare: Annotated[int, Option("seldom needed", recipe_only=True)] = 3
     part: Part = Part()
 
 
 def test_a_part_has_flags_of_its_own():
-    parser = argparse.ArgumentParser(prog="it")
-    add_options(parser, Whole, headings=["first", "last"])
-    given = vars(parser.parse_args(["--part-side", "9", "--called", "x"]))
+    given = parsed("--part-side", "9", "--called", "x", owner=Whole)
 
-    assert given == {"part_side": 9, "name": "x"}
-    expected = Whole(name="x", part=Whole.Part(side=9))
-    assert from_arguments(Whole, given | {"of": "another"}) == expected
-    assert parser.format_help().index("first:") < parser.format_help().index("last:")
+    assert given == {"part.side": 9, "name": "x"}
+    assert arguments_of(Whole, given) == {"name": "x", "part": Whole.Part(side=9)}
     with pytest.raises(UnknownNameError, match="there are: a, b"):
-        parser.parse_args(["--layout", "c"])
-    with pytest.raises(ConfigError, match=r"--part-side 10 is out of bounds; .* from 1 to 9"):
+        parsed("--layout", "c", owner=Whole)
+    with pytest.raises(ConfigError, match=r"side \(--part-side\): 10 is out of bounds; .* 1 to 9"):
         Whole.Part(side=10)
 
 
-def test_an_option_that_one_command_needs():
+def test_groups_come_in_the_order_of_the_headings():
     parser = argparse.ArgumentParser(prog="it")
-    add_options(parser, Whole, needed=["name"])
+    add_options(parser, Whole, headings=["first", "last"])
+    assert parser.format_help().index("first:") < parser.format_help().index("last:")
 
-    with pytest.raises(SystemExit):
-        parser.parse_args([])
-    assert parser.parse_args(["--name", "x"]).name == "x"
+
+def test_an_option_of_recipes_alone():
+    with pytest.raises(ConfigError, match="--rare is no option; write rare in a recipe"):
+        parsed("--rare", "4", owner=Whole)
+    with pytest.raises(ConfigError, match=r"^rare: 'x' is not a whole number"):
+        Whole(rare="x")
+    assert "\n\n| in a recipe | meaning |\n" in as_table(Whole)
+    assert "| `rare: N` | seldom needed (default: 3) |" in as_table(Whole)

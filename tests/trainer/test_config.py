@@ -18,27 +18,51 @@ def config(**options):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        pytest.param({"epochs": 0}, ConfigError, "--epochs 0", id="no epochs"),
-        pytest.param({"batch_size": -1}, ConfigError, "--batch-size -1", id="batch size"),
-        pytest.param({"learning_rate": 0.0}, ConfigError, "--learning-rate 0.0", id="rate"),
-        pytest.param({"learning_rate": float("nan")}, ConfigError, "--learning-rate nan", id="nan"),
-        pytest.param({"clip_norm": -1.0}, ConfigError, "--clip-norm -1.0", id="clip norm"),
-        pytest.param({"seed": -1}, ConfigError, "--seed -1", id="seed"),
+        pytest.param({"epochs": 0}, ConfigError, r"epochs \(--epochs\): 0", id="no epochs"),
+        pytest.param(
+            {"batch_size": -1}, ConfigError, r"batch_size \(--batch-size\): -1", id="batch size"
+        ),
+        pytest.param(
+            {"learning_rate": 0.0},
+            ConfigError,
+            r"learning_rate \(--learning-rate\): 0.0",
+            id="rate",
+        ),
+        pytest.param(
+            {"learning_rate": float("nan")},
+            ConfigError,
+            r"learning_rate \(--learning-rate\): nan",
+            id="nan",
+        ),
+        pytest.param(
+            {"clip_norm": -1.0}, ConfigError, r"clip_norm \(--clip-norm\): -1.0", id="clip norm"
+        ),
+        pytest.param({"seed": -1}, ConfigError, r"seed \(--seed\): -1", id="seed"),
         pytest.param({"seed": 2**32}, ConfigError, "from 0 to 4,294,967,295", id="large seed"),
-        pytest.param({"ema": 1}, ConfigError, "--ema 1 is out of bounds", id="ema"),
-        pytest.param({"task": "clas"}, UnknownNameError, "--task 'clas'", id="task"),
+        pytest.param({"ema": 1}, ConfigError, r"ema \(--ema\): 1 is out of bounds", id="ema"),
+        pytest.param({"task": "clas"}, UnknownNameError, r"task \(--task\) 'clas'", id="task"),
         pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
         pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
         pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),
-        pytest.param({"pad": {"a": 0}}, ConfigError, "--pad {'a': 0} is out", id="no length"),
+        pytest.param(
+            {"pad": {"a": 0}}, ConfigError, r"pad \(--pad\): {'a': 0} is out", id="no length"
+        ),
         pytest.param(
             {"model_fn": "m:f", "model": "VGG16"}, ConfigError, "choose one", id="two models"
         ),
         pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
         ({"head_epochs": 1}, ConfigError, "--head-epochs is for weights learned elsewhere"),
         ({"fine_tune_rate": 1}, ConfigError, "--fine-tune-rate is for weights learned elsewhere"),
-        ({"input_processes": 0}, ConfigError, "--input-processes 0 is below 1"),
-        ({"input_processes": "many"}, ConfigError, "--input-processes 'many' is not a whole"),
+        (
+            {"input_processes": 0},
+            ConfigError,
+            r"input_processes \(--input-processes\): 0 is below 1",
+        ),
+        (
+            {"input_processes": "many"},
+            ConfigError,
+            r"input_processes \(--input-processes\): 'many' is not a whole",
+        ),
         ({"input_processes": 2, "cache": "memory"}, ConfigError, "take --cache disk"),
     ],
 )
@@ -50,22 +74,31 @@ def test_wrong_options(options, error, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 1.5}, "epochs=1.5 is not a whole number; give one, such as 10"),
-        ({"epochs": True}, "epochs=True is not a whole number"),
-        ({"batch_size": "8"}, "batch_size='8' is not a whole number"),
-        ({"learning_rate": "fast"}, "learning_rate='fast' is not a number"),
-        ({"image_size": "64"}, "image_size='64' is no size: give a side in pixels, 64, or"),
-        ({"image_size": (64, 0)}, r"image_size=\(64, 0\) is no size: give a side"),
-        ({"inputs": "image"}, "inputs='image' is not a list of names"),
-        ({"deterministic": "yes"}, "deterministic='yes' is neither True nor False"),
-        ({"target": 3}, "target=3 is not a text"),
-        ({"pad": {"a": 1.5}}, "pad={'a': 1.5} is not a whole number"),
-        ({"pad": 3}, "pad=3 does not give whole numbers by name"),
+        ({"epochs": 1.5}, r"epochs \(--epochs\): 1.5 is not a whole number; give one, such as 10"),
+        ({"epochs": True}, r"epochs \(--epochs\): True is not a whole number"),
+        ({"batch_size": "8"}, r"batch_size \(--batch-size\): '8' is not a whole number"),
+        ({"learning_rate": "fast"}, r"learning_rate \(--learning-rate\): 'fast' is not a number"),
+        (
+            {"image_size": "64"},
+            r"image_size \(--image-size\): '64' is no size: give a side in pixels, 64, or",
+        ),
+        (
+            {"image_size": (64, 0)},
+            r"image_size \(--image-size\): \(64, 0\) is no size: give a side",
+        ),
+        ({"inputs": "image"}, r"inputs \(--inputs\): 'image' is not a list of names"),
+        (
+            {"deterministic": "yes"},
+            r"deterministic \(--deterministic\): 'yes' is neither True nor False",
+        ),
+        ({"target": 3}, r"target \(--target\): 3 is not a text"),
+        ({"pad": {"a": 1.5}}, r"pad \(--pad\): {'a': 1.5} is not a whole number"),
+        ({"pad": 3}, r"pad \(--pad\): 3 does not give whole numbers by name"),
         ({"bacth_size": 8}, r"no option bacth_size \(did you mean 'batch_size'\?\)"),
-        ({"loop": "costum"}, r"no loop='costum' \(did you mean 'custom'\?\)"),
+        ({"loop": "costum"}, r"no loop \(--loop\) 'costum' \(did you mean 'custom'\?\)"),
     ],
 )
-def test_train_checks_as_the_command_in_words_of_python(options, message):
+def test_train_checks_as_the_command(options, message):
     with pytest.raises(ConfigError, match=f"^(there is )?{message}"):
         trainer.train("no data", "no run", **options)
 

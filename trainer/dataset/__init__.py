@@ -10,7 +10,6 @@ import tensorflow as tf
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.python_words import speaks_python
 from trainer import input_pipeline, parsing
 from trainer.autograph import converted
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
@@ -36,7 +35,6 @@ class Dataset(Contents):
     )
     _stores: ImageStores = dataclasses.field(default_factory=ImageStores, repr=False, compare=False)
 
-    @speaks_python
     def num_classes(self, name: str, split: str | None = None) -> int:
         """The number of classes of a feature: those that it declares, else those in a split.
 
@@ -58,7 +56,6 @@ class Dataset(Contents):
             self._num_classes[name, chosen] = count_classes(batches, name)
         return self._num_classes[name, chosen]
 
-    @speaks_python
     def batches(
         self,
         split: str | None = None,
@@ -277,7 +274,6 @@ class Dataset(Contents):
             is_seen_again=is_seen_again,
         )
 
-    @speaks_python
     def numpy(
         self,
         split: str | None = None,

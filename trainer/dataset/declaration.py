@@ -179,9 +179,8 @@ def _check(feature: Feature, sample: Sample) -> None:
         statistics = sample.keys.get(key)
         if statistics is None:
             if number == 0 and getattr(spec, "default_value", None) is None:
-                raise UnknownNameError(
-                    f"key (of feature {feature.name!r}) in the first records", key, sample.keys
-                )
+                what = f"key (of feature {feature.name!r})"
+                raise UnknownNameError(what, key, sample.keys, "the first records")
             continue
         kind, expected = one_kind(key, statistics), _KINDS[spec.dtype]
         if kind and kind != expected:

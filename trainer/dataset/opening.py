@@ -9,7 +9,6 @@ from tfrecord_dataset.bare_files import Schema
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.inference import DECLARE, Sample, guesses
 from tfrecord_dataset.opening import is_directory, named_paths, open_paths
-from tfrecord_dataset.python_words import in_python, speaks_python
 from tfrecord_dataset.store import storage
 from trainer.dataset import Dataset
 from trainer.dataset.declaration import (
@@ -21,8 +20,6 @@ from trainer.dataset.declaration import (
 from trainer.errors import ConfigError
 
 
-@speaks_python
-@in_python(renamed={"schema": "features"})
 def open(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     features: Declaration | None = None,

@@ -34,7 +34,7 @@ def select(
         chosen = [names] if isinstance(names, str) else names
         for name in chosen:
             if name not in features:
-                raise UnknownNameError(f"feature in {path}", name, features)
+                raise UnknownNameError("feature", name, features, path)
         selected = [features[name] for name in chosen]
     if not selected:
         raise ConfigError(f"features=[] selects nothing of {path}; name a feature")
@@ -45,7 +45,7 @@ def select(
 def check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
     """Raises UnknownNameError if an argument is none of its choices."""
     if value not in choices:
-        raise UnknownNameError(f"--{argument.replace('_', '-')}", value, choices)
+        raise UnknownNameError(argument, value, choices)
 
 
 def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:

@@ -122,7 +122,7 @@ def _example(
     for each in task.inputs.values():
         feature = features[each.name]
         if each.name not in row:
-            raise UnknownNameError(f"column, which the model needs, in {source}", each.name, row)
+            raise UnknownNameError("column, which the model needs,", each.name, row, source)
         values[feature.key] = each.stored(row[each.name], feature, folder, source)
     return encode(values)
 

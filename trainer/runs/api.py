@@ -8,7 +8,6 @@ import keras
 
 from tfrecord_dataset.errors import raise_together
 from tfrecord_dataset.options import checked, takes_options
-from tfrecord_dataset.python_words import in_python, shows_theirs
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
@@ -21,7 +20,6 @@ from trainer.tasks.models import path_of
 from trainer.tasks.task import Task
 
 
-@shows_theirs()
 @takes_options(TrainConfig)
 def train(
     data: str | os.PathLike[str] | Dataset,
@@ -34,7 +32,6 @@ def train(
     optimizer: str | keras.optimizers.Optimizer | OptimizerFn = "adam",
     schedule: str | keras.optimizers.schedules.LearningRateSchedule = "constant",
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    debug: bool = False,
     **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
     """Trains a model like `python -m trainer train`, to the same bits with the same options.
@@ -58,7 +55,6 @@ def train(
             rate and returns one.
         schedule: A name as for `--schedule`, or a learning rate by step.
         callbacks: Called as by `Model.fit`.
-        debug: Whether an error of your own functions shows all frames.
         **options: The command's other options, such as `batch_size=64`: see below.
 
     Returns:
@@ -69,8 +65,7 @@ def train(
         TrainerError: See the tree in errors.py.
     """
     own = {"model": model, "loss": loss, "augment": augment, "optimizer": optimizer}
-    renamed = {f"{name}_fn": name for name, part in own.items() if callable(part)}
-    with in_python(TrainConfig, renamed=renamed), readable_errors():
+    with readable_errors():
         _check_parts({**own, "schedule": schedule}, metrics, callbacks)
         dataset = data if isinstance(data, Dataset) else None
         given = {"data": dataset.path if dataset else data, "output": output, **options}

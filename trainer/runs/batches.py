@@ -155,7 +155,7 @@ def _check_augmentation(function: Augment, task: Task) -> None:
     try:
         made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
     except Exception as error:  # whatever the user's function raises
-        if users_code.told(error):
+        if users_code.place_of(error):
             raise
         raise ConfigError(
             f"--augment-fn {path} does not take an image, uint8 {image.shape}, and a seed, int64 "

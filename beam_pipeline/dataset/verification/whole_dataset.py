@@ -28,7 +28,6 @@ from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
 from tfrecord_dataset.json_file import parse_object
 from tfrecord_dataset.metadata import ShardEntry
-from tfrecord_dataset.python_words import speaks_python
 from tfrecord_dataset.sealed_json import check_seal
 from tfrecord_dataset.store.urls import is_web
 
@@ -43,7 +42,6 @@ _DESCRIPTION = re.compile(
 )
 
 
-@speaks_python
 def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     """Check a dataset; return a line for each problem, none if all is well.
 

@@ -39,7 +39,6 @@ from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.manifest.table import Table
 from beam_pipeline.sources.manifest.whereabouts import find_files, placed
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.python_words import in_python, note
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -75,8 +74,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
     tree: Tree | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        with in_python(type(self)):
-            return pipeline | self.job()
+        return pipeline | self.job()
 
     @abc.abstractmethod
     def opened(self, manifest: Manifest) -> Table:
@@ -211,7 +209,7 @@ class ReadManifest(TableOptions, beam.PTransform, abc.ABC):
 
     def _tell(self, what: str) -> None:
         if not self.quiet:
-            _LOG.warning("%s", one_line(note(what)))
+            _LOG.warning("%s", one_line(what))
 
     def cells(self, names: Mapping[str, None]) -> Cells:
         """What becomes of values before anything else is made of them; raises ConfigError."""

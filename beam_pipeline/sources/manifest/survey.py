@@ -20,7 +20,6 @@ from beam_pipeline.sources.columns.kinds import Kind, merge_kinds
 from beam_pipeline.sources.manifest.first_rows import split_folders_of
 from beam_pipeline.sources.manifest.kinds import ignorable, kinds_of
 from beam_pipeline.sources.manifest.table import Batch, Range, Table, whole
-from tfrecord_dataset.python_words import note
 from tfrecord_dataset.shown_text import one_line
 
 _LOG = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ class Questions:
 
     def about_label(self, name: str) -> "Questions":
         """These, and whether the column `name` holds classes; not where it is ""."""
-        remedy = note(f"pass --label-column {name!r}")
+        remedy = f"pass --label-column {name!r}"
         return dataclasses.replace(self, label=name, remedy=remedy)
 
     @property

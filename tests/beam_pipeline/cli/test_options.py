@@ -1,81 +1,75 @@
 """The options of a build set its configuration; Beam's are passed on, all others refused."""
 
-import dataclasses
-
 import pytest
-import tokenizers
 from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
 from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
-from beam_pipeline.cli.options import add_command_options, options_of
+from beam_pipeline.cli.options import add_command_options, options_of, read_command
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.command_line import Parser
+from tfrecord_dataset.options import fields_of
 
 
-@pytest.fixture
-def parser():
-    parser = Parser(prog="build")
-    add_command_options(parser, "plan")
-    return parser
+def parsed(*words):
+    return options_of(read_command(["plan", *words]))
 
 
-def test_no_options_give_the_default_configuration(parser):
-    assert options_of("plan", vars(parser.parse_args(["photos"]))) == BuildConfig(input="photos")
+def test_no_options_give_the_default_configuration():
+    assert parsed("photos") == BuildConfig(input="photos")
 
 
-def test_every_option_sets_its_field(parser, tmp_path):
+def test_every_option_sets_its_field(tmp_path):
     schema = tmp_path / "schema.json"
     schema.write_text('[{"name": "n", "kind": "scalar", "dtype": "int64"}]')
-    words = tmp_path / "words.json"
-    tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(words))
-    listed = tmp_path / "val.txt"
-    listed.write_text("a.jpg\n")
-    args = parser.parse_args(
-        [
-            *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
-            *("--label-column", "l", "--split-column", "s", "--column-names", "a,b"),
-            *("--ignore-columns", "c", "--box-format", "xywh", "--classes", "x,y"),
-            *("--missing-numbers", "nan", "--missing-values", "NA,?"),
-            *("--label-separator", "|"),
-            *("--image-template", "{id}.png", "--allow-outside", "gs://b,/c"),
-            *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
-            *("--box-policy", "error", "--license", "mit", "--near-duplicates", "group"),
-            *("--max-image-pixels", "99", "--image-max-side", "7", "--image-format", "png"),
-            *("--jpeg-quality", "80", "--split", "a=0.5,b=0.5", "--group-by", "1", "--seed", "3"),
-            *("--num-shards", "a=2", "--target-shard-bytes", "1KiB", "--compression", "gzip"),
-            *("--output", "/o", "--name", "n", "--version", "2.0.0", "--overwrite"),
-            *("--threads", "2"),
-            "--trust-receipts",
-            "--no-report",
-            *("--max-record-seconds", "7.5"),
-            *("--audio-sample-rate", "8000", "--audio-mono", "--audio-column", "a"),
-            *("--tokenizer", str(words), "--schema", str(schema), "--path-pattern", "{label}"),
-            *("--ignore", "*_mask.png", "--ignore", "a, b.csv", "--one-class", "--masks"),
-            *("--points", "landmarks", "--split-list", str(listed), "--no-header"),
-            *("--decimal-comma", "--table", "a"),
-        ]
-    )
-    config = options_of("plan", vars(args))
+    (tmp_path / "val.txt").write_text("a.jpg\n")
+    words = [
+        *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
+        *("--label-column", "l", "--split-column", "s", "--classes", "x,y"),
+        *("--allow-outside", "gs://b,/c", "--audio-column", "a", "--no-header"),
+        *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
+        *("--near-duplicates", "group", "--split", "a=0.5,b=0.5", "--group-by", "1"),
+        *("--image-max-side", "7", "--image-format", "png", "--jpeg-quality", "80"),
+        *("--seed", "3", "--num-shards", "a=2", "--target-shard-bytes", "1KiB"),
+        *("--compression", "gzip", "--output", "/o", "--name", "n", "--version", "2.0.0"),
+        *("--overwrite", "--threads", "2", "--trust-receipts", "--no-report"),
+        *("--audio-sample-rate", "8000", "--audio-mono", "--schema", str(schema)),
+        *("--path-pattern", "{label}", "--ignore", "*_mask.png", "--ignore", "a, b.csv"),
+        *("--one-class", "--masks", "--split-list", str(tmp_path / "val.txt")),
+    ]
+    config = parsed(*words)
 
-    default = BuildConfig()
-    unset = {
-        each.name
-        for each in dataclasses.fields(default)
-        if getattr(config, each.name) == getattr(default, each.name)
-    }
-    assert unset == set()
+    fields = fields_of(BuildConfig).values()
+    unset = {each.name for each in fields if getattr(config, each.name) == each.default}
+    assert unset == {each.name for each in fields if each.option.recipe_only}
     image = config.image
-    assert (image.max_pixels, image.max_side, image.jpeg_quality) == (99, 7, 80)
+    assert (image.max_side, image.format, image.jpeg_quality) == (7, "png", 80)
     assert config.num_shards == {"a": 2}
+    assert config.ignore == ("*_mask.png", "a, b.csv")
     assert (config.audio.sample_rate, config.audio.mono) == (8000, True)
     assert [feature.name for feature in config.schema] == ["n"]
 
 
-def test_beams_own_options_pass_through(parser):
-    _, unknown = parser.parse_known_args(
-        ["photos", "--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"]
-    )
-    options = beam_options(unknown)
+def test_the_help_of_build_fits_forty_options():
+    parser = Parser(prog="build", add_help=False)
+    add_command_options(parser, "build")
+    assert len({id(each) for each in parser._option_string_actions.values()}) <= 40
+
+
+def test_options_win_over_a_recipe(tmp_path):
+    path = tmp_path / "recipe.yaml"
+    path.write_text("input: photos\nseed: 3\nimage: {format: png}\n")
+    config = parsed(str(path), "--seed", "4", "--image-max-side", "7")
+
+    assert config.input == str(tmp_path / "photos")
+    assert (config.seed, config.image.format, config.image.max_side) == (4, "png", 7)
+    assert parsed(str(path), "--input", "/other").input == "/other"
+    with pytest.raises(ConfigError, match="--input is for a recipe"):
+        parsed("photos", "--input", "/other")
+
+
+def test_beams_own_options_pass_through():
+    options = beam_options(["--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"])
     assert options.view_as(DirectOptions).direct_num_workers == 2
     assert options.view_as(StandardOptions).runner == "FlinkRunner"
     assert options.view_as(StandardOptions).streaming

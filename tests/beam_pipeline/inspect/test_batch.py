@@ -94,7 +94,7 @@ def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly)
     assert set(rejects) == {"slow", "other"}
     assert rejects["slow"].reason == "took too long"
     assert rejects["slow"].detail == (
-        "over 0.1 s of CPU time; leave it out, or allow more: --max-record-seconds"
+        "over 0.1 s of CPU time; leave it out, or allow more by max_record_seconds"
     )
 
 

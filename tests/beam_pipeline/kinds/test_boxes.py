@@ -301,7 +301,7 @@ def test_fractions_are_not_taken_for_pixels_nor_pixels_for_fractions(
 
     absolute = box_format.removeprefix("rel_")
     remedy = f"rel_{absolute}" if reason == "boxes in fractions" else absolute
-    with pytest.raises(RecordError, match=f"--box-format {remedy}") as error:
+    with pytest.raises(RecordError, match=f" to {remedy}") as error:
         place(given, FRAME, stated=stated)
     assert error.value.reason == reason
     whole = all(float(number).is_integer() for box in boxes for number in box)

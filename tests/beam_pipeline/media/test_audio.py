@@ -160,7 +160,9 @@ def test_other_chunks_are_kept(audio_file: Encode):
 
 @pytest.mark.parametrize("rate", [0, -1, 2_000_000])
 def test_impossible_options(rate):
-    with pytest.raises(ConfigError, match=f"sample_rate={rate} is out of bounds; give a"):
+    with pytest.raises(
+        ConfigError, match=rf"sample_rate \(--audio-sample-rate\): {rate} is out of bounds; give a"
+    ):
         AudioOptions(sample_rate=rate)
 
 
