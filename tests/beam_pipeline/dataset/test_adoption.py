@@ -106,7 +106,7 @@ def test_a_croissant_of_others_stays(directory):
 def test_twice_gives_the_same_bytes(directory, digests):
     adopt(str(directory))
     first = digests(directory)
-    with pytest.raises(DatasetExistsError, match="pass overwrite=True"):
+    with pytest.raises(DatasetExistsError, match="pass --overwrite"):
         adopt(str(directory))
     adopt(str(directory), overwrite=True)
 
