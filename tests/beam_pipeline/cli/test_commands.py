@@ -108,8 +108,8 @@ from beam_pipeline import Layout
 def fail(path):
     raise ValueError("no game in " + path)
 
-def read(path, config, scratch):
-    return beam.Create([path]) | "Fail" >> beam.Map(fail)
+def read(claim, config, scratch):
+    return beam.Create([claim.path]) | "Fail" >> beam.Map(fail)
 
 LAYOUT = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=READ)
 """
@@ -119,7 +119,7 @@ LAYOUT = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn"
     ("read", "function"),
     [
         pytest.param("read", "fail", id="in the job"),
-        pytest.param("lambda path, config, scratch: fail(path)", "fail", id="before the job"),
+        pytest.param("lambda claim, config, scratch: fail(claim.path)", "fail", id="before the job"),
     ],
 )
 def test_an_error_of_anothers_layout_is_told_as_theirs(
