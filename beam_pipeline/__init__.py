@@ -10,7 +10,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from beam_pipeline import example as example
     from beam_pipeline import recipe as recipe
     from beam_pipeline.config import BuildConfig as BuildConfig
     from beam_pipeline.dataset.adoption import adopt as adopt
@@ -84,7 +83,7 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # Modules that users refer to by name.
-_SUBMODULES = frozenset({"example", "recipe"})
+_SUBMODULES = frozenset({"recipe"})
 
 __all__ = sorted(_MODULES)
 

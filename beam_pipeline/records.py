@@ -11,12 +11,116 @@ slots takes twice as long there (21 µs against 9 for a labelled image, both way
 import dataclasses
 import unicodedata
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.objects import Mask as Mask
-from beam_pipeline.objects import Objects as Objects
-from beam_pipeline.stored_lists import Expectation, ListSummary
+from tfrecord_dataset.image_size import ImageSize
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ListSummary:
+    """What one key of an Example holds that is an Example already: a list, told in brief.
+
+    One number and one short text are their own summary: an int, a float, a str.
+
+    Attributes:
+        kind: The list's: "int64", "float32" or "bytes"; "" where none is set.
+        length: Values in it.
+        minimum, maximum: Of numbers; None where there are none, or only NaN.
+        finite_range: The same of finite numbers, where some are infinite.
+        not_finite: How many numbers are NaN or infinite.
+        form: What one bytes value is by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
+            "flac", "ogg"; else "text" or "raw"; "" of an empty one.
+        num_bytes: Bytes of one bytes value.
+        num_characters: Of a text.
+        sha256: Hex digest of an image or audio, once inspected.
+        shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
+        sample_rate: Of audio.
+    """
+
+    kind: str
+    length: int
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    finite_range: tuple[float | None, float | None] | None = None
+    not_finite: int = 0
+    form: str = ""
+    num_bytes: int = 0
+    num_characters: int = 0
+    sha256: str = ""
+    shape: tuple[int, ...] = ()
+    sample_rate: int = 0
+
+
+class Expectation(NamedTuple):
+    """What a key of an Example holds in the first records of its dataset.
+
+    Attributes:
+        kind: The list's: "int64", "float32" or "bytes".
+        form: "image" or "audio" where its values are encoded so; else "".
+        source: The record where that was first seen, for messages.
+    """
+
+    kind: str
+    form: str
+    source: str
+
+
+class Mask(NamedTuple):
+    """The pixels of one object, as COCO's run lengths.
+
+    Attributes:
+        size: Of the image, all of which it covers.
+        counts: Pixels outside, inside, outside, …, down each column from the left one on, in
+            COCO's compressed form.
+    """
+
+    size: ImageSize
+    counts: bytes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Objects:
+    """The n ≥ 0 objects of one image: columns of n values each, in one order.
+
+    A source states what the annotation says; Inspect turns it into format "rel_xyxy",
+    clipped, in the frame of the stored image (`kinds.boxes`).
+
+    Attributes:
+        boxes: Bounding boxes: n rows of four numbers, in `format`.
+        format: One of `kinds.boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
+            pixels, or the same with the prefix "rel_" in fractions of the image.
+        labels: n class names; empty when the objects have no classes.
+        attributes: More facts of each object, n values a name: "difficult", "is_crowd"
+            (ints), "area" (float, pixels²), ….
+        keypoints: n rows of (x, y, visibility) triples one after the other, x and y in
+            the unit of `format`; empty when there are none.
+        keypoint_names: Of the points of each object, in their order; empty where they have none.
+        keypoint_flips: For each point the number of the one that it is in a mirror: of a left eye
+            the right one's; empty where that is not known.
+        polygons: n outlines of any number of rings each, a ring x, y of one corner after the other
+            in the unit of `format`; empty when there are none. They are never clipped.
+        rotated: n boxes that are not upright, x, y of their four corners in turn in the unit of
+            `format`, () for one that is upright; empty when all are.
+        masks: n masks, None for the pixels that the object's polygons surround; empty when no
+            object has one.
+        image_size: The size that the annotation states, if it does; once inspected, of the image
+            as stored.
+    """
+
+    boxes: tuple[tuple[float, float, float, float], ...]
+    format: str = "xyxy"
+    labels: tuple[str, ...] = ()
+    attributes: Mapping[str, tuple[int | float | str, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    keypoints: tuple[tuple[float, ...], ...] = ()
+    keypoint_names: tuple[str, ...] = ()
+    keypoint_flips: tuple[int, ...] = ()
+    polygons: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    rotated: tuple[tuple[float, ...], ...] = ()
+    masks: tuple[Mask | None, ...] = ()
+    image_size: ImageSize | None = None
 
 
 def composed(name: str) -> str:
@@ -323,4 +427,4 @@ class Consumed:
 
 
 Element = Record | Rejected | DeclaredClasses | Consumed
-InspectedElement = Inspected | Rejected | DeclaredClasses
+InspectedElement = Inspected | Rejected | DeclaredClasses | Consumed

@@ -36,7 +36,6 @@ LAYERS = {
     "beam_pipeline": """
         errors beam_import
         problems
-        stored_lists objects
         records
         files
         tfrecord
@@ -56,7 +55,6 @@ LAYERS = {
         report
         pipeline
         cli
-        example
         __init__ __main__
     """,
     "beam_pipeline.sources": """

@@ -1,6 +1,7 @@
 """`tf.train.Example` without TensorFlow.
 
-    data = serialize({"image": bytes_feature(jpeg), "label": int64_feature(3)})
+>>> len(serialize({"image": bytes_feature(b"jpeg"), "label": int64_feature(3)}))
+37
 
 Bytes equal TensorFlow's own with `deterministic=True`.
 """

@@ -7,19 +7,20 @@ one element, in Arrow's stream format.
 No Beam here: worker processes import this module.
 """
 
+import dataclasses
 import hashlib
 import itertools
 import pickle
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from beam_pipeline import kinds
 from beam_pipeline.inspect.digest import annotation
-from beam_pipeline.kinds import packing
-from beam_pipeline.records import Inspected
+from beam_pipeline.records import FileRef, Inspected
 
 # Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -93,7 +94,7 @@ def content_of(record: Inspected) -> bytes:
 
 def pack_record(record: Inspected) -> bytes:
     """What is asked of an inspected record later, but for its key and source."""
-    values, codes = packing.pack({**record.features, **record.deferred})
+    values, codes = pack_values({**record.features, **record.deferred})
     parts = (values, codes, record.source_id, record.notes, record.example)
     return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
@@ -103,7 +104,7 @@ def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> 
     values, codes, own_id, notes, example = pickle.loads(packed)
     return Inspected(
         key=key,
-        features=packing.unpack(packing.Packed(values, codes)),
+        features=unpack_values(PackedValues(values, codes)),
         source=source,
         source_id=source_id or own_id,
         notes=notes,
@@ -216,3 +217,56 @@ def digest_of(parts: Iterable[pa.Table], *beside: object) -> str:
     for part in parts:
         digest.update(binaries(part, "digest").tobytes())
     return digest.hexdigest()
+
+
+_CLASSES = tuple(
+    each for kind in kinds.KINDS for each in kind.values if dataclasses.is_dataclass(each)
+)
+_CODES = {each: code for code, each in enumerate(_CLASSES)}
+_FIELDS = {
+    each: tuple(field.name for field in dataclasses.fields(each)) for each in (*_CLASSES, FileRef)
+}
+
+
+class PackedValues(NamedTuple):
+    """Values, to be pickled.
+
+    Attributes:
+        values: By feature; what is no class of `records` is as it was.
+        codes: Of the others, which class they are of.
+    """
+
+    values: dict[str, Any]
+    codes: dict[str, int]
+
+
+def pack_values(values: Mapping[str, Any]) -> PackedValues:
+    """Inspected values, packed."""
+    packed, codes = dict(values), {}
+    for name, value in values.items():
+        code = _CODES.get(type(value))
+        if code is not None:
+            codes[name] = code
+            fields = value.__dict__
+            if (file := fields.get("file")) is not None:
+                fields = {**fields, "file": tuple(file.__dict__.values())}
+            packed[name] = tuple(fields.values())
+    return PackedValues(packed, codes)
+
+
+def unpack_values(packed: PackedValues) -> dict[str, Any]:
+    """The values that `pack_values` packed."""
+    values, codes = packed
+    for name, code in codes.items():
+        value = _made(_CLASSES[code], values[name])
+        if (file := value.__dict__.get("file")) is not None:
+            value.__dict__["file"] = _made(FileRef, file)
+        values[name] = value
+    return values
+
+
+def _made(cls: type, fields: tuple[Any, ...]) -> Any:
+    """An object of a dataclass without slots; its `__init__` would take four times as long."""
+    made: Any = object.__new__(cls)
+    made.__dict__.update(zip(_FIELDS[cls], fields, strict=True))
+    return made

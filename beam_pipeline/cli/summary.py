@@ -9,7 +9,7 @@ from beam_pipeline.assign.plan import Preview
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
-from beam_pipeline.kinds import rounding
+from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.option_values import ONE_SPLIT
@@ -92,7 +92,7 @@ def _of_records(
     """
     yield from _counted("changed", facts["changes"])
     yield from _points(facts["changes"], schema)
-    for sentence in rounding.describe(schema, facts.get("rounded", {})):
+    for sentence in describe_rounding(schema, facts.get("rounded", {})):
         yield f"note: {sentence}"
     yield from _without_boxes(facts.get("without_boxes", {}), num_records)
     if duplicates := facts.get("duplicates"):  # an adopted dataset has none

@@ -20,11 +20,10 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import FileRef, Inspected
+from beam_pipeline.records import Expectation, FileRef, Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.tfrecord.files import RecordFile
-from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.frames import payload_of

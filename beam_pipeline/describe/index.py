@@ -17,8 +17,7 @@ from beam_pipeline import kinds
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
-from beam_pipeline.records import Inspected, Value
-from beam_pipeline.stored_lists import ListSummary
+from beam_pipeline.records import Inspected, ListSummary, Value
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import index_file
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
-from beam_pipeline.kinds.moments import Moments
-from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.observed import Moments, Observed
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.sealed_json import to_text
 

@@ -12,8 +12,8 @@ from beam_pipeline.inspect import tokens
 from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digest
 from beam_pipeline.inspect.stored_example import inspect_existing
+from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, check_text
-from beam_pipeline.kinds.measuring import measure
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
     Deferred,

@@ -8,16 +8,14 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.example_lists import describe_bytes
+from beam_pipeline.kinds.example_lists import describe_bytes, summary
 from beam_pipeline.kinds.files import size_problem
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.stored_values import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import inspect_image
-from beam_pipeline.records import Inspected, Record, Value
+from beam_pipeline.records import Expectation, Inspected, ListSummary, Record, Value
 from beam_pipeline.schema.conformance import mismatches, schema_specs
-from beam_pipeline.stored_lists import Expectation, ListSummary
 from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many
 from tfrecord_dataset.feature_keys import Lists, describe_list

@@ -7,7 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds import stored_values, tfds_features
+from beam_pipeline.kinds import tfds_features
+from beam_pipeline.kinds.example_lists import summary
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
@@ -255,7 +256,7 @@ class Kind(Generic[V]):
         """
         if feature.key not in lists:
             return None
-        return stored_values.summary(*lists[feature.key])
+        return summary(*lists[feature.key])
 
     def differences(self, feature: Feature, lists: Lists, value: V) -> Iterator[str]:
         """Where a conforming Example states of its image or audio what `value`, read, is not."""

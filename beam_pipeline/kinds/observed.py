@@ -5,16 +5,143 @@ Schemas are inferred from it, plans show it, and statistics.json states it by sp
 """
 
 import dataclasses
+import math
+import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from beam_pipeline.kinds.list_counts import ListCounts
-from beam_pipeline.kinds.moments import Moments, known
-from beam_pipeline.kinds.rounding import FIRST_SKIPPED, is_rounded
-from beam_pipeline.records import Array
-from beam_pipeline.stored_lists import ListSummary
+from beam_pipeline.kinds.numbers import FIRST_SKIPPED, is_rounded
+from beam_pipeline.records import Array, ListSummary
 from tfrecord_dataset.shown_text import counted
+
+# 2^-149 is float32's smallest number: as multiples of it, its numbers are whole.
+_FRACTION_BITS = 149
+_MAX_WAITING = 128
+# From here on, float64 has whole numbers alone.
+_WHOLE = 2.0**53
+
+
+class Moments:
+    """The numbers of one column; some wait in a list, which costs less than to count each alone."""
+
+    __slots__ = ("_count", "_maximum", "_minimum", "_missing", "_squares", "_total", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: list[float | int] = []
+        self._count = 0
+        self._missing = 0
+        self._total = 0  # in 2^-149
+        self._squares = 0  # in 2^-298
+        self._minimum: float | int | None = None
+        self._maximum: float | int | None = None
+
+    def add(self, number: float | int) -> None:
+        """Adds a number."""
+        self._waiting.append(number)
+        if len(self._waiting) > _MAX_WAITING:
+            self._settle()
+
+    def merge(self, other: Self) -> None:
+        """Adds all of `other`."""
+        self._waiting += other._waiting
+        self._count += other._count
+        self._missing += other._missing
+        self._total += other._total
+        self._squares += other._squares
+        self._minimum = known(min, self._minimum, other._minimum)
+        self._maximum = known(max, self._maximum, other._maximum)
+        if len(self._waiting) > _MAX_WAITING:
+            self._settle()
+
+    def facts(self) -> dict[str, float | int | None]:
+        """`count` of finite numbers, and how many others are `missing`; of the finite ones
+        `minimum`, `maximum`, `mean` and `variance` (divided by their count), None without any.
+        """
+        self._settle()
+        spread = self._count * self._squares - self._total * self._total
+        return {
+            "count": self._count,
+            "missing": self._missing,
+            "minimum": self._minimum,
+            "maximum": self._maximum,
+            "mean": _ratio(self._total, self._count << _FRACTION_BITS),
+            "variance": _ratio(spread, self._count * self._count << 2 * _FRACTION_BITS),
+        }
+
+    def _settle(self) -> None:
+        numbers = [number for number in self._waiting if math.isfinite(number)]
+        self._missing += len(self._waiting) - len(numbers)
+        self._waiting = []
+        if not numbers:
+            return
+        whole = list(map(_whole, numbers))
+        self._count += len(numbers)
+        self._total += sum(whole)
+        self._squares += sum(map(operator.mul, whole, whole))
+        self._minimum = known(min, self._minimum, min(numbers))
+        self._maximum = known(max, self._maximum, max(numbers))
+
+
+def _whole(number: float | int) -> int:
+    """A finite number in 2^-149."""
+    if isinstance(number, int) or abs(number) >= _WHOLE:
+        return int(number) << _FRACTION_BITS
+    return int(math.ldexp(number, _FRACTION_BITS))
+
+
+def _ratio(numerator: int, denominator: int) -> float | None:
+    """None where there is none, or float64 has no such number."""
+    try:
+        return numerator / denominator
+    except ArithmeticError:
+        return None
+
+
+def known(choose: Callable[..., Any], one: Any, other: Any) -> Any:
+    """The chosen of both, or the only one that is not None."""
+    return choose(one, other) if None not in (one, other) else other if one is None else one
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class ListCounts:
+    """What is counted of the lists of one key in existing Examples.
+
+    Attributes:
+        lengths: (shortest, longest) in values; None without lists.
+        fours: Whether all lengths are multiples of 4.
+        characters: (fewest, most) of its texts; None without texts.
+        has_classes: Whether some number may be a class.
+    """
+
+    lengths: tuple[int, int] | None = None
+    fours: bool = True
+    characters: tuple[int, int] | None = None
+    has_classes: bool = False
+
+    def add(self, length: int) -> None:
+        """Adds a list of so many values."""
+        if self.lengths != (length, length):
+            self.lengths = _span(self.lengths, (length, length))
+        self.fours &= length % 4 == 0
+
+    def add_characters(self, number: int) -> None:
+        """Adds a text."""
+        self.characters = _span(self.characters, (number, number))
+
+    def merge(self, other: Self) -> None:
+        """Adds all of `other`."""
+        self.lengths = _span(self.lengths, other.lengths)
+        self.fours &= other.fours
+        self.characters = _span(self.characters, other.characters)
+        self.has_classes |= other.has_classes
+
+
+def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+    if one is None or other is None:
+        return one or other
+    return min(one[0], other[0]), max(one[1], other[1])
+
 
 # Sizes and sample rates to keep: only whether they differ matters; of names of points that some
 # have none, too.

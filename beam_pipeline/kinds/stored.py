@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from beam_pipeline.kinds.example_lists import kind_of
 from beam_pipeline.kinds.kind import Inspection, Kind
-from beam_pipeline.kinds.list_counts import ListCounts
-from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.stored_values import kind_of
+from beam_pipeline.kinds.observed import ListCounts, Observed
 from beam_pipeline.kinds.wording import unsupported
-from beam_pipeline.records import Value
-from beam_pipeline.stored_lists import ListSummary
+from beam_pipeline.records import ListSummary, Value
 from tfrecord_dataset.inference import MAX_CLASS
 from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS
 

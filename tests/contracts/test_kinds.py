@@ -16,8 +16,8 @@ from file_bytes import array_bytes, image_bytes, sound_bytes
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
+from beam_pipeline.assign import columns
 from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.kinds import packing
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
@@ -184,8 +184,8 @@ def test_checking_once_more_and_packing_change_nothing(kind, data):
         assert again.features == record.features
         assert again.content_digest == record.content_digest
 
-        packed = pickle.dumps(packing.pack(record.features))
-        assert packing.unpack(pickle.loads(packed)) == record.features
+        packed = pickle.dumps(columns.pack_values(record.features))
+        assert columns.unpack_values(pickle.loads(packed)) == record.features
 
 
 @contract

@@ -27,7 +27,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
-from beam_pipeline.kinds.stored_values import summary
+from beam_pipeline.kinds.example_lists import summary
 from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames

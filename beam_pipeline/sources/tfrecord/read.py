@@ -13,7 +13,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.records import Element, FileRef, Record, Rejected
+from beam_pipeline.records import Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import (
@@ -32,7 +32,6 @@ from beam_pipeline.sources.tfrecord.files import (
 )
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked, with_ranges
-from beam_pipeline.stored_lists import Expectation
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset import feature_keys
 from tfrecord_dataset.feature import Feature

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from beam_pipeline.assign import columns
-from beam_pipeline.assign.class_names import declared_classes
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.plan import make_plan
+from beam_pipeline.assign.plan import declared_classes, make_plan
 from beam_pipeline.assign.stage import merged_statistics
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig

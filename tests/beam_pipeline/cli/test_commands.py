@@ -119,7 +119,9 @@ LAYOUT = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn"
     ("read", "function"),
     [
         pytest.param("read", "fail", id="in the job"),
-        pytest.param("lambda claim, config, scratch: fail(claim.path)", "fail", id="before the job"),
+        pytest.param(
+            "lambda claim, config, scratch: fail(claim.path)", "fail", id="before the job"
+        ),
     ],
 )
 def test_an_error_of_anothers_layout_is_told_as_theirs(

@@ -11,7 +11,7 @@ from beam_pipeline.assign.plan import Preview, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.kinds import stored_values
+from beam_pipeline.kinds import example_lists
 from beam_pipeline.pipeline import build
 from beam_pipeline.records import (
     Array,
@@ -124,7 +124,7 @@ def stored(lists):
     return [
         Inspected(
             key=f"{number}",
-            features={"box": stored_values.summary(kinds[type(lists[0][0])], values)}
+            features={"box": example_lists.summary(kinds[type(lists[0][0])], values)}
             if values is not None
             else {},
             example=FileRef(path="a"),
@@ -194,7 +194,7 @@ def test_a_build_notes_them_too(tmp_path):
     assert "note: time: float32 has 7 digits: 1700000061" in summary.of_dataset(build(config))
 
 
-@pytest.mark.parametrize(("name", "shown"), [("größe", "größe"), ("", "''"), (" ", "' '")])
+@pytest.mark.parametrize(("name", "shown"), [("größe", "größe"), (" ", "' '")])
 def test_invisible_names_are_quoted(name, shown):
     assert (
         f"feature {shown}: scalar int64, always 1"

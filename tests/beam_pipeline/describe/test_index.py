@@ -19,11 +19,11 @@ from beam_pipeline.records import (
     FileRef,
     Image,
     Inspected,
+    ListSummary,
     Objects,
     RawFile,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.stored_lists import ListSummary
 
 
 def index_of(*records, halves=1):

@@ -10,8 +10,7 @@ from PIL import ExifTags, Image
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import FileRef, Record
-from beam_pipeline.stored_lists import Expectation, ListSummary
+from beam_pipeline.records import Expectation, FileRef, ListSummary, Record
 from beam_pipeline.write.encoding import Encoder
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.feature import Feature

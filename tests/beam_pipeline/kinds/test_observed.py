@@ -15,8 +15,7 @@ from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.files import one_format
-from beam_pipeline.kinds.moments import Moments
-from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
+from beam_pipeline.kinds.observed import MAX_DISTINCT, Moments, Observed
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -25,9 +24,9 @@ from beam_pipeline.records import (
     FileRef,
     Image,
     Inspected,
+    ListSummary,
     Objects,
 )
-from beam_pipeline.stored_lists import ListSummary
 
 
 def over(values, example=None):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from beam_pipeline.kinds.rounding import describe, is_rounded
+from beam_pipeline.kinds.numbers import describe_rounding, is_rounded
 from tfrecord_dataset.feature import Feature
 
 
@@ -51,4 +51,4 @@ def test_describe(kind, number, sentence):
     schema = [
         Feature(name=name, kind=kind, dtype="float32", shape=(), key=name) for name in ("w", "x")
     ]
-    assert describe(schema, {"x": number}) == [sentence]
+    assert describe_rounding(schema, {"x": number}) == [sentence]

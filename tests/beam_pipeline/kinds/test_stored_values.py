@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.kinds.stored_values import kind_of, summary
-from beam_pipeline.stored_lists import ListSummary
+from beam_pipeline.kinds.example_lists import kind_of, summary
+from beam_pipeline.records import ListSummary
 from tfrecord_dataset.inference import is_label_key
 
 FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline import BuildConfig
-from beam_pipeline.assign.sample import Sample
-from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.assign.statistics import Sample, Statistics
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import spilling
