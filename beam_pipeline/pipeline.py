@@ -24,7 +24,6 @@ from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
 from beam_pipeline.running.job import as_in_a_program, job_pipeline, watched
-from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch
@@ -33,6 +32,7 @@ from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.unpacking import is_packed_tar
+from beam_pipeline.write.claim import exclusive, is_committed
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.receipts import drop_unfinished
@@ -44,7 +44,6 @@ from beam_pipeline.write.working_directory import (
     restore_dataset,
     scratch_dir,
     spill_folder,
-    working_root,
 )
 
 
@@ -128,13 +127,17 @@ def build(
     check_before_unpacking(config, options)
     config, source = _with_source(config, source)
     runner = choose_runner(options)
+    if is_committed(config):  # its build was cut off as it tidied up
+        delete_working_dirs(config)
+        draw_page(config)
+        return open_dataset(config.dataset_dir)
     if runner is None:
         _build_elsewhere(config, options, source)
         draw_page(config)
         return open_dataset(config.dataset_dir)
     check_output(config)
     with (
-        exclusive(config.dataset_dir, lock=working_root(config)),
+        exclusive(config),
         collecting_rarely(),
         watched(options, spill_folder(config)) as job,
     ):
@@ -205,7 +208,7 @@ def _build_elsewhere(
     )
     if not launch.has_earlier:
         check_output(config)
-    with exclusive(config.dataset_dir, lock=working_root(config)), collecting_rarely():
+    with exclusive(config), collecting_rarely():
         try:
             if launch.finished_earlier():
                 delete_working_dirs(config)  # what `exclusive` has made
@@ -286,8 +289,15 @@ def check_output(config: BuildConfig) -> None:
             f"{config.dataset_dir} is a link or another disk, and a finished dataset replaces the "
             "directory; let --output lie there instead"
         )
+    is_remote = storage.is_remote(config.dataset_dir)
+    if is_remote and config.overwrite:
+        raise errors.ConfigError(
+            f"--overwrite is for local folders, and no dataset on a store is changed: "
+            f"{config.dataset_dir}; build another --version"
+        )
     if is_dataset(config.dataset_dir) and not config.overwrite:
+        remedy = "" if is_remote else "pass --overwrite to replace it, or "
         raise errors.DatasetExistsError(
-            f"{config.dataset_dir} holds a finished dataset; pass --overwrite to replace it, or "
-            "another --name, --version or --output"
+            f"{config.dataset_dir} holds a finished dataset; {remedy}choose another --version, "
+            "--name or --output"
         )

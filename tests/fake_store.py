@@ -63,6 +63,7 @@ class FakeStore:
             multipart upload start, part, finish, abort. A request that meets a fault counts, too.
         requests: (operation, "bucket/key") of each, in their order.
         fetched_bytes: Bytes of objects that were sent in answers to get.
+        received_bytes: Bytes that were sent in requests, and those that a copy made.
         most_at_once: The most requests that were under way at one time.
         date: When all objects were changed last.
         latency_s: How long each answer takes.
@@ -79,6 +80,7 @@ class FakeStore:
         self.calls: collections.Counter[str] = collections.Counter()
         self.requests: list[tuple[str, str]] = []
         self.fetched_bytes = 0
+        self.received_bytes = 0
         self.most_at_once = 0
         self.latency_s = 0.0
         self.date = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -149,7 +151,7 @@ class FakeStore:
         with self.lock:
             self.calls.clear()
             self.requests.clear()
-            self.fetched_bytes = self.most_at_once = 0
+            self.fetched_bytes = self.received_bytes = self.most_at_once = 0
 
     def fail(
         self, path: str, status: int, times: float = float("inf"), operation: str = ""
@@ -333,6 +335,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         store.query = self.query
         store.signed = self.headers.get("authorization", "")
         store.requests.append((operation, self.place))
+        store.received_bytes += len(self.body)
         with store.counted(operation):
             outage = store.met_outage(path, operation, self.headers.get("authorization", ""))
             status = store.fault(path, operation)
@@ -548,6 +551,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data = store.objects.get(urllib.parse.unquote(named).lstrip("/"))
             if data is not None:
                 store.objects[self.place] = data
+                store.received_bytes += len(data)
         if data is None:
             self._answer(404, _error("NoSuchKey", "The specified key does not exist."))
         else:

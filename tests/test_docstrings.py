@@ -52,7 +52,7 @@ def test_the_examples_run(package, tmp_path, monkeypatch):
             shutil.copy(image, tmp_path / "cells" / name)
     monkeypatch.chdir(tmp_path)
     # The runner that Beam chooses by itself is downloaded, where that is possible.
-    monkeypatch.setattr("tfrecord_dataset.store.retries._SHORT_LIMIT_S", 0)
+    monkeypatch.setattr("tfrecord_dataset.store.clients.LIMIT_S", 0.1)
     split = {"train": 0.8, "test": 0.2}
     made = beam_pipeline.build(beam_pipeline.BuildConfig(input="cells", output="data", split=split))
     ours = shutil.ignore_patterns("metadata.json", "index", "idx")

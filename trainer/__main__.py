@@ -20,9 +20,8 @@ from tfrecord_dataset.command_line import (
     program,
 )
 from tfrecord_dataset.extras import install
+from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.options import Options
-from tfrecord_dataset.store import tally
-from tfrecord_dataset.store.waiting import ended_by_interrupt
 from trainer import startup
 from trainer.errors import TrainerError
 from trainer.options.commands import (
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     startup.set_up(debug="--debug" in argv)
     try:
-        with ended_by_interrupt():
+        with ending_blocked_calls():
             result = _run(_parse(argv))
     except (Exception, KeyboardInterrupt) as error:
         failure = _failure(error)
@@ -61,7 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(parsed: Command) -> Any:
     """Checks the options of a command, then imports and runs it; returns what it prints."""
     command, values, _ = parsed
-    is_quiet = values.get("quiet", False)
     given: Any = values
     if command != "train":
         given = COMMANDS[command].options(**values)
@@ -73,11 +71,7 @@ def _run(parsed: Command) -> Any:
         module, _, name = COMMANDS[command].function.partition(":")
         function = getattr(importlib.import_module(module), name)
     with readable_errors():
-        result = function(**vars(given)) if command == "export" else function(given)
-    line = tally.as_text(tally.TALLY.take())
-    if line and not is_quiet:
-        print(line, file=sys.stderr)
-    return result
+        return function(**vars(given)) if command == "export" else function(given)
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:

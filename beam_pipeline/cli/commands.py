@@ -30,7 +30,6 @@ from beam_pipeline.cli.show import examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference import diff
-from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
@@ -50,13 +49,12 @@ from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim
 from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
-from beam_pipeline.write.rejects import FAILED_REJECTS_FILE, REJECTS_FILE
+from beam_pipeline.write.rejects import failed_rejects_path
 from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
+from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.shown_text import counted, one_line, printable
-from tfrecord_dataset.store import tally
-from tfrecord_dataset.store.waiting import ended_by_interrupt
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Not argparse's: the errors of parsing have a traceback, too.
     debug = "--debug" in arguments
     try:
-        with ended_by_interrupt():
+        with ending_blocked_calls():
             return _run(arguments)
     except BrokenPipeError:  # `show … | head` has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -90,10 +88,7 @@ def _run(arguments: Sequence[str]) -> int:
     if beams and not is_job:
         raise ConfigError(f"there is no option {beams[0]} of {command.name}; leave it out")
     how = {"to_json": True} if command.others.get("json") else {}
-    code = _COMMANDS[command.name](options_of(command), options, **how)
-    if line := tally.as_text(tally.TALLY.take()):
-        print(line, file=sys.stderr)
-    return code or 0
+    return _COMMANDS[command.name](options_of(command), options, **how) or 0
 
 
 def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
@@ -139,8 +134,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
     try:
         info = build(config, options, source)
     except DataError:
-        name = FAILED_REJECTS_FILE if is_dataset(config.dataset_dir) else REJECTS_FILE
-        path = storage.join(config.dataset_dir, name)
+        path = failed_rejects_path(config)
         with contextlib.suppress(RecordError):  # it is missing or empty
             storage.read_bytes(FileRef(path=path, length=1))
             print(f"the rejects are listed in {path}", file=sys.stderr)

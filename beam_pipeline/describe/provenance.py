@@ -1,6 +1,7 @@
 """build.json: when, where and from what a dataset was made; no other file states it."""
 
 import hashlib
+import json
 import platform
 import time
 
@@ -11,6 +12,12 @@ from tfrecord_dataset.sealed_json import sealed
 from tfrecord_dataset.shown_text import without_secrets
 
 FILE = "build.json"
+
+
+def are_of_one_dataset(one: str, other: str) -> bool:
+    """Whether two texts of build.json belong to the same metadata.json."""
+    stated = [json.loads(text)["metadata_sha256"] for text in (one, other)]
+    return bool(stated[0] == stated[1])
 
 
 def provenance(config: BuildConfig, metadata_text: str) -> str:

@@ -32,11 +32,7 @@ class Backend(abc.ABC):
         """A handle to read and to seek in, and a context manager."""
 
     @abc.abstractmethod
-    def create(self, path: str) -> Any:
-        """A handle to write and to close."""
-
-    @abc.abstractmethod
-    def writing(self, path: str, durable: bool) -> AbstractContextManager[Any]:
+    def writing(self, path: str, durable: bool, is_new: bool) -> AbstractContextManager[Any]:
         """A handle of a new file, which lies at `path` once all of it is written."""
 
     def sync(self, paths: Sequence[str]) -> None:
@@ -83,10 +79,6 @@ class Backend(abc.ABC):
     def scan_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
         """The name of what a folder holds, hidden ones too, and whether it is a folder itself."""
 
-    def sample_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
-        """As `scan_folder`, but some files may be left out, which an empty name says."""
-        return self.scan_folder(path)
-
     def list_folder(self, path: str, /) -> FolderNames:
         """The names of what a folder holds; none where there is no folder."""
         names = sorted(self.scan_folder(path))
@@ -98,14 +90,6 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def match_files(self, pattern: str) -> list[str]:
         """The paths of the files that fit a pattern."""
-
-    def place_all(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Gives files a second name, or a new one."""
-        at_once(self._place, pairs, self.calls)
-
-    @abc.abstractmethod
-    def _place(self, pair: tuple[str, str]) -> None:
-        """Gives a file a second name, or a new one; what is done already is done."""
 
     def delete_all(self, paths: Sequence[str]) -> None:
         """Deletes files that may be there."""
@@ -127,4 +111,4 @@ class ReadOnly(Backend):
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise OSError(errno.EROFS, "Nothing is written into an archive", args[0])
 
-    create = writing = make_folder = _place = delete = _refuse
+    writing = make_folder = delete = _refuse

@@ -14,6 +14,7 @@ from apache_beam.io.filesystem import CompressedFile, CompressionTypes, FileMeta
 
 from beam_pipeline.files import storage
 from beam_pipeline.files.remote import REMOTE
+from beam_pipeline.files.remote_handles import Upload
 from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.urls import OBJECT_SCHEMES, split_object
 
@@ -54,7 +55,7 @@ class ObjectFileSystem(FileSystem):
         mime_type: str = _MIME_TYPE,
         compression_type: str = CompressionTypes.AUTO,
     ) -> Any:
-        return _compressed(REMOTE.create(path), path, compression_type)
+        return _compressed(_Upload(path), path, compression_type)
 
     def open(
         self,
@@ -73,7 +74,7 @@ class ObjectFileSystem(FileSystem):
     def rename(
         self, source_file_names: Sequence[str], destination_file_names: Sequence[str]
     ) -> None:
-        storage.place_all(zip(source_file_names, destination_file_names, strict=True))
+        self.copy(source_file_names, destination_file_names)
         storage.delete_all(source_file_names)
 
     def exists(self, path: str) -> bool:
@@ -94,6 +95,18 @@ class ObjectFileSystem(FileSystem):
 
     def delete(self, paths: Sequence[str]) -> None:
         storage.delete(paths)
+
+
+class _Upload(Upload):
+    """An upload that Beam closes once all is written."""
+
+    closed = False
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.put()
+            super().close()
 
 
 def _compressed(handle: Any, path: str, compression_type: str) -> Any:

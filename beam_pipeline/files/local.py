@@ -49,15 +49,12 @@ class Local(Backend):
         return _Reader(path, opener=lambda path, _: regular_files.descriptor_of(path))
 
     @contextlib.contextmanager
-    def writing(self, path: str, durable: bool) -> Iterator[Any]:
+    def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Any]:
+        del is_new  # no two builds write one folder
         self.make_folder(os.path.dirname(path))
         partial = f"{path}.{uuid.uuid4().hex}.partial"  # workers may write the same file at once
         with replacing(path, partial, synced=durable) as handle:
             yield handle
-
-    def create(self, path: str) -> Any:
-        self.make_folder(os.path.dirname(path))
-        return open(path, "wb")
 
     def sync(self, paths: Sequence[str]) -> None:
         for path in (*paths, *{os.path.dirname(path) for path in paths}):
@@ -95,8 +92,16 @@ class Local(Backend):
         return [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
 
     def place_all(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Links files to second names; renames them where the file system has no links.
+
+        Args:
+            pairs: (file, new name); the name must be free or that of the same file.
+
+        Raises:
+            OSError: The first that failed; the others were tried, too.
+        """
         self._make_folders(pairs)
-        super().place_all(pairs)
+        at_once(functools.partial(_link, instead=os.rename), pairs, self.calls)
 
     def keep_all(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Links files to second names; copies them where the file system has no links."""
@@ -107,10 +112,6 @@ class Local(Backend):
     def _make_folders(self, pairs: Sequence[tuple[str, str]]) -> None:
         for folder in {os.path.dirname(name) for _, name in pairs}:
             self.make_folder(folder)
-
-    def _place(self, pair: tuple[str, str]) -> None:
-        """Links a file to a second name; renames it where the file system has no links."""
-        _link(pair, instead=os.rename)
 
     @retry
     def _delete_file(self, path: str) -> None:

@@ -1,13 +1,11 @@
 """Objects of Google Cloud Storage, S3 and Azure, and files behind http(s)://.
 
-Requests are repeated while a store is out; what fails for good is an OSError, so that callers tell
-local from remote no more.
+What fails for good is an OSError, so that callers tell local from remote no more.
 """
 
 import bisect
 import collections
 import contextlib
-import errno
 import functools
 import io
 import itertools
@@ -47,7 +45,6 @@ class Remote(Backend):
     is_folder = staticmethod(remote_listing.is_folder)
     list_names = staticmethod(remote_listing.list_names)
     scan_folder = staticmethod(remote_listing.scan_folder)
-    sample_folder = staticmethod(remote_listing.sample_folder)
     list_folder = staticmethod(remote_listing.list_folder)
     match_files = staticmethod(remote_listing.match_files)
 
@@ -81,18 +78,10 @@ class Remote(Backend):
         return io.BufferedReader(Reader(path, size), _BUFFER_BYTES)
 
     @contextlib.contextmanager
-    def writing(self, path: str, durable: bool) -> Iterator[Upload]:
-        handle = self.create(path)
-        try:
+    def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Upload]:
+        with contextlib.closing(Upload(path, is_new=is_new)) as handle:
             yield handle
-            handle.close()
-        except BaseException as error:
-            handle.give_up(error)
-            raise
-
-    def create(self, path: str) -> Upload:
-        """It lies there once it is closed."""
-        return Upload(path)
+            handle.put()
 
     def status(self, path: str) -> Status:
         return _status(requests.head(path))
@@ -107,16 +96,6 @@ class Remote(Backend):
             ConfigError: The bucket is not there, or nothing can be written there.
         """
         _check_bucket(path)
-
-    def _place(self, pair: tuple[str, str]) -> None:
-        """Copies an object within its bucket."""
-        source, destination = pair
-        bucket, target = split_object(destination)
-        if bucket != split_object(source)[0]:
-            raise OSError(
-                errno.EXDEV, "objects can only be copied within a bucket", source, None, destination
-            )
-        requests.copy(source, target)
 
     def delete_all(self, paths: Sequence[str]) -> None:
         """Many a request, where a store takes many."""
@@ -134,11 +113,6 @@ class Remote(Backend):
             self.delete_all(chunk)
         if split_object(path)[1]:
             self.delete_all([path])
-
-    def newest_change(self, folder: str) -> float:
-        """When an object below a folder changed last, in seconds since 1970; 0 for none."""
-        changes = (meta["last_modified"] for _, meta in remote_listing.list_objects(folder))
-        return max((change.timestamp() for change in changes), default=0.0)
 
 
 REMOTE = Remote()

@@ -1,28 +1,19 @@
 """Handles of objects: to read and to seek in, and to write."""
 
-import contextlib
 import errno
-from collections.abc import Iterator
-from typing import Any
+import mmap
+import os
+import tempfile
+from collections.abc import Callable
+from typing import IO, Any
 
-import obstore
-
-from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store import requests
-from tfrecord_dataset.store.clients import client_and_key, upload_store
-from tfrecord_dataset.store.faults import passing_fault, tries_of, write_errors
-from tfrecord_dataset.store.retries import out_of_reach
-from tfrecord_dataset.store.tally import TALLY, Requests
-from tfrecord_dataset.store.waiting import check_request
 
 # What a reader fetches first, and at most, when it is read on and on: a request takes some 50 ms,
 # in which 4 MiB would come.
 _FIRST_BLOCK_BYTES = 1 << 20
 _LAST_BLOCK_BYTES = 8 << 20
-# Parts of an upload; S3 takes 10,000 of them, at least 5 MiB each.
-_PART_BYTES = 8 << 20
-_PARTS_AT_ONCE = 4
 
 
 class Reader(Seekable):
@@ -68,79 +59,46 @@ class Reader(Seekable):
 
 
 class Upload:
-    """An upload; the object is there once it is closed, and never if it is given up.
+    """A new object, held in a temporary file until `put` sends it whole.
 
-    What is too long for one request goes in parts, which the library sends, and sends again.
+    Args:
+        url: Where it will be.
+        is_new: As `storage.writing` has it.
     """
 
     mode = "wb"  # as above
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, *, is_new: bool = False):
         self._url = url
-        self._client, self._key = client_and_key(url)
-        self._start = bytearray()  # until it is known to be too long
-        self._parts: Any = None
-        self._num_bytes = 0
-        self.closed = False
+        self._put = requests.put_new if is_new else requests.put
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
 
     def write(self, data: Any) -> int:
-        self._num_bytes += len(data)
-        if self._parts is None:
-            self._start += data
-            if len(self._start) > _PART_BYTES:
-                self._parts = obstore.open_writer(
-                    upload_store(self._client.root),
-                    self._key,
-                    buffer_size=_PART_BYTES,
-                    max_concurrency=_PARTS_AT_ONCE,
-                )
-                data, self._start = bytes(self._start), bytearray()
-        if self._parts is not None:
-            with self._part_errors():
-                self._parts.write(data)
-        return len(data)
+        return self._file.write(data)
 
     def tell(self) -> int:
         """Bytes so far."""
-        return self._num_bytes
+        return self._file.tell()
 
     def flush(self) -> None:
-        """Nothing: parts are sent when they are full."""
+        """Nothing: all is sent at once."""
+
+    def put(self) -> None:
+        """Sends what was written."""
+        put_file(self._file, self._url, self._put)
 
     def close(self) -> None:
-        if self.closed:
-            return
-        self.closed = True
-        if self._parts is None:
-            requests.put(self._url, bytes(self._start))
-            return
-        with self._part_errors():
-            self._parts.close()
-        sent = -(-self._num_bytes // _PART_BYTES) + 2  # one begins, one ends
-        TALLY.add({"upload": Requests(sent=sent, num_bytes=self._num_bytes)})
+        """Forgets what was written."""
+        self._file.close()
 
-    @contextlib.contextmanager
-    def _part_errors(self) -> Iterator[None]:
-        with write_errors(self._client, self._url):
-            check_request()
-            try:
-                yield
-            except Exception as error:
-                tries, seconds = tries_of(error)
-                if fault := passing_fault(error):
-                    raise out_of_reach(self._url, fault.reason, tries, seconds) from error
-                # The answer to the last request was lost, and there was nothing left to repeat.
-                if tries == 1 or not self._is_written():
-                    raise
 
-    def _is_written(self) -> bool:
-        with contextlib.suppress(OSError, ConfigError):
-            return bool(requests.head(self._url)["size"] == self._num_bytes)
-        return False
-
-    def give_up(self, error: BaseException) -> None:
-        """Ends the upload without an object."""
-        self.closed = True
-        if self._parts is not None:
-            with contextlib.suppress(Exception):
-                self._parts.__exit__(type(error), error, None)
+def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], None]) -> None:
+    """Sends an open file; a large one is never in memory as a whole."""
+    file.flush()
+    size = os.fstat(file.fileno()).st_size
+    if size > _LAST_BLOCK_BYTES:
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
+            put(url, content)
+    else:
+        file.seek(0)
+        put(url, file.read())

@@ -4,7 +4,6 @@ Local paths go to the operating system; gs://, s3://, az:// and http(s):// to a 
 reads exact ranges. Worker processes that read local files alone do not load it.
 """
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -27,10 +26,8 @@ from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
 from tfrecord_dataset.store.listing import StoredFile as StoredFile
 from tfrecord_dataset.store.listing import is_litter
-from tfrecord_dataset.store.urls import is_object, join_url, local_path
 from tfrecord_dataset.store.urls import is_remote as is_remote
-
-_REMOTE_CALLS = 64
+from tfrecord_dataset.store.urls import join_url, local_path
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
@@ -92,14 +89,6 @@ def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
     return _without_litter(files_of(path).scan_folder(path))
 
 
-def sample_folder(path: str) -> Iterator[tuple[str, bool]]:
-    """As `scan_folder`, but of a store's very many files only thousands.
-
-    Where it left out files, it says so by an empty name.
-    """
-    return _without_litter(files_of(path).sample_folder(path))
-
-
 def _without_litter(entries: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
     return ((name, is_folder) for name, is_folder in entries if not is_litter(name))
 
@@ -133,7 +122,7 @@ def make_dirs(path: str) -> None:
     files_of(path).make_folder(path)
 
 
-def write_bytes(path: str, data: bytes, *, durable: bool = False) -> None:
+def write_bytes(path: str, data: bytes, *, durable: bool = False, is_new: bool = False) -> None:
     """Writes a file whole; a reader sees all of it or, if it was new, nothing.
 
     Args:
@@ -141,12 +130,15 @@ def write_bytes(path: str, data: bytes, *, durable: bool = False) -> None:
         data: All of the file.
         durable: Whether it is to outlive a loss of power from when this returns. Remote files
             always do.
+        is_new: As `writing` has it.
     """
-    with writing(path, durable=durable) as handle:
+    with writing(path, durable=durable, is_new=is_new) as handle:
         handle.write(data)
 
 
-def writing(path: str, *, durable: bool = False) -> AbstractContextManager[Any]:
+def writing(
+    path: str, *, durable: bool = False, is_new: bool = False
+) -> AbstractContextManager[Any]:
     """A new file, written piece by piece; it lies at `path` once all of it is written.
 
     Whatever fails before leaves nothing there.
@@ -154,30 +146,25 @@ def writing(path: str, *, durable: bool = False) -> AbstractContextManager[Any]:
     Args:
         path: Where; missing folders are made.
         durable: As in `write_bytes`.
+        is_new: Whether an object that is there stays, unless it has the same content: then a
+            FileExistsError is raised at the end. Local files are replaced all the same.
     """
-    return files_of(path).writing(path, durable)
+    return files_of(path).writing(path, durable, is_new)
+
+
+def put_new(file: str, url: str) -> None:
+    """Makes an object of a local file, as `writing` does with `is_new`."""
+    from beam_pipeline.files.remote_handles import put_file
+    from tfrecord_dataset.store import requests
+
+    with open(file, "rb") as handle:
+        put_file(handle, url, requests.put_new)
 
 
 def sync(paths: Iterable[str]) -> None:
     """Waits until files of one store that were written outlive a loss of power."""
     if paths := list(paths):
         files_of(paths[0]).sync(paths)
-
-
-def place_all(pairs: Iterable[tuple[str, str]]) -> None:
-    """Gives files of one store a second name, many at once: a link, or a copy on a remote store.
-
-    Where there can be neither, the file has only the new name afterwards.
-
-    Args:
-        pairs: (file, new name). A local name must be free or that of the same file; an object
-            there is replaced.
-
-    Raises:
-        OSError: The first that failed; the others were tried, too.
-    """
-    if pairs := list(pairs):
-        files_of(pairs[0][0]).place_all(pairs)
 
 
 def delete(paths: Iterable[str]) -> None:
@@ -194,62 +181,6 @@ def delete_all(paths: Iterable[str]) -> None:
     """
     if paths := list(paths):
         files_of(paths[0]).delete_all(paths)
-
-
-@contextlib.contextmanager
-def leased(path: str, name: str, after: str = "") -> Iterator[bool]:
-    """Holds `name` against other processes by an object at `path`, for which it waits.
-
-    Meanwhile every request raises BeamTFRecordsError instead where another process holds it by
-    now. Only stores of objects have leases: for any other path nothing is held.
-
-    Args:
-        path: The object.
-        name: What is held, for messages.
-        after: The owner of a lease that processes of this job have shared, which is taken over.
-
-    Yields whether that one was there, and so nobody else has held it since it was taken.
-    """
-    if not is_object(path):
-        yield False
-        return
-    from beam_pipeline.files.lease import Lease
-    from tfrecord_dataset.store.waiting import checked
-
-    lease = Lease(path, name, after=after)
-    try:
-        with checked(lease.check):
-            yield lease.continues
-    except BaseException:
-        # Of a shared one, a process that was lost may still believe that it holds it.
-        (lease.end if after else lease.abandon)()
-        raise
-    lease.give_back()
-
-
-@contextlib.contextmanager
-def lease_shared(path: str, name: str, owner: str, *, joins: bool) -> Iterator[bool]:
-    """As `leased`, together with other processes of this job, and left to them at the end.
-
-    Args:
-        path: The object, of a store.
-        name: What is held, for messages.
-        owner: What the lease is known by to those that share it.
-        joins: Whether another process has taken it, and this one only joins.
-
-    Yields whether it is held: who joins does not wait for it.
-    """
-    from beam_pipeline.files.lease import Lease
-    from tfrecord_dataset.store.waiting import checked
-
-    lease = Lease(path, name, owner=owner, joins=joins)
-    try:
-        with checked(lease.check):
-            yield not lease.is_lost
-    except BaseException:
-        (lease.end if joins else lease.abandon)()
-        raise
-    lease.end()
 
 
 def size(path: str) -> int | None:
@@ -282,10 +213,3 @@ def is_deflated(path: str) -> bool:
     """
     path = real(path)
     return ARCHIVES.is_deflated(path) if ":" in path and inside(path) else False
-
-
-def newest_change(folder: str) -> float:
-    """When a file below a remote folder changed last, in seconds since 1970; 0 for none."""
-    from beam_pipeline.files.remote import REMOTE
-
-    return REMOTE.newest_change(folder)

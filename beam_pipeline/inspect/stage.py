@@ -11,7 +11,6 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline.inspect.batch import InspectBatch, PackedBatch, Packs, Settings
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.counters import count_requests
 from beam_pipeline.running.parallel import (
     choose_parallelism,
     start_processes,
@@ -116,7 +115,6 @@ class _InspectBatch(beam.DoFn):
         for statistics in self._statistics:
             yield in_global_window(TaggedOutput(self.STATISTICS, statistics))
         self._meter.beat()
-        count_requests()
 
     def _processes_ahead(self) -> Ahead[PackedBatch] | None:
         """Calls in worker processes; None while these still start: this process is sooner done."""

@@ -21,7 +21,7 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline import kinds
 from beam_pipeline.records import Element, Record, Rejected
 from beam_pipeline.running.buckets import Buckets, Waiting, gather
-from beam_pipeline.running.counters import count_requests, counter
+from beam_pipeline.running.counters import counter
 from beam_pipeline.running.pickling import pack, pickled, unpack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.job_folder import check_folder
@@ -108,7 +108,6 @@ class BatchSource(beam.DoFn):
         self._meter.beat()
         yield from map(in_global_window, self._waiting.flush())
         self._num_read.inc(self._count)
-        count_requests()
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
 

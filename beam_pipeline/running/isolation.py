@@ -16,7 +16,6 @@ from loky.backend import get_context
 
 from beam_pipeline.errors import BeamTFRecordsError
 from tfrecord_dataset import streams
-from tfrecord_dataset.store.tally import TALLY, with_counts
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -93,11 +92,9 @@ def _outcomes(function: Callable[[_T], _R], items: tuple[_T, ...]) -> Iterator[_
                 process.join(_END_S)
                 yield Death(process.exitcode or 0)
                 return
-            done, error = answer
+            result, error = answer
             if error is not None:
                 raise error
-            result, counts = done
-            TALLY.add(counts)
             yield result
     finally:
         process.terminate()  # loky has no `kill`; nothing in it handles the signal
@@ -120,7 +117,7 @@ def _work(
     sender.send(_BEGUN)
     for item in items:
         try:
-            sender.send((with_counts(function, item), None))
+            sender.send((function(item), None))
         except Exception as error:
             sender.send((None, error))
             return

@@ -12,7 +12,6 @@ from apache_beam.runners.runner import PipelineRunner
 from apache_beam.utils import interactive_utils
 
 from beam_pipeline.running import progress
-from beam_pipeline.running.counters import counted
 from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
@@ -62,10 +61,7 @@ def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterat
 def job_pipeline(
     runner: PipelineRunner | None, options: PipelineOptions, job: Job
 ) -> Iterator[beam.Pipeline]:
-    """A pipeline of Beam's, which runs at the end; this process's tally then has its requests.
-
-    The temporary files of a local one lie with the job's own.
-    """
+    """A pipeline of Beam's, which runs at the end; its files are in the job's folder."""
     with as_in_a_program(), _told_once():
         pipeline = beam.Pipeline(runner, options)
         if job.progress_dir:
@@ -74,7 +70,6 @@ def job_pipeline(
             os.mkdir(pipeline.local_tempdir)
         with pipeline:
             yield pipeline
-        counted(pipeline.result)
 
 
 @contextlib.contextmanager

@@ -24,7 +24,6 @@ import loky
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.running.isolation import Death, each_alone, end_with
 from beam_pipeline.running.memory import collect_rarely
-from tfrecord_dataset.store.tally import TALLY, Counts, with_counts
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -90,12 +89,12 @@ class WorkerPool:
         """Calls `function` in one of the processes; in new ones where the others have ended."""
         executor = self._executor
         try:
-            future = executor.submit(with_counts, function, item)
+            future = executor.submit(function, item)
         except BrokenProcessPool:
             with self._replacing:
                 if self._executor is executor:  # else another thread has been here
                     self._executor = self._new_processes()
-            future = self._executor.submit(with_counts, function, item)
+            future = self._executor.submit(function, item)
         return PoolCall(function, item, future)
 
     def end(self) -> None:
@@ -119,7 +118,7 @@ def _begin(parent: int) -> None:
 class PoolCall(Generic[_T, _R]):
     """A call under way, made again where its process was killed: perhaps by another one's call."""
 
-    def __init__(self, function: Callable[[_T], _R], item: _T, future: Future[tuple[_R, Counts]]):
+    def __init__(self, function: Callable[[_T], _R], item: _T, future: Future[_R]):
         self._function, self._item = function, item
         self._future = future
 
@@ -138,14 +137,11 @@ class PoolCall(Generic[_T, _R]):
             BeamTFRecordsError: It cannot be told in pieces, and ended its process again and again.
         """
         try:
-            result, counts = self._future.result()
+            return self._future.result()
         except BrokenProcessPool:
             if isinstance(self._function, Work):
                 done: _R = self._function.piece_by_piece(self._item)
                 return done
-        else:
-            TALLY.add(counts)
-            return result
         [outcome] = each_alone(self._function, [self._item])
         if isinstance(outcome, Death):
             raise BeamTFRecordsError(

@@ -77,7 +77,7 @@ def _with_splits_unpacked(path: str, ignored: Ignored) -> str:
     if not path or inside(path) or not storage.is_directory(path):
         return path
     folder = storage.absolute(path).rstrip("/")
-    found = list(itertools.islice(storage.sample_folder(folder), _NAMES_BESIDE_SPLITS))
+    found = list(itertools.islice(storage.scan_folder(folder), _NAMES_BESIDE_SPLITS))
     folders = {name for name, is_folder in found if is_folder}
     names = sorted(name for name, is_folder in found if not is_folder and not ignored(name))
     archives = [name for name in names if suffix(name) in _ARCHIVES]

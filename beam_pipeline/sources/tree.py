@@ -84,7 +84,7 @@ def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
     folders: set[str] = set()
     samples: dict[str, _Sample] = {}
     is_whole, fitting = True, set[str]()
-    for name, is_folder in storage.sample_folder(path):
+    for name, is_folder in storage.scan_folder(path):
         if not name:
             is_whole = False
             continue

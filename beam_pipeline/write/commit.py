@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -18,29 +18,34 @@ from beam_pipeline.describe import statistics as value_statistics
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
-from beam_pipeline.running.counters import count_requests, counter
+from beam_pipeline.running.counters import counter
 from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
-from beam_pipeline.write.final_files import (
-    Moves,
-    is_committed,
-    move,
-    replace_dataset,
-    shared_moves,
-)
+from beam_pipeline.write.claim import others_named
+from beam_pipeline.write.final_files import is_committed, make_dataset
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
     RejectsRange,
     SortRejects,
+    failed_rejects_path,
     num_rejected,
     sorted_here,
     write_failed_rejects,
     write_rejects,
 )
 from beam_pipeline.write.sink import split_sink
-from beam_pipeline.write.working_directory import commit_lease, delete_working_dirs
+from beam_pipeline.write.working_directory import delete_working_dirs
 from tfrecord_dataset.metadata import FileEntry
+
+
+def _write_provenance(path: str, text: str) -> None:
+    """Writes build.json; on a store that of another attempt of the same commit stays."""
+    try:
+        storage.write_bytes(path, text.encode(), is_new=True)
+    except FileExistsError:
+        if not provenance.are_of_one_dataset(storage.read_text(path), text):
+            raise
 
 
 def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
@@ -99,44 +104,11 @@ class Commit(beam.PTransform):
             batches = map(beam.pvalue.AsIter, rejected)
             return once | "CommitOnce" >> beam.Map(_commit_here, *batches, **found)
         rejects = beam.pvalue.AsList(rejected | "SortRejects" >> SortRejects(statistics))
-        if storage.is_remote(self.config.dataset_dir):
-            moved = (
-                once
-                | "ShareMoves"
-                >> beam.FlatMap(_shared_moves, self.job, plan, infos, rejects, num_read)
-                | "SpreadMoves" >> beam.Reshuffle()  # Moves
-                | "Move" >> beam.FlatMap(_move, self.config, self.job)  # Moves
-            )
-            found["moved"] = beam.pvalue.AsList(moved)
         return once | "CommitOnce" >> beam.Map(_commit, rejects=rejects, **found)
 
 
 def _has_problem(job: Job) -> bool:
     return bool(job.problem_file) and storage.exists(job.problem_file)
-
-
-def _shared_moves(
-    config: BuildConfig,
-    job: Job,
-    plan: Plan,
-    shards: Sequence[ShardInfo],
-    rejects: Sequence[RejectsRange],
-    num_read: int,
-) -> Iterator[Moves]:
-    """What workers are to move, of a build that will be committed."""
-    with handed_over(job):
-        if not (_has_problem(job) or plan.problem):
-            check_counts(plan, shards, num_rejected(rejects), num_read)
-            yield from shared_moves(config, _files(shards))
-    count_requests()
-
-
-def _move(moves: Moves, config: BuildConfig, job: Job) -> Iterator[Moves]:
-    with handed_over(job):
-        moved = move(config, moves)
-        counter("files moved").inc(len(moved.places))
-        yield moved
-    count_requests()
 
 
 def _files(shards: Sequence[ShardInfo]) -> dict[str, TemporaryFile]:
@@ -156,7 +128,6 @@ def _commit(config: BuildConfig, *, job: Job, **found: Any) -> str:
     with handed_over(job):
         if not _has_problem(job):
             commit(config, **found, spill=job.spill)
-    count_requests()
     return config.dataset_dir
 
 
@@ -167,14 +138,12 @@ def commit(
     shards: Sequence[ShardInfo],
     rejects: Sequence[RejectsRange],
     num_read: int,
-    moved: Sequence[Moves] = (),
     spill: Spill = NOT_SPILLED,
 ) -> str:
     """Makes the written shards a dataset; running it again after it was cut off is safe.
 
     Args:
         rejects: All rejects, in any order.
-        moved: What workers have moved before.
         spill: Where the text of the rejects waits.
 
     Returns:
@@ -197,7 +166,8 @@ def commit(
         for split in plan.splits
     }
     files = _files(shards)
-    files[REJECTS_FILE] = write_rejects(config, rejects, spill)
+    with others_named(config):
+        files[REJECTS_FILE] = write_rejects(config, rejects, spill)
     texts = description.texts(config, plan.schema, by_split)
     num_records = {split: cut.num_records for split, cut in plan.splits.items()}
     texts[value_statistics.FILE] = value_statistics.statistics_text(
@@ -210,21 +180,23 @@ def commit(
     metadata_text = metadata.metadata(
         config, plan, statistics, by_split, {path: entries[path] for path in others}
     )
-    texts[provenance.FILE] = provenance.provenance(config, metadata_text)
-    check_readable(config.dataset_dir, {**texts, metadata.FILE: metadata_text})
+    build_text = provenance.provenance(config, metadata_text)
+    own = {provenance.FILE: build_text, metadata.FILE: metadata_text}
+    check_readable(config.dataset_dir, texts | own)
 
     def write_descriptions(folder: str) -> None:
         for name, text in texts.items():
-            storage.write_bytes(storage.join(folder, name), text.encode())
-        storage.write_bytes(
-            storage.join(folder, metadata.FILE), metadata_text.encode(), durable=True
-        )
+            storage.write_bytes(storage.join(folder, name), text.encode(), is_new=True)
+        _write_provenance(storage.join(folder, provenance.FILE), build_text)
+        data = metadata_text.encode()
+        storage.write_bytes(storage.join(folder, metadata.FILE), data, durable=True, is_new=True)
 
-    with commit_lease(config, after=moved[0].lease if moved else "") as continues:
+    with others_named(config):
         if not is_committed(config, files, metadata_text):
-            places = {place for each in moved for place in each.places} if continues else set()
-            replace_dataset(config, files, write_descriptions, places)
-        delete_working_dirs(config)
+            make_dataset(config, files, write_descriptions)
+    delete_working_dirs(config)
+    if storage.is_remote(config.dataset_dir):
+        storage.delete([failed_rejects_path(config)])
     for reason, count in statistics.rejected.items():
         counter(f"rejected: {reason}").inc(count)
     for split, infos in by_split.items():

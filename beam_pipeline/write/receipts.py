@@ -1,7 +1,7 @@
 """Receipts: what each finished part says of itself, by which a build that was cut off goes on.
 
 A receipt is written once the part's files are on disk. It is sealed with a checksum of its own, and
-states of each file its path below the working directory, its size and its SHA-256.
+states of each file its path below `shards_dir`, its size and its SHA-256.
 """
 
 import contextlib
@@ -21,8 +21,10 @@ from beam_pipeline.errors import (
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
+from beam_pipeline.write.rejects import FAILED_REJECTS_FILE
 from beam_pipeline.write.working_directory import (
     restore_dataset,
+    shards_dir,
     working_dir,
     working_root,
 )
@@ -62,7 +64,7 @@ def _folder(config: BuildConfig) -> str:
 def write_receipt(config: BuildConfig, part: str, receipt: Receipt) -> None:
     """Writes the receipt of a part, whose files are on disk before it."""
     storage.sync([file.path for file in receipt.files.values()])
-    start = len(working_dir(config)) + 1
+    start = len(shards_dir(config)) + 1
     files = {
         final: dataclasses.replace(file, path=file.path[start:])
         for final, file in receipt.files.items()
@@ -125,7 +127,7 @@ def _read(config: BuildConfig, path: str) -> Receipt | None:
     except ValueError as error:
         raise ValueError(f"its receipt {path}: {error}") from error
     files = {
-        final: dataclasses.replace(file, path=_inner(working_dir(config), file.path))
+        final: dataclasses.replace(file, path=_inner(shards_dir(config), file.path))
         for final, file in receipt.files.items()
     }
     return dataclasses.replace(receipt, files=files)
@@ -161,7 +163,11 @@ def _drop_unfinished(config: BuildConfig) -> None:
         storage.delete_all(each.path for each in files if each.path not in kept)
         return
     storage.delete([folder])
-    if not storage.is_remote(folder):
+    if storage.is_remote(folder):
+        own = {os.path.basename(working_root(config)), FAILED_REJECTS_FILE}
+        if own.issuperset(storage.list_dir(config.dataset_dir)):  # no shard needs the claim
+            storage.delete([working_root(config)])
+    else:
         os.rmdir(working_root(config))  # unless it holds something else
         os.rmdir(os.path.dirname(config.dataset_dir))  # the output itself is the user's
 

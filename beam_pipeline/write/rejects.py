@@ -8,7 +8,6 @@ import bisect
 import dataclasses
 import itertools
 import json
-import uuid
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running.buckets import gather, send
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
-from beam_pipeline.write.working_directory import working_dir
+from beam_pipeline.write.working_directory import shards_dir
 from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
 
 REJECTS_FILE = "rejects.jsonl"
@@ -137,25 +136,29 @@ def _order(facts: tuple[str, ...]) -> _Order:
 def write_rejects(
     config: BuildConfig, ranges: Iterable[RejectsRange], spill: Spill = NOT_SPILLED
 ) -> TemporaryFile:
-    """Writes rejects.jsonl until the commit: source, reason and detail, one a line.
-
-    To a file of its own: on a store, another build of a changed input may write to the same folder.
-    """
-    path = storage.join(working_dir(config), "rejects", uuid.uuid4().hex)
-    return _write(path, ranges, spill)
+    """Writes rejects.jsonl, as a shard is written: source, reason and detail, one a line."""
+    return _write(storage.join(shards_dir(config), REJECTS_FILE), ranges, spill, is_new=True)
 
 
 def write_failed_rejects(
     config: BuildConfig, ranges: Iterable[RejectsRange], spill: Spill = NOT_SPILLED
 ) -> None:
-    """Writes the rejects of a build that fails; those of a finished dataset stay."""
-    finished = storage.exists(storage.join(config.dataset_dir, metadata.FILE))
-    name = FAILED_REJECTS_FILE if finished else REJECTS_FILE
-    _write(storage.join(config.dataset_dir, name), ranges, spill)
+    """Writes the rejects of a build that fails, where `failed_rejects_path` says."""
+    _write(failed_rejects_path(config), ranges, spill, is_new=False)
 
 
-def _write(path: str, ranges: Iterable[RejectsRange], spill: Spill) -> TemporaryFile:
-    with storage.writing(path, durable=True) as handle:
+def failed_rejects_path(config: BuildConfig) -> str:
+    """Where the rejects of a build that fails go: those of a finished dataset stay."""
+    stays = storage.is_remote(config.dataset_dir) or storage.exists(
+        storage.join(config.dataset_dir, metadata.FILE)
+    )
+    return storage.join(config.dataset_dir, FAILED_REJECTS_FILE if stays else REJECTS_FILE)
+
+
+def _write(
+    path: str, ranges: Iterable[RejectsRange], spill: Spill, *, is_new: bool
+) -> TemporaryFile:
+    with storage.writing(path, durable=True, is_new=is_new) as handle:
         file = HashedFile(handle)
         for each in sorted(ranges, key=lambda each: each.number):
             file.write(zlib.decompress(spill.get(each.text)))

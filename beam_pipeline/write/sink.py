@@ -13,7 +13,6 @@ from apache_beam.io.tfrecordio import _TFRecordSink
 import beam_pipeline.files.beam_filesystem  # noqa: F401
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
-from beam_pipeline.files.backends import files_of
 from beam_pipeline.files.hashed import HashedFile
 
 
@@ -32,7 +31,7 @@ class ShardSink(_TFRecordSink):
 
     def open(self, temp_path: str) -> Any:
         # Beam would compress above the hash; the hash is that of the file on disk.
-        self.file = HashedFile(files_of(temp_path).create(temp_path))
+        self.file = HashedFile(open(temp_path, "wb"))  # noqa: SIM115
         if self.compression_type == CompressionTypes.UNCOMPRESSED:
             return self.file
         return CompressedFile(self.file, self.compression_type)

@@ -8,12 +8,13 @@ Chunks of a shard are encoded by worker processes, where this job has some; the 
 the sink feeds it and hashes the file. Two shards are written at once, so that the worker processes
 have chunks to encode while one file is brought to disk.
 
-Everything is written below one working directory, whose name derives from the build's
-fingerprint. A shard is finished once its receipt lies there; a build that is started again
-takes finished shards as they are.
+Shards are written below one working directory, whose name derives from the build's fingerprint; on
+a store, to their final names, once they are whole. A shard is finished once its receipt is there; a
+build that is started again takes finished shards as they are.
 """
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import os
@@ -35,14 +36,16 @@ from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.running import counters
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.counters import count_requests, counter
+from beam_pipeline.running.counters import counter
 from beam_pipeline.running.parallel import choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
+from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.running.worker_pool import Ahead, WorkerPool
 from beam_pipeline.tfrecord import frames
+from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.frame_memory import FrameMemory
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
@@ -66,7 +69,7 @@ _RECEIPTS_AT_ONCE = 8
 class WriteShards(WriteToTFRecord):
     """("<split>/<shard>", table of records) to one ShardInfo a shard.
 
-    The shards lie in the working directory; `commit.Commit` moves them to their final names.
+    They are no dataset before `commit.Commit` makes them one.
     """
 
     def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], job: Job):
@@ -152,7 +155,6 @@ class _WriteShard(beam.DoFn):
             finished = itertools.chain(self._finished(self._shards.rest()), self._receipts.rest())
             yield from map(in_global_window, self._counted(finished))
         self._meter.beat()
-        count_requests()
 
     def _finished(self, shards: Iterator[_Written]) -> Iterator[ShardInfo]:
         """The shards, once each has a receipt."""
@@ -224,11 +226,29 @@ class _WriteShard(beam.DoFn):
         self, sink: ShardSink, shard: _Shard, files: Sequence[str]
     ) -> tuple[int, int, list[TemporaryFile]]:
         """How many records, their bytes, and the files in which they and their index are."""
+        if not storage.is_remote(self._config.dataset_dir):
+            return self._write_below(working_dir(self._config), sink, shard, files)
+        with temporary_folder() as folder:
+            num_records, num_bytes, local = self._write_below(folder, sink, shard, files)
+            with others_named(self._config):
+                written = list(map(self._put, local, files))
+        return num_records, num_bytes, written
+
+    def _put(self, file: TemporaryFile, final: str) -> TemporaryFile:
+        """Brings a file to its name in the dataset on a store."""
+        url = storage.join(self._config.dataset_dir, final)
+        storage.put_new(file.path, url)
+        return dataclasses.replace(file, path=url)
+
+    def _write_below(
+        self, root: str, sink: ShardSink, shard: _Shard, files: Sequence[str]
+    ) -> tuple[int, int, list[TemporaryFile]]:
+        """As `_write`, to new files below a local folder."""
         # Sorts by shard: the sink numbers by name.
         attempt = f"{shard.number:05d}-{uuid.uuid4().hex}"
-        folder = storage.join(working_dir(self._config), shard.split)
+        folder = storage.join(root, shard.split)
         storage.make_dirs(folder)
-        prefix = storage.join(working_dir(self._config), "index", f"{attempt}-{shard.split}")
+        prefix = storage.join(root, "index", f"{attempt}-{shard.split}")
         paths = [f"{prefix}{os.path.splitext(each)[1]}" for each in files[1:]]
         with index.writing(shard.plan.schema, paths) as index_writer:
             writer = sink.open_writer(folder, attempt)

@@ -1,27 +1,32 @@
-"""The working directory: where a build writes until it commits."""
+"""The working directory: where a build keeps what it needs until it commits.
 
-import time
-from contextlib import AbstractContextManager
+On this machine shards are written there; on a store only receipts and unpacked archives are.
+"""
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import provenance
 from beam_pipeline.files import storage
 from tfrecord_dataset.replacement import restore_folder
 
-_PREFIX = ".building-"
+_BUILDING = ".building"
 _NEW_DATASET = "dataset"
-# Of a store, where no lock tells whether another build still runs.
-_ABANDONED_S = 86_400
 
 
 def working_root(config: BuildConfig) -> str:
-    """The working directories of all builds of a dataset; it lies beside the dataset."""
-    return storage.join(config.output, config.name, f"{_PREFIX}{config.version}")
+    """The working directories of all builds of a dataset: beside it, and on a store in it."""
+    if storage.is_remote(config.output):
+        return storage.join(config.dataset_dir, _BUILDING)
+    return storage.join(config.output, config.name, f"{_BUILDING}-{config.version}")
 
 
 def working_dir(config: BuildConfig) -> str:
     """A build's own; equal builds share it, so that one can resume."""
     return storage.join(working_root(config), config.fingerprint[:16])
+
+
+def shards_dir(config: BuildConfig) -> str:
+    """Where shards are written: on a store, where objects appear whole, to their final names."""
+    return config.dataset_dir if storage.is_remote(config.output) else working_dir(config)
 
 
 def scratch_dir(config: BuildConfig) -> str:
@@ -37,25 +42,6 @@ def spill_folder(config: BuildConfig) -> str | None:
 def job_dir(config: BuildConfig) -> str:
     """Where a launcher and the workers of its job on another runner tell each other of it."""
     return storage.join(config.output, config.name, f".job-{config.version}")
-
-
-def commit_lease(config: BuildConfig, after: str = "") -> AbstractContextManager[bool]:
-    """Holds the dataset's place on a store while it changes; local ones have a lock instead.
-
-    `after` and what is yielded are as `storage.leased` has them.
-    """
-    return storage.leased(_lease(config), config.dataset_dir, after)
-
-
-def shared_commit_lease(
-    config: BuildConfig, owner: str, *, joins: bool
-) -> AbstractContextManager[bool]:
-    """As `commit_lease` on a store, by several workers of one job (`storage.lease_shared`)."""
-    return storage.lease_shared(_lease(config), config.dataset_dir, owner, joins=joins)
-
-
-def _lease(config: BuildConfig) -> str:
-    return storage.join(config.output, config.name, f".commit-{config.version}")
 
 
 def dataset_mark(config: BuildConfig) -> str:
@@ -82,19 +68,7 @@ def restore_dataset(config: BuildConfig) -> None:
 
 
 def delete_working_dirs(config: BuildConfig) -> None:
-    """Deletes the build's own, and those of other builds of the dataset that have ended.
-
-    Of local outputs, the lock says that these have. On a store those go in which nothing has
-    changed for a day.
-    """
+    """Deletes the working directories of a dataset that is committed; on a store the claim last."""
+    restore_dataset(config)
     root = working_root(config)
-    if not storage.is_remote(root):
-        restore_dataset(config)
-        storage.delete([root])
-        return
-    own = working_dir(config)
-    others = (storage.join(root, name) for name in storage.list_dir(root))
-    abandoned_before = time.time() - _ABANDONED_S
-    storage.delete(
-        each for each in others if each == own or storage.newest_change(each) < abandoned_before
-    )
+    storage.delete([working_dir(config), root] if storage.is_remote(root) else [root])

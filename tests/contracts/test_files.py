@@ -224,26 +224,13 @@ def test_match_files(lay):
     assert matched("*.npz") == []
 
 
-def test_many_files_are_placed_measured_and_deleted(folder):
-    pairs = [(f"{folder}/{number}.part", f"{folder}/out/{number}") for number in range(9)]
-    for number, (source, _) in enumerate(pairs):
-        storage.write_bytes(source, b"x" * (number + 1))
-    storage.place_all(pairs[3:4])  # done already
-
-    storage.place_all(pairs)
-
-    finals = [final for _, final in pairs]
-    assert storage.sizes([*finals, f"{folder}/nowhere"]) == [*range(1, 10), None]
-    storage.delete_all([*finals[1:], finals[1]])
+def test_many_files_are_measured_and_deleted(folder):
+    paths = [f"{folder}/out/{number}" for number in range(9)]
+    for number, path in enumerate(paths):
+        storage.write_bytes(path, b"x" * (number + 1))
+    assert storage.sizes([*paths, f"{folder}/nowhere"]) == [*range(1, 10), None]
+    storage.delete_all([*paths[1:], paths[1]])
     assert storage.list_dir(f"{folder}/out") == ["0"]
-
-
-def test_what_is_not_there_is_not_placed_but_all_else(folder):
-    storage.write_bytes(f"{folder}/there", b"1")
-    names = ("nowhere", "there")
-    with pytest.raises(FileNotFoundError):
-        storage.place_all([(f"{folder}/{name}", f"{folder}/out/{name}") for name in names])
-    assert storage.list_dir(f"{folder}/out") == ["there"]
 
 
 def test_a_folder_is_deleted_with_all_it_holds(folder):

@@ -64,10 +64,12 @@ def test_a_dataset_there_is_the_local_one(bucket_url, class_folders, command, di
     assert list(remote.numpy(**order)) == list(trainer.open(local_directory).numpy(**order))
 
 
-def test_leases_and_errors(bucket_url):
-    place = f"{bucket_url}/data/.commit-1.0.0"
-    with storage.leased(place, "data"):
-        assert storage.exists(place)
-    assert not storage.exists(place)
+def test_claims_and_errors(bucket_url):
+    place = f"{bucket_url}/data/claim"
+    for _ in range(2):
+        storage.write_bytes(place, b"mine", is_new=True)
+    with pytest.raises(FileExistsError):
+        storage.write_bytes(place, b"another's", is_new=True)
+    assert storage.read_text(place) == "mine"
     with pytest.raises(ConfigError, match="there is no bucket s3://no-such-bucket-at-moto"):
         storage.list_folder("s3://no-such-bucket-at-moto/x")

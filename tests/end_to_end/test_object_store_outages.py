@@ -1,7 +1,6 @@
 """A store that is out for a while in the midst of a command, in every way that a store can be."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -40,15 +39,9 @@ def files(folder):
     }
 
 
-def counted(done):
-    """What the line at the end says of requests: all of them, and those that were sent again."""
-    line = re.search(r"^store: ([\d,]+) requests, .* (\d+) sent again", done.stderr, re.MULTILINE)
-    return [int(each.replace(",", "")) for each in line.groups()]
-
-
-# Of each kind of outage tests/tfrecord_dataset/store/test_retries.py tells, and of each request.
+# Of each kind of outage tests/tfrecord_dataset/store/test_requests.py tells, and of each request.
 OUTAGES = [
-    ("s3", "reset", 5, "copy"),
+    ("s3", "reset", 5, "put"),
     ("gs", "silent", 30, "put"),
     ("az", "500", 5, "list"),
     ("az", "refused", 90, "get"),
@@ -68,11 +61,6 @@ def test_a_build_survives(pets, built, command, scheme, kind, seconds, operation
 
     assert done.returncode == 0, done.stderr
     assert store.out.is_set()
-    requests, again = counted(done)
-    assert again > 0
-    if kind.isdigit():  # else the store does not know of all
-        assert requests == sum(store.calls.values())
-        assert again == store.turned_away
     prefix = "data/pets/1.0.0/"
     there = {
         place.partition(prefix)[2]: data
@@ -104,7 +92,6 @@ def test_verify_survives(uploaded, command, scheme, kind, seconds):
     assert done.returncode == 0, done.stderr
     assert "16 records in 6 shards of 2 splits: no problems" in done.stdout
     assert store.out.is_set()
-    assert counted(done)[1] > 0
 
 
 @pytest.mark.slow
@@ -133,8 +120,6 @@ def test_a_training_survives(uploaded, built, command, tmp_path, scheme, kind, s
 
     assert json.loads(there.stdout) == json.loads(here.stdout)
     assert store.out.is_set()
-    assert counted(there)[1] > 0
-    assert "store: " not in here.stderr
 
 
 @pytest.mark.slow
@@ -142,7 +127,7 @@ def test_a_training_survives(uploaded, built, command, tmp_path, scheme, kind, s
 def test_after_the_limit_verify_finds_no_damage(uploaded, monkeypatch, capsys, after):
     """Of what could not be read nothing is said but that."""
     url, store = uploaded
-    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
+    monkeypatch.setattr(clients, "LIMIT_S", 1)
     store.outage("503", 600, operation="get", after=after)
 
     assert commands.main(["verify", url]) == 1
@@ -160,7 +145,7 @@ def test_after_the_limit_a_training_says_how_long_it_tried(
     uploaded, monkeypatch, capsys, tmp_path, after
 ):
     url, store = uploaded
-    monkeypatch.setattr(clients, "LIMIT_S", 0.5)
+    monkeypatch.setattr(clients, "LIMIT_S", 1)
     arguments = ["train", "--data", url, "--output", str(tmp_path / "run"), "--epochs", "1"]
     arguments += ["--batch-size", "4", "--image-size", "16", "--devices", "cpu"]
     arguments += ["--cache-dir", str(tmp_path / "cache")]
@@ -194,7 +179,7 @@ def interrupted(store, url, kind, operation, after=0):
     ("kind", "operation"),
     [
         ("503", "get"),
-        pytest.param("503", "copy", marks=pytest.mark.slow),
+        pytest.param("503", "put", marks=pytest.mark.slow),
     ],
 )
 def test_ctrl_c_ends_a_build_that_waits(pets, kind, operation):
@@ -211,45 +196,3 @@ def test_ctrl_c_ends_a_build_whose_worker_processes_wait(pets, after):
     for number in range(3000):
         store.put(f"{url}/cat/{number}.jpg", image)
     assert "interrupted; run" in interrupted(store, url, "503", "get", after)
-
-
-def start_build(url, output, num_shards, key):
-    options = ("--num-shards", str(num_shards), "--overwrite")
-    return subprocess.Popen(
-        [sys.executable, "-m", "beam_pipeline", "build", url, "--output", output, *options],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "AWS_ACCESS_KEY_ID": key},
-    )
-
-
-def told_by(build):
-    _, told = build.communicate(timeout=600)
-    return told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("who", ["all", "one"])
-def test_an_outage_in_a_commit_leads_to_no_two_commits(pets, command, who):
-    """Longer than a lease: of all, so that both go on; of one alone, which then has lost it."""
-    url, _, store = pets
-    output = url.replace("/pets", "/data")
-    signed = "Credential=first" if who == "one" else ""
-    store.outage("503", 90, operation="copy", of=signed)
-    first = start_build(url, output, 2, "first")
-    assert store.out.wait(120)
-    second = start_build(url, output, 5, "second")
-
-    told = told_by(first), told_by(second)
-
-    assert second.returncode == 0, told[1]
-    if who == "all":
-        assert first.returncode == 0, told[0]
-    else:
-        assert first.returncode == 1
-        assert "another build writes" in told[0]
-    verified = command("beam_pipeline", "verify", f"{output}/pets")
-    assert verified.returncode == 0, verified.stderr
-    of = set(re.findall(r"-of-(\d+)", " ".join(store.keys(f"{output}/pets/1.0.0"))))
-    assert of == {"00005"}

@@ -74,6 +74,22 @@ def test_requests_a_record(bucket, images, layout, a_record):
     assert clients._made.cache_info().misses - before == 1
 
 
+def test_each_byte_is_sent_once(bucket, images, tmp_path):
+    """Objects are put where they stay; before, each was copied there."""
+    for name, data in class_folders(images).items():
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    url, store = bucket
+    info = beam_pipeline.build(
+        beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=f"{url}/out", num_shards=4)
+    )
+    kept = sum(len(data) for place, data in store.objects.items() if "/out/" in place)
+    assert store.calls["copy"] == 0
+    assert kept < store.received_bytes < 1.2 * kept  # the claim and the receipts, too
+    assert len(info.splits["train"]) == 4
+
+
 def test_the_waits_of_reads_overlap(bucket, images):
     """Seven and more are under way on average, so that they wait together."""
     url, store = bucket

@@ -47,7 +47,7 @@ def test_everything_that_a_process_writes():
         ("beam_pipeline.sources.manifest.read", logging.WARNING, "note: a is b"),
         ("tfrecord_dataset.bare_files", logging.WARNING, "note: a is b"),
         ("beam_pipeline.write.receipts", logging.WARNING, "warning: a is b"),
-        ("tfrecord_dataset.store.retries", logging.WARNING, "warning: a is b"),
+        ("tfrecord_dataset.store.cache", logging.WARNING, "warning: a is b"),
         ("trainer.records", logging.ERROR, "ERROR trainer.records: a is b"),
         ("beam_pipelines", logging.WARNING, "WARNING beam_pipelines: a is b"),
         ("apache_beam.runners", logging.WARNING, "WARNING apache_beam.runners: a is b"),

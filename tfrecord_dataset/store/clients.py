@@ -22,9 +22,8 @@ from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store.urls import scheme_of, split_object
 
 # How long a request is sent again, from its first try on.
-LIMIT_S = 180.0
+LIMIT_S = 120.0
 
-_NO_RETRIES: Any = {"max_retries": 0}
 # Each pause is drawn from the first up to `base` times the last: by 2 they would hardly grow.
 _BACKOFF = {
     "init_backoff": datetime.timedelta(milliseconds=100),
@@ -72,7 +71,7 @@ class Client:
     """The store of one bucket.
 
     Attributes:
-        store: The library's store, which sends a request once: `retries` sends it again.
+        store: The library's store.
         root: The bucket's URL, such as gs://bucket.
         prefix: How the environment's variables for it begin, such as AWS.
         remedy: How to give credentials; empty where there are some.
@@ -117,7 +116,7 @@ def _made(root: str) -> tuple[Client, int]:
         options, remedy = access(root)
         store = kind.from_url(
             root.replace("s3a://", "s3://"),
-            retry_config=_NO_RETRIES,
+            retry_config=_retries(),
             client_options=_connection(prefix, scheme == "http" or "base_url" in options),
             **options,
         )
@@ -129,21 +128,12 @@ def _made(root: str) -> tuple[Client, int]:
         raise ConfigError(f"{root} cannot be opened: {reason}") from error
 
 
-@functools.lru_cache(maxsize=128)
-def upload_store(root: str) -> Any:
-    """The library's store of a bucket for uploads in parts, which it sends again itself."""
-    store = client_of(root).store
-    retries: Any = {
-        "max_retries": 1_000_000,
+def _retries() -> Any:
+    return {
+        "max_retries": 1_000_000,  # time is the limit
         "backoff": _BACKOFF,
         "retry_timeout": datetime.timedelta(seconds=LIMIT_S),
     }
-    return type(store)(
-        config=store.config,
-        client_options=store.client_options,
-        credential_provider=store.credential_provider,
-        retry_config=retries,
-    )
 
 
 def _for_s3(root: str) -> _Access:

@@ -1,10 +1,9 @@
-"""The store library's errors as OSErrors, and as ConfigErrors where no retry helps."""
+"""The store library's errors as OSErrors, and as ConfigErrors where a setting is wrong."""
 
 import contextlib
 import errno
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
@@ -17,11 +16,6 @@ BEYOND_THE_END = errno.ERANGE
 NO_RANGES = errno.ENOTSUP
 
 _STATUS = re.compile(r"status code: ((\d{3})[^:]*)")
-# Of 5xx, what no other try changes: not implemented, HTTP version not supported.
-_LASTING = frozenset({501, 505})
-_THROTTLED = frozenset({429, 503})
-# S3 may say so in an answer of status 200, or of some of the keys to delete.
-_BUSY = re.compile(r"\b(SlowDown|InternalError|ServiceUnavailable)\b")
 # What the library calls the faults of connections, in the second part of its messages.
 _KINDS = {
     "Connect": "no connection",
@@ -31,62 +25,13 @@ _KINDS = {
 }
 _KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
 _CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
-_CERTIFICATE = "InvalidCertificate"
-# Of Linux, and of macOS; where no name server answers they say something else.
-_UNKNOWN_HOST = ("Name or service not known", "nodename nor servname provided")
 _TRIES = re.compile(r" in ([\d.]+)s, after (\d+) retries")
 _REQUEST = re.compile(r"Error performing \w+ .*? in [^ ]+ +- ")
 
 
-class Fault(NamedTuple):
-    """What another try may heal.
-
-    Attributes:
-        reason: In a few words.
-        throttled: Whether the store has too much to do.
-        is_lasting: Whether it mostly stays: nobody knows the host, as where it was misspelt.
-    """
-
-    reason: str
-    throttled: bool = False
-    is_lasting: bool = False
-
-
-def passing_fault(error: Exception) -> Fault | None:
-    """The fault of a store or of the way to it that an error of the library means; else None."""
-    if not isinstance(error, BaseError | OSError) or isinstance(error, FileNotFoundError):
-        return None
-    message = str(error)
-    if match := _STATUS.search(message):
-        status = int(match[2])
-        if status in (408, 429) or (status >= 500 and status not in _LASTING):
-            return Fault(match[1].strip(), status in _THROTTLED)
-        return None
-    if _CERTIFICATE in message:
-        return None
-    if kind := _KIND.search(message):
-        causes = _CAUSE.findall(message)
-        reason = _KINDS.get(kind[1], "the connection failed")
-        return Fault(
-            f"{reason}: {causes[-1]}" if causes else reason,
-            is_lasting=any(name in message for name in _UNKNOWN_HOST),
-        )
-    if "HTTP error" in message:
-        return Fault("the connection failed")
-    if busy := _BUSY.search(message):
-        return Fault(busy[1], throttled=busy[1] != "InternalError")
-    return None
-
-
-def tries_of(error: Exception) -> tuple[int, float]:
-    """How often the library itself sent a request that failed, and for how many seconds."""
-    match = _TRIES.search(str(error))
-    return (1 + int(match[2]), float(match[1])) if match else (1, 0.0)
-
-
 @contextlib.contextmanager
 def os_errors(client: Client, url: str) -> Iterator[None]:
-    """Turns the library's errors into OSErrors, and into ConfigErrors where no retry helps."""
+    """Turns the library's errors into OSErrors, and into ConfigErrors where a setting is wrong."""
     try:
         yield
     except FileNotFoundError as error:
@@ -96,7 +41,12 @@ def os_errors(client: Client, url: str) -> Iterator[None]:
     except (BaseError, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise _unknown_fault(client, url, str(error).partition("\n")[0]) from error
+        raise _named(client, url, str(error)) from error
+
+
+def is_of_the_way(error: Exception) -> bool:
+    """Whether an error of the library is no answer of the store, but a fault of the way to it."""
+    return _KIND.search(str(error)) is not None
 
 
 def _denied(client: Client, url: str) -> Exception:
@@ -107,10 +57,18 @@ def _denied(client: Client, url: str) -> Exception:
     return PermissionError(errno.EACCES, "Permission denied", url)
 
 
-def _unknown_fault(client: Client, url: str, message: str) -> Exception:
+def _named(client: Client, url: str, text: str) -> Exception:
+    message = text.partition("\n")[0]
     match = _STATUS.search(message)
     status = int(match[2]) if match else 0
     is_of_credentials = "169.254.169.254" in message or "metadata.google" in message
+    if match and (status >= 500 or status in (408, 429)):
+        return OSError(errno.EREMOTEIO, match[1].strip() + _tries(message), url)
+    if (kind := _KIND.search(text)) and not is_of_credentials:
+        causes = _CAUSE.findall(text)
+        reason = _KINDS.get(kind[1], "the connection failed")
+        reason = f"{reason}: {causes[-1]}" if causes else reason
+        return OSError(errno.EREMOTEIO, reason + _tries(message), url)
     message = _REQUEST.sub("", message)  # a URL may have a signature
     if is_of_credentials:
         return ConfigError(
@@ -131,6 +89,12 @@ def _unknown_fault(client: Client, url: str, message: str) -> Exception:
     if "Range request not supported" in message:
         return OSError(NO_RANGES, message, url)
     return OSError(errno.EREMOTEIO, message, url)
+
+
+def _tries(message: str) -> str:
+    """How long the library has tried, where it has tried again."""
+    match = _TRIES.search(message)
+    return f", also after {1 + int(match[2])} tries in {float(match[1]):.0f} s" if match else ""
 
 
 @contextlib.contextmanager

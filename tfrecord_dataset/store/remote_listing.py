@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from obstore.store import GCSStore, HTTPStore, S3Store
+from obstore.store import HTTPStore
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store import requests
@@ -19,11 +19,6 @@ from tfrecord_dataset.store.listing import (
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
 from tfrecord_dataset.store.urls import split_object
 
-# How many names that begin with one letter are looked at, and how often others are leapt over.
-_ALIKE = 5000
-_LEAPS = 50
-_LAST = "\U0010ffff"
-
 
 def is_folder(url: str) -> bool:
     """Whether anything lies below `url`."""
@@ -31,17 +26,11 @@ def is_folder(url: str) -> bool:
     return not isinstance(client.store, HTTPStore) and requests.is_any_below(url)
 
 
-def list_objects(url: str, after: str | None = None) -> Iterator[tuple[str, Any]]:
-    """(URL, what the store says) of each object below `url`, by key, a thousand at a time.
-
-    Args:
-        url: The folder.
-        after: A path below it; the keys up to it are left out.
-    """
-    client, key = client_and_key(url)
+def list_objects(url: str) -> Iterator[tuple[str, Any]]:
+    """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
+    client, _ = client_and_key(url)
     _refuse_http(client, url)
-    offset = None if after is None else f"{key}/{after}".lstrip("/")
-    for meta in requests.list_below(url, offset):
+    for meta in requests.list_below(url):
         yield f"{client.root}/{meta['path']}", meta
 
 
@@ -53,12 +42,7 @@ def _refuse_http(client: Client, url: str) -> None:
         )
 
 
-def _files(url: str) -> Iterator[str]:
-    """The objects below `url`, without the markers of folders."""
-    return _but_markers(list_objects(url))
-
-
-def _but_markers(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
+def _without_markers(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
     objects = itertools.chain(objects, [("", {})])
     for (path, meta), (following, _) in itertools.pairwise(objects):
         if not _is_marker(meta, following.startswith(f"{path}/")):
@@ -73,7 +57,8 @@ def _is_marker(meta: Any, is_folder: bool) -> bool:
 def list_names(root: str) -> Iterator[FileNames]:
     """Every file below `root`; keys come in order, so those of a folder mostly together."""
     root = root.rstrip("/")
-    return names_by_folder(path[len(root) + 1 :] for path in _files(root))
+    paths = _without_markers(list_objects(root))
+    return names_by_folder(path[len(root) + 1 :] for path in paths)
 
 
 def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
@@ -83,64 +68,19 @@ def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
     store's answer by level is held whole; where one of them lies deeper, that costs less.
     """
     url = url.rstrip("/")
-    yield from _scan(url, *_first_page(url))
-
-
-def _first_page(url: str) -> tuple[list[tuple[str, Any]], Iterator[tuple[str, Any]]]:
-    """The first thousand objects below `url`, and the others."""
     objects = list_objects(url)
-    return list(itertools.islice(objects, KEYS_A_REQUEST)), objects
-
-
-def _scan(
-    url: str, first: list[tuple[str, Any]], others: Iterator[tuple[str, Any]]
-) -> Iterator[tuple[str, bool]]:
+    first = list(itertools.islice(objects, KEYS_A_REQUEST))
     if len(first) == KEYS_A_REQUEST and any("/" in path[len(url) + 1 :] for path, _ in first):
         folders, files = list_folder(url)
         yield from ((name, True) for name in folders)
         yield from ((name, False) for name in files)
         return
     last = ""
-    for path in _but_markers(itertools.chain(first, others)):
+    for path in _without_markers(itertools.chain(first, objects)):
         name, slash, _ = path[len(url) + 1 :].partition("/")
         if name and not (slash and name == last):
             yield name, bool(slash)
         last = name
-
-
-def sample_folder(url: str) -> Iterator[tuple[str, bool]]:
-    """As `scan_folder`, but of very many files whose names begin alike only thousands.
-
-    A folder of a million images takes a thousand requests, one after the other; so the listing
-    leaps over names that begin with the same letter, and over what folders hold. Where it left out
-    files, it says so by an empty name.
-    """
-    url = url.rstrip("/")
-    first, others = _first_page(url)
-    has_files = any("/" not in path[len(url) + 1 :] for path, _ in first)
-    leaps = isinstance(client_and_key(url)[0].store, S3Store | GCSStore)  # others list from the top
-    if len(first) < KEYS_A_REQUEST or not has_files or not leaps:
-        yield from _scan(url, first, others)
-        return
-    after: str | None = None
-    for _ in range(_LEAPS):
-        start, after = after, None
-        alike, letter = 0, ""
-        for path in _but_markers(list_objects(url, start)):
-            name, slash, _ = path[len(url) + 1 :].partition("/")
-            yield name, bool(slash)
-            alike = alike + 1 if name[:1] == letter else 1
-            letter = name[:1]
-            if slash:
-                after = f"{name}/{_LAST}"
-            elif alike == _ALIKE:
-                yield "", False
-                after = letter + _LAST
-            if after:
-                break
-        if after is None:
-            return
-    yield from scan_folder(url)
 
 
 def list_level(url: str) -> Any:
@@ -174,4 +114,4 @@ def match_files(pattern: str) -> list[str]:
     if not folder.startswith(bucket):
         raise ConfigError(f"{pattern}: a bucket's name cannot have a wildcard; write it out")
     fits = pattern_regex(pattern)
-    return [url for url in _files(folder) if fits.fullmatch(url)]
+    return [url for url in _without_markers(list_objects(folder)) if fits.fullmatch(url)]

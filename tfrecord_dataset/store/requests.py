@@ -1,34 +1,39 @@
-"""The requests that both packages send to stores: repeated while a store is out, and counted.
+"""Requests to stores, by URL.
 
-What these functions raise is said by `faults.os_errors`.
+The library sends a request again while its store is out (`clients`). `faults.os_errors` says what
+these functions raise.
 """
 
 import contextlib
 import errno
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    NotSupportedError,
+    PreconditionError,
+)
 
 from tfrecord_dataset.store.clients import Client, client_and_key
-from tfrecord_dataset.store.faults import write_errors
-from tfrecord_dataset.store.retries import send
+from tfrecord_dataset.store.faults import is_of_the_way, os_errors, write_errors
 
 KEYS_A_REQUEST = 1000
+_BLOCK_BYTES = 8 << 20
+# A store takes no larger object by one request: 5 GiB is S3's limit.
+_MOST_BYTES = 4 << 30
+_TRIES = 5
 
 _T = TypeVar("_T")
 
 
-def _ask(
-    operation: str,
-    url: str,
-    request: Callable[[Any, str], _T],
-    num_bytes: Callable[[_T], int] = lambda _: 0,
-) -> _T:
-    """What a request to the library's store of an object's bucket returns, given the key."""
+def _ask(url: str, request: Callable[[Any, str], _T]) -> _T:
     client, key = client_and_key(url)
-    return send(operation, client, url, lambda: request(client.store, key), num_bytes)
+    with os_errors(client, url):
+        return request(client.store, key)
 
 
 def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda meta: None) -> bytes:
@@ -45,133 +50,112 @@ def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda met
         check(result.meta)
         return bytes(result.bytes())
 
-    return _ask("get", url, request, len)
+    return _ask(url, request)
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
     """Some bytes of an object."""
-
-    def request(store: Any, key: str) -> bytes:
-        return bytes(obstore.get_range(store, key, start=offset, length=length))
-
-    return _ask("get", url, request, len)
+    return _ask(
+        url,
+        lambda store, key: bytes(obstore.get_range(store, key, start=offset, length=length)),
+    )
 
 
 def head(url: str) -> Any:
     """What the store says of an object: path, size, last_modified, e_tag, version."""
-    return _ask("head", url, obstore.head)
+    return _ask(url, obstore.head)
 
 
 def list_level(url: str) -> Any:
     """What lies directly below `url`: common_prefixes, and objects as of `head`."""
-    return _ask("list", url, obstore.list_with_delimiter)
+    return _ask(url, obstore.list_with_delimiter)
 
 
-def list_below(url: str, after: str | None = None) -> Iterator[Any]:
-    """All objects below `url`, as of `head`, by key; a thousand are asked for at a time.
-
-    A listing that broke off goes on behind the last object that it had.
-
-    Args:
-        url: The folder.
-        after: A key; those up to it are left out.
-    """
+def list_below(url: str) -> Iterator[Any]:
+    """All objects below `url`, as of `head`, by key; a thousand are asked for at a time."""
     client, key = client_and_key(url)
-    pages = _Pages(client, key, after)
-    while page := send("list", client, url, pages.next_page):
-        yield from pages.new(page)
-        if len(page) < KEYS_A_REQUEST:
-            return
-
-
-class _Pages:
-    def __init__(self, client: Client, key: str, after: str | None):
-        self._client = client
-        self._key = key
-        self._last = after or ""
-        self._behind = ""  # where it broke off
-        self._is_sorted = True
-        self._stream: Iterator[Sequence[Any]] | None = None
-
-    def next_page(self) -> Sequence[Any]:
-        """The next objects; none at the end. Where it fails it may be called again."""
-        if self._stream is None:
-            objects = obstore.list(
-                self._client.store, self._key, offset=self._last or None, chunk_size=KEYS_A_REQUEST
-            )
-            self._stream = iter(objects)
-        try:
-            return next(self._stream, ())
-        except Exception as error:
-            self._stream, self._behind = None, self._last
-            if not self._is_sorted:  # nobody knows what is missing
-                reason = "the listing broke off, and the store does not list by name"
-                raise OSError(errno.EREMOTEIO, reason, self._client.root) from error
-            raise
-
-    def new(self, page: Sequence[Any]) -> Iterator[Any]:
-        """The objects of a page; of a listing that broke off not those that it had, for not all
-        stores begin where they are told to.
-        """
-        for each in page:
-            path = each["path"]
-            if path > self._behind:
-                self._is_sorted &= path > self._last
-                self._last = path
-                yield each
+    with os_errors(client, url):
+        for page in obstore.list(client.store, key, chunk_size=KEYS_A_REQUEST):
+            yield from page
 
 
 def is_any_below(url: str) -> bool:
     """Whether anything lies below `url`."""
-
-    def request(store: Any, key: str) -> bool:
-        return any(True for _ in obstore.list(store, key, chunk_size=1))
-
-    return _ask("list", url, request)
+    return _ask(url, lambda store, key: any(True for _ in obstore.list(store, key, chunk_size=1)))
 
 
-def put(url: str, data: bytes) -> Any:
-    """Makes an object by one request; returns its version: e_tag and version."""
-
-    def request(store: Any, key: str) -> Any:
-        return obstore.put(store, key, data, use_multipart=False)
-
-    with write_errors(client_and_key(url)[0], url):
-        return _ask("put", url, request, lambda _: len(data))
+def put(url: str, data: Any) -> None:
+    """Makes or replaces an object; a large one goes in parts."""
+    client, key = client_and_key(url)
+    with write_errors(client, url):
+        _until_sent(client, key, lambda: obstore.put(client.store, key, data))
 
 
-def put_if(url: str, data: bytes, version: Any) -> Any:
-    """Makes an object, or replaces the one of this version; None where another did, or deleted it.
+def put_new(url: str, data: Any) -> None:
+    """Makes an object unless one is there; one of the same content is as good.
 
-    That other may be this request itself, where its answer was lost. On a store that knows no such
-    conditions the object is made or replaced.
+    A store that knows no such condition replaces what is there, and so does every store with more
+    than 4 GiB that appear between the look and the upload.
+
+    Args:
+        url: The object.
+        data: Bytes, or a mapped file.
+
+    Raises:
+        FileExistsError: An object of another content is there.
     """
-    mode: Any = "create"
-    if version is not None:
-        mode = {name: version[name] for name in ("e_tag", "version") if version[name]}
+    client, key = client_and_key(url)
+    with write_errors(client, url):
+        is_made = _until_sent(client, key, lambda: _is_made(client, key, data))
+        if not is_made and not _holds(client.store, key, data):
+            raise FileExistsError(errno.EEXIST, "Another object is there", url)
 
-    def request(store: Any, key: str) -> Any:
+
+def _is_made(client: Client, key: str, data: Any) -> bool:
+    """Makes an object; False where one is there, which this very request may have made."""
+    if len(data) > _MOST_BYTES:
+        with contextlib.suppress(FileNotFoundError):
+            obstore.head(client.store, key)
+            return False
+        obstore.put(client.store, key, data, use_multipart=True)
+        return True
+    try:
+        obstore.put(client.store, key, data, mode="create", use_multipart=False)
+    except (AlreadyExistsError, PreconditionError):
+        return False
+    except (NotSupportedError, NotImplementedError):
+        obstore.put(client.store, key, data)
+    return True
+
+
+def _until_sent(client: Client, key: str, request: Callable[[], _T]) -> _T:
+    """What a request returns that the library does not send again once it may have been done.
+
+    Asking for an object, which it does send again, waits until the store answers.
+    """
+    for _ in range(_TRIES - 1):
         try:
-            return obstore.put(store, key, data, mode=mode)
-        except (AlreadyExistsError, PreconditionError):
-            return None
-        except FileNotFoundError:
-            if version is None:
+            return request()
+        except BaseError as error:
+            if not is_of_the_way(error):
                 raise
-            return None
-        except (NotSupportedError, NotImplementedError):
-            return obstore.put(store, key, data)
-
-    with write_errors(client_and_key(url)[0], url):
-        return _ask("put", url, request, lambda _: len(data))
+        with contextlib.suppress(FileNotFoundError):
+            obstore.head(client.store, key)
+    return request()
 
 
-def copy(url: str, target: str) -> None:
-    """Copies an object to a key of the same bucket."""
-    _ask("copy", url, lambda store, key: obstore.copy(store, key, target))
+def _holds(store: Any, key: str, data: Any) -> bool:
+    """Whether an object has this content."""
+    found = obstore.get(store, key)
+    if found.meta["size"] != len(data):
+        return False
+    digest = hashlib.sha256()
+    for block in found.stream(min_chunk_size=_BLOCK_BYTES):
+        digest.update(block)
+    return digest.digest() == hashlib.sha256(data).digest()
 
 
 def delete(client: Client, keys: Sequence[str]) -> None:
     """Deletes objects that may be there by one request; as many as their store takes in one."""
-    with contextlib.suppress(FileNotFoundError):
-        send("delete", client, client.root, lambda: obstore.delete(client.store, keys))
+    with contextlib.suppress(FileNotFoundError), os_errors(client, client.root):
+        _until_sent(client, keys[0], lambda: obstore.delete(client.store, keys))

@@ -8,7 +8,6 @@ from tiers import first_quick
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import remote, storage
-from beam_pipeline.files.remote import REMOTE
 from beam_pipeline.records import FileRef
 
 MEGABYTE = 1 << 20
@@ -238,62 +237,27 @@ for folder in sys.argv[1:]:
     assert many[1] < 1.5 * few[1]
 
 
-@pytest.mark.slow
-def test_a_folder_of_very_many_files_is_sampled(folder):
-    url, store = folder
-    names = [f"img_{number:06d}.jpg" for number in range(30_000)]
-    others = ["annotations/a.json", "metadata.csv", "test/0.jpg", "zebra.txt"]
-    for name in (*names, *others, *(f"train/{number}.jpg" for number in range(5000))):
-        store.put(f"{url}/{name}", b"1")
-
-    found = list(storage.sample_folder(url))
-
-    files = {name for name, is_folder in found if not is_folder}
-    assert {name for name, is_folder in found if is_folder} == {"annotations", "test", "train"}
-    assert {"metadata.csv", "zebra.txt", names[0]} <= files
-    if "az:" in url:  # which cannot leap
-        assert set(names) < files
-    else:
-        assert "" in files
-        assert store.calls["list"] <= 15
-    assert "" not in [name for name, _ in storage.scan_folder(url)]
-
-
 def test_a_level_names_each_folder_once(folder):
     url, store = folder
     for name in ("a.txt", "b/1", "b/2", "b/c/3", "d/4", "e"):
         store.put(f"{url}/{name}", b"1")
     level = [("a.txt", False), ("b", True), ("d", True), ("e", False)]
     assert list(storage.scan_folder(f"{url}/")) == level
-    assert list(storage.sample_folder(url)) == level
 
 
-def test_after_as_many_leaps_as_are_tried_all_is_listed(bucket, monkeypatch):
-    monkeypatch.setattr("tfrecord_dataset.store.remote_listing._ALIKE", 3)
-    monkeypatch.setattr("tfrecord_dataset.store.remote_listing._LEAPS", 2)
-    url, store = bucket
-    names = [f"{letter}{number:04d}" for letter in "abc" for number in range(400)]
-    for name in names:
-        store.put(f"{url}/{name}", b"1")
-    leapt = [*names[:3], "", *names[400:403], ""]
-    assert [name for name, _ in storage.sample_folder(url)] == [*leapt, *names]
-
-
-@pytest.mark.parametrize(
-    ("num_bytes", "calls"), [(10, {"put"}), (20 * MEGABYTE, {"start", "part", "finish"})]
-)
-def test_writing(folder, num_bytes, calls):
+def test_writing(folder):
+    """A large object goes in parts."""
     url, store = folder
-    data = bytes(range(10)) * (num_bytes // 10)
-    with storage.writing(f"{url}/x") as handle:
-        handle.write(data[:7])
-        handle.write(data[7:])
-        assert store.keys(url) == []
-    assert storage.read_bytes(FileRef(path=f"{url}/x")) == data
-    assert set(store.calls) - {"get"} == (calls - {"start"} if "az:" in url else calls)
+    for num_bytes in (10, 20 * MEGABYTE):
+        data = bytes(range(10)) * (num_bytes // 10)
+        with storage.writing(f"{url}/{num_bytes}") as handle:
+            handle.write(data[:7])
+            handle.write(data[7:])
+            assert f"in/{num_bytes}" not in store.keys(url)
+        assert storage.read_bytes(FileRef(path=f"{url}/{num_bytes}")) == data
 
 
-def test_parts_that_were_not_finished_are_not_there(folder):
+def test_what_is_not_written_to_its_end_is_not_there(folder):
     url, store = folder
 
     def write_half():
@@ -306,53 +270,36 @@ def test_parts_that_were_not_finished_are_not_there(folder):
     assert (store.keys(url), store.unfinished_uploads()) == ([], 0)
 
 
-def test_a_handle_of_a_new_object(folder):
+@pytest.mark.parametrize("num_bytes", [10, 20 * MEGABYTE])
+def test_a_new_object_replaces_none(folder, tmp_path, num_bytes):
     url, store = folder
-    handle = REMOTE.create(f"{url}/x")
-    handle.write(b"some")
-    handle.flush()
-    assert not store.keys(url)
-    handle.close()
-    handle.close()
-    assert storage.size(f"{url}/x") == 4
+    file = tmp_path / "x"
+    file.write_bytes(bytes(num_bytes))
+    for _ in range(2):  # one of the same content is as good
+        storage.put_new(str(file), f"{url}/x")
+    assert store.calls["put"] == 2
+    file.write_bytes(bytes(num_bytes - 1) + b"1")
+    with pytest.raises(FileExistsError, match=f"{url}/x"):
+        storage.put_new(str(file), f"{url}/x")
+    with (
+        pytest.raises(FileExistsError, match=f"{url}/x"),
+        storage.writing(f"{url}/x", is_new=True) as handle,
+    ):
+        handle.write(b"other")
+    assert storage.read_bytes(FileRef(path=f"{url}/x")) == bytes(num_bytes)
 
 
-def test_many_objects_are_copied_measured_and_deleted_at_once(folder):
+def test_many_objects_are_measured_and_deleted_at_once(folder):
     url, store = folder
     store.latency_s = 0.2  # much longer than to ask, also on a busy machine
-    pairs = [(f"{url}/part/{number}", f"{url}/{number}") for number in range(70)]
-    for number, (source, _) in enumerate(pairs):
-        store.put(source, bytes(number))
-
-    storage.place_all(pairs)
-    assert store.calls == {"copy": 70}
+    urls = [f"{url}/{number}" for number in range(70)]
+    for number, each in enumerate(urls):
+        store.put(each, bytes(number))
+    assert storage.sizes([*urls, f"{url}/nowhere"]) == [*range(70), None]
     assert store.most_at_once > 32
-    storage.delete_all(source for source, _ in pairs)
+    storage.delete_all(urls)
     assert store.calls["delete"] + store.calls["delete_many"] == (70 if "gs:" in url else 1)
-    assert storage.sizes([*(final for _, final in pairs), pairs[0][0]]) == [*range(70), None]
-    storage.delete_all([*(final for _, final in pairs), pairs[0][0]])
     assert store.keys(url) == []
-
-
-def test_copies_that_failed_are_made_again(folder):
-    url, store = folder
-    pairs = [(f"{url}/part/{number}", f"{url}/{number}") for number in range(9)]
-    for source, _ in pairs:
-        store.put(source, source.encode())
-    store.fail(url.removesuffix("/in"), 403, times=1, operation="copy")
-    with pytest.raises(PermissionError):
-        storage.place_all(pairs)
-    storage.place_all(pairs)
-    assert {final: storage.read_bytes(FileRef(path=final)) for _, final in pairs} == {
-        final: source.encode() for source, final in pairs
-    }
-
-
-def test_the_newest_change_below_a_folder(folder):
-    url, store = folder
-    assert storage.newest_change(url) == 0
-    store.put(f"{url}/a/x", b"1")
-    assert storage.newest_change(f"{url}/a") == store.date.timestamp()
 
 
 def test_local_files_need_no_store_library():

@@ -9,6 +9,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.local import LOCAL
 from beam_pipeline.records import FileRef
 
 
@@ -127,11 +128,11 @@ def test_a_second_name_is_a_link_and_may_be_given_again(tmp_path):
     source, target = tmp_path / "a", tmp_path / "new/b"
     source.write_bytes(b"1")
     for _ in range(2):
-        storage.place_all([(str(source), str(target))])
+        LOCAL.place_all([(str(source), str(target))])
     assert source.samefile(target)
     (tmp_path / "c").write_bytes(b"2")
     with pytest.raises(FileExistsError):
-        storage.place_all([(str(tmp_path / "c"), str(target))])
+        LOCAL.place_all([(str(tmp_path / "c"), str(target))])
 
 
 def test_where_there_are_no_links_files_are_renamed(tmp_path, monkeypatch):
@@ -140,7 +141,7 @@ def test_where_there_are_no_links_files_are_renamed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "link", no_links)
     (tmp_path / "a").write_bytes(b"1")
-    storage.place_all([(str(tmp_path / "a"), str(tmp_path / "b"))])
+    LOCAL.place_all([(str(tmp_path / "a"), str(tmp_path / "b"))])
     assert (os.listdir(tmp_path), (tmp_path / "b").read_bytes()) == (["b"], b"1")
 
 

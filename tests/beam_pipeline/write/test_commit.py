@@ -2,11 +2,9 @@
 
 import contextlib
 import dataclasses
-import datetime
 import hashlib
 import itertools
 import json
-import math
 import threading
 
 import apache_beam as beam
@@ -18,15 +16,19 @@ from beam_pipeline import BuildConfig
 from beam_pipeline.assign.placement import SplitPlan
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.describe import index
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
-from beam_pipeline.errors import ConfigError, CountMismatchError, DatasetExistsError
+from beam_pipeline.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    CountMismatchError,
+    DatasetExistsError,
+)
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import WriteDataset
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.write import commit as commit_module
-from beam_pipeline.write import final_files, rejects
+from beam_pipeline.write import rejects
 from beam_pipeline.write.commit import check_counts, commit
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.sink import split_sink
@@ -79,31 +81,26 @@ def wait_for(store, monkeypatch):
 @pytest.fixture
 def config(bucket):
     url, _ = bucket
-    return BuildConfig(output=f"{url}/out", name="pets", overwrite=True)
+    return BuildConfig(output=f"{url}/out", name="pets")
 
 
 @pytest.fixture
 def shards(store, config):
-    """Finished shards, each with its index and receipt, beside something unfinished."""
+    """Finished shards, each with its index and receipt, beside something unpacked."""
     infos = [shard_info(config, number) for number in range(NUM_SHARDS)]
     for info in infos:
         for file in info.temporary.values():
             store.put(file.path, bytes(file.num_bytes))
         receipt = Receipt(digest=f"digest {info.shard}", num_bytes=1, files=info.temporary)
         write_receipt(config, f"train-{info.shard:05d}", receipt)
-    store.put(f"{working_dir(config)}/train/unfinished.tfrecord", b"...")
+    store.put(f"{working_dir(config)}/unpacked/a.tar", b"...")
     store.forget()
     return infos
 
 
 def shard_info(config, number):
     file = split_sink(config, "train").final_name(number, NUM_SHARDS)
-    folder = working_dir(config)
-    paths = {
-        file: f"{folder}/train/{number:05d}-a.tfrecord",
-        f"index/{file}.parquet": f"{folder}/index/{number}.parquet",
-        f"idx/{file}.idx": f"{folder}/index/{number}.idx",
-    }
+    paths = (file, f"index/{file}.parquet", f"idx/{file}.idx")
     sha256 = hashlib.sha256(bytes(number + 1)).hexdigest()
     return ShardInfo(
         split="train",
@@ -112,7 +109,10 @@ def shard_info(config, number):
         num_records=1,
         num_bytes=1,
         sha256=sha256,
-        temporary={final: TemporaryFile(path, number + 1, sha256) for final, path in paths.items()},
+        temporary={
+            path: TemporaryFile(f"{config.dataset_dir}/{path}", number + 1, sha256)
+            for path in paths
+        },
     )
 
 
@@ -140,55 +140,9 @@ def check_whole(store, config, shards):
     assert metadata["splits"]["train"]["num_records"] == NUM_SHARDS
 
 
-def test_few_requests_and_many_at_once(store, config, shards, wait_for):
-    wait_for("copy", 64)
-    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-
-    calls = store.calls
-    assert calls["copy"] == NUM_FILES + 1  # rejects.jsonl
-    assert calls.total() - NUM_FILES < 30, "the others do not grow with every shard"
-    check_whole(store, config, shards)
-
-
-def files_of(shards):
-    return {final: file for info in shards for final, file in info.temporary.items()}
-
-
-@pytest.fixture
-def shares(monkeypatch):
-    """What workers are to move of shards, 16 files each."""
-    monkeypatch.setattr(final_files, "FILES_A_BATCH", 16)
-    return lambda config, shards: list(final_files.shared_moves(config, files_of(shards)))
-
-
-@pytest.mark.parametrize("older", [[], ["metadata.json"], ["metadata.json", *range(NUM_SHARDS)]])
-def test_workers_share_the_moves(store, config, shards, shares, older):
-    """Also of files that go over those of an older dataset, which is none from then on."""
-    for each in older:
-        paths = shards[each].temporary if isinstance(each, int) else [each]
-        for path in paths:
-            store.put(f"{config.dataset_dir}/{path}", b"older")
-    moved, copies = [], []
-    for share in shares(config, shards):
-        before = store.calls["copy"]
-        moved.append(final_files.move(config, share))
-        copies.append(store.calls["copy"] - before)
-        is_older = storage.exists(f"{config.dataset_dir}/metadata.json")
-        assert is_older == (older == ["metadata.json"])
-    assert copies == [16] * 4 + [8]
-    store.calls.clear()
-    commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
-
-    assert store.calls["copy"] == 1, "rejects.jsonl"
-    assert store.calls.total() < 40
-    check_whole(store, config, shards)
-    assert store.keys(f"{config.output}/pets/.commit-1.0.0") == []
-
-
 def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests):
-    """Moves, rejects and statistics are divided; the bytes are those of a build on this machine."""
+    """Rejects and statistics are divided; the bytes are those of a build on this machine."""
     url, _ = bucket
-    monkeypatch.setattr(final_files, "FILES_A_BATCH", 16)
     monkeypatch.setattr(rejects, "_RANGE_REJECTS", 20)
     records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(100)]
     bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(60)]
@@ -196,9 +150,8 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
     here = BuildConfig(output=str(tmp_path / "here"), **options)
     beam_pipeline.build(here, source=beam.Create(records + bad))
     there = BuildConfig(output=f"{url}/out", **options)
-    made, ranges = [], []
-    move, write_rejects = commit_module.move, commit_module.write_rejects
-    monkeypatch.setattr(commit_module, "move", lambda *of: made.append(of) or move(*of))
+    ranges = []
+    write_rejects = commit_module.write_rejects
     monkeypatch.setattr(
         commit_module,
         "write_rejects",
@@ -207,10 +160,9 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
     with beam.Pipeline(local_runner(), PipelineOptions([])) as pipeline:
         _ = pipeline | beam.Create(records + bad) | WriteDataset(there)
 
-    assert len(made) == math.ceil(NUM_FILES / 16)
     assert len(ranges) == 4
     assert sum(each.count for each in ranges) == len(bad)
-    assert store.calls["copy"] == NUM_FILES + 1
+    assert not store.calls["copy"]
     for path, data in store.objects.items():
         file = tmp_path / "there" / path.partition("/out/")[2]
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -220,89 +172,20 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
     assert found == {path: each for path, each in expected.items() if "report" not in path}
 
 
-def test_few_moves_are_not_shared(store, config, shards, shares):
-    assert shares(config, shards[:10]) == []
-    assert store.calls.total() == 0
-
-
-def test_moves_without_a_lease_do_not_count(store, config, shards, shares):
-    """Another build may have had it, and moved its own files to the same names."""
-    first, *rest = shares(config, shards)
-    moved = [final_files.move(config, first)]
-    store.objects.pop(f"{config.output}/pets/.commit-1.0.0".partition("://")[2])
-    store.calls.clear()
-    moved += [final_files.move(config, share) for share in rest]
-    assert not store.calls["copy"]
-    assert sum(len(each.places) for each in moved) == 16
-
-    commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
-    assert store.calls["copy"] == NUM_FILES + 1
-    check_whole(store, config, shards)
-
-
-def test_a_worker_that_comes_too_late_moves_nothing(store, config, shards, shares):
-    """The runner took it for dead; by now the place may be another build's."""
-    late, *rest = shares(config, shards)
-    moved = [final_files.move(config, share) for share in (late, *rest)]
-    commit(config, PLAN, Statistics(), shards, [], NUM_SHARDS, moved)
-    assert final_files.move(config, late).places == []
-    with pytest.raises(FileNotFoundError):  # it has looked before
-        storage.place_all(late.places)
-    check_whole(store, config, shards)
-
-
-def test_an_older_build_goes(store, config, shards):
-    root = config.dataset_dir
-    for number in range(NUM_SHARDS + 20):
-        name = f"pets-train.tfrecord-{number:05d}-of-{NUM_SHARDS + 20:05d}"
-        for path in (name, *index.files(name)):
-            store.put(f"{root}/{path}", b"older")
-    for path in ("metadata.json", "failed-rejects.jsonl"):
-        store.put(f"{root}/{path}", b"older")
-    store.put(f"{root}/{shards[0].file}", b"of the same name")
+def test_few_requests(store, config, shards):
     commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
 
+    calls = store.calls
+    assert not calls["copy"]
+    assert calls.total() - calls["put"] < 20, "whatever the number of shards"
     check_whole(store, config, shards)
 
 
-@pytest.mark.parametrize(("idle", "goes"), [({"hours": 1}, False), ({"days": 2}, True)])
-def test_other_builds_go_once_they_are_abandoned(store, config, shards, idle, goes):
-    """No lock tells on a store whether another one, with other options, still runs."""
-    store.date = datetime.datetime.now(datetime.UTC) - datetime.timedelta(**idle)
-    store.put(f"{working_root(config)}/other/train/x.tfrecord", b"...")
-    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-    assert bool(storage.list_dir(working_root(config))) != goes
-
-
-def test_the_older_dataset_stays_until_its_files_are_copied_over(store, config, shards):
-    """Shards of other names come first, while a reader finds the older dataset whole."""
-    root = config.dataset_dir
-    for path in ("metadata.json", shards[3].file, "dataset_info.json"):
-        store.put(f"{root}/{path}", b"older")
-    store.fail(f"{root}/{shards[7].file}", 403, operation="copy")
-    with pytest.raises(PermissionError):
-        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-    files = sizes_below(store, root)
-    assert [files[path] for path in ("metadata.json", shards[3].file, "dataset_info.json")] == [
-        5
-    ] * 3
-    assert shards[5].file in files
-
-    store.mend()
-    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-    check_whole(store, config, shards)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("operation", ["copy", "put", "list"])
-def test_cut_off_and_run_again(store, config, shards, operation):
+@pytest.mark.parametrize(("place", "operation"), [("metadata.json", "put"), ("", "list")])
+def test_cut_off_and_run_again(store, config, shards, place, operation):
     """As a runner does after a worker is lost; also when all was done but for the last step."""
-    place = {
-        "copy": f"{config.dataset_dir}/{shards[7].file}",
-        "put": f"{config.dataset_dir}/metadata.json",
-        "list": working_root(config),
-    }
-    store.fail(place[operation], 403, times=1, operation=operation)
+    place = f"{config.dataset_dir}/{place}" if place else working_root(config)
+    store.fail(place, 403, times=1, operation=operation)
     with pytest.raises((OSError, ConfigError)):
         commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
     is_committed = storage.exists(f"{config.dataset_dir}/metadata.json")
@@ -313,23 +196,28 @@ def test_cut_off_and_run_again(store, config, shards, operation):
         check_whole(store, config, shards)
 
 
-def test_a_dataset_that_appeared_meanwhile_stays(store, config, shards):
-    """Another build has committed since this one began; without --overwrite it wins."""
-    config = dataclasses.replace(config, overwrite=False)
-    store.put(f"{config.dataset_dir}/metadata.json", b"another's")
-    with pytest.raises(DatasetExistsError, match="meanwhile; pass --overwrite"):
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("metadata.json", DatasetExistsError, "another build has made .* meanwhile; choose"),
+        ("features.json", BeamTFRecordsError, "features.json is another build's.* delete"),
+        ("rejects.jsonl", BeamTFRecordsError, "rejects.jsonl is another build's.* delete"),
+    ],
+)
+def test_what_appeared_meanwhile_stays(store, config, shards, path, error, message):
+    """Another build has been here since this one began."""
+    store.put(f"{config.dataset_dir}/{path}", b"another's")
+    with pytest.raises(error, match=message):
         commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-    assert storage.read_text(f"{config.dataset_dir}/metadata.json") == "another's"
-    assert storage.list_dir(working_root(config)), "finished shards stay for the next build"
+    assert storage.read_text(f"{config.dataset_dir}/{path}") == "another's"
+    assert storage.list_dir(working_root(config)), "receipts stay for the next build"
 
 
 def test_an_equal_dataset_that_appeared_meanwhile_is_the_result(store, config, shards):
-    config = dataclasses.replace(config, overwrite=False)
     commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-    store.calls.clear()
+    before = dict(store.objects)
     commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
-    assert not store.calls["copy"]
-    check_whole(store, config, shards)
+    assert store.objects == before
 
 
 def test_a_lost_file_fails_the_commit(store, config, shards):
@@ -352,13 +240,13 @@ def test_what_a_resumed_shard_costs(store, config, shards, wait_for, trusted, re
 
 def test_what_a_failure_leaves_is_deleted_many_at_once(store, config, shards, wait_for):
     wait_for("get", NUM_SHARDS)
-    before = sizes_below(store, working_dir(config))
+    store.objects.pop(f"{working_dir(config)}/unpacked/a.tar".partition("://")[2])
+    before = sizes_below(store, config.dataset_dir)
     for number in range(1500):
         store.put(f"{working_dir(config)}/unpacked/{number}", b"unfinished")
     drop_unfinished(config)
 
-    del before["train/unfinished.tfrecord"]
-    assert sizes_below(store, working_dir(config)) == before
+    assert sizes_below(store, config.dataset_dir) == before
     assert store.calls["get"] == NUM_SHARDS
     assert store.calls.total() - NUM_SHARDS < 100, "1,500 files"
 

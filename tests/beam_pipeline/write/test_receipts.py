@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline import errors
@@ -15,6 +14,7 @@ from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.write import commit
+from beam_pipeline.write.claim import exclusive
 from beam_pipeline.write.receipts import (
     Receipt,
     drop_unfinished,
@@ -22,7 +22,7 @@ from beam_pipeline.write.receipts import (
     receipt_path,
     write_receipt,
 )
-from beam_pipeline.write.working_directory import working_dir
+from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset.sealed_json import sealed
 
 FILES = {
@@ -43,7 +43,8 @@ def receipt(config):
     """The receipt of a finished part, whose files lie there, too."""
     files = {}
     for number, (final, inner) in enumerate(FILES.items()):
-        path, data = storage.join(working_dir(config), inner), b"%d2345" % number
+        inner = final if storage.is_remote(config.output) else inner
+        path, data = storage.join(shards_dir(config), inner), b"%d2345" % number
         storage.write_bytes(path, data)
         files[final] = TemporaryFile(path, len(data), hashlib.sha256(data).hexdigest())
     receipt = Receipt(digest="same", num_bytes=5, files=files)
@@ -135,7 +136,8 @@ def test_a_receipt_that_is_damaged(config, receipt, data, warned):
     assert finished(config) is None
     assert len(warned()) == 1
     drop_unfinished(config)
-    assert storage.list_dir(config.output) == []
+    left = ["pets"] if storage.is_remote(config.output) else []  # there, shards stay
+    assert storage.list_dir(config.output) == left
 
 
 def stated_path(path):
@@ -221,34 +223,27 @@ def test_a_failure_leaves_finished_parts_alone(config, receipt):
         storage.write_bytes(storage.join(folder, name), b"unfinished")
     drop_unfinished(config)
     left = {file.relative for file in storage.list_files(folder)}
-    assert left == {*FILES.values(), "receipts/train-00000.json"}
+    shards = set() if storage.is_remote(folder) else {*FILES.values()}
+    assert left == {*shards, "receipts/train-00000.json"}
+    assert finished(config) == receipt
 
 
-@pytest.mark.parametrize(
-    ("error", "is_left"),
-    [
-        pytest.param(OSError("disk full"), True, id="disk full"),
-        pytest.param(errors.DataError("3 of 9 records are bad"), True, id="bad data"),
-        pytest.param(errors.SourceChangedError("a.jpg changed"), False, id="a file changed"),
-        pytest.param(errors.ConfigError("wrong options"), False, id="wrong options"),
-    ],
-)
-def test_what_was_found_is_left_unless_it_is_to_blame(config, error, is_left):
-    folder = working_dir(config)
-    for name in ("inspected/0123abcd", "inspected/0123abcd.5678.partial", "index/b.idx"):
-        storage.write_bytes(storage.join(folder, name), b"found")
-    drop_unfinished(config)
-    if is_left:
-        left = [file.relative for file in storage.list_files(folder)]
-        assert left == ["inspected/0123abcd"]
-    else:
-        assert storage.list_dir(config.output) == []
-
-
-def test_a_failure_without_finished_parts_leaves_nothing(config, receipt):
-    storage.write_bytes(receipt_path(config, "train-00000"), b"")
-    drop_unfinished(config)
+def test_a_failure_without_finished_parts_leaves_nothing(config):
+    with exclusive(config):
+        storage.write_bytes(receipt_path(config, "train-00000"), b"")
+        drop_unfinished(config)
     assert storage.list_dir(config.output) == []
+
+
+def test_a_claim_stays_with_shards_that_have_no_receipt(bucket):
+    """On a store they are in their places, where a build of other options would find them."""
+    config = beam_pipeline.BuildConfig(output=bucket[0], name="pets")
+    with exclusive(config):
+        storage.write_bytes(f"{config.dataset_dir}/pets-train.tfrecord-00000-of-00002", b"1")
+        drop_unfinished(config)
+    other = exclusive(dataclasses.replace(config, seed=1))
+    with pytest.raises(errors.ConfigError, match="a build of other options"), other:
+        pass
 
 
 def cut_off(*_):
@@ -275,7 +270,7 @@ def finish_shards(class_folders, tmp_path, monkeypatch):
 
 def damage(config, number, suffix, data=None):
     """Flips a bit in the middle of a shard's file of that suffix, or gives it other bytes."""
-    folder = working_dir(config)
+    folder = shards_dir(config)
     below = f"{number:05d}"
     [path] = [
         file.path
@@ -296,9 +291,17 @@ def all_digests(directory):
     }
 
 
-@pytest.mark.parametrize("place", first_quick(["local", "store"]))
-def test_damaged_shards_are_written_anew(finish_shards, tmp_path, place, bucket, warned):
-    config = finish_shards(tmp_path / "out" if place == "local" else f"{bucket[0]}/out")
+def test_a_shard_on_a_store_that_is_not_what_was_written_is_named(finish_shards, bucket):
+    config = finish_shards(f"{bucket[0]}/out")
+    damage(config, 1, ".parquet")
+    with pytest.raises(errors.BeamTFRecordsError, match=r"00001.*parquet is another .* delete s3:"):
+        beam_pipeline.build(config)
+    storage.delete([config.dataset_dir])
+    assert beam_pipeline.verify(beam_pipeline.build(config)) == []
+
+
+def test_damaged_shards_are_written_anew(finish_shards, tmp_path, warned):
+    config = finish_shards(tmp_path / "out")
     damage(config, 0, ".tfrecord", lambda whole: bytes(len(whole)))
     damage(config, 1, ".parquet")
     damage(config, 2, ".json")

@@ -1,8 +1,8 @@
 """Two builds at once, stopped and killed between any two of their calls: a dataset is whole.
 
-Both are `pipeline.build` with all that it commits by: receipts, lock or lease, the exchange of
+Both are `pipeline.build` with all that it commits by: receipts, lock or claim, the exchange of
 datasets. Beam's run alone is left out: what its stages found and encoded once is written again.
-The store is the store library's own in memory, with its conditions for making an object.
+The store is the store library's own in memory, with its condition for making an object.
 """
 
 import contextlib
@@ -28,22 +28,23 @@ from beam_pipeline import pipeline as building
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.describe.shard_info import TemporaryFile
-from beam_pipeline.files import lease, local, storage
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsError
+from beam_pipeline.files import local, storage
 from beam_pipeline.running import parallel
 from beam_pipeline.running.runner import PLAIN_JOB
 from beam_pipeline.running.spill import NOT_SPILLED
 from beam_pipeline.write import commit as committing
-from beam_pipeline.write import final_files
+from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
-from beam_pipeline.write.working_directory import working_dir
+from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset import durable, replacement
 from tfrecord_dataset.sealed_json import check_seal
 from tfrecord_dataset.store import at_once, clients, requests
 
 DATASET = "pets/1.0.0"
+BUILDING = "/.building/"
 OTHERS = ["same", "other input", "other options"]
-WAYS = ["kill", "sleep", "pause"]
-LONGER_THAN_A_LEASE_S = 2 * lease.EXPIRES_S
+WAYS = ["kill", "pause"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Work:
     dataset: dict
 
     def at(self, output):
-        return dataclasses.replace(self.config, output=output)
+        return dataclasses.replace(self.config, output=output, overwrite=False)
 
 
 @pytest.fixture(scope="module")
@@ -136,33 +137,38 @@ class Run:
         return self
 
     def end(self):
-        config = self._config
-        work = next(
-            each
-            for each in self._works
-            if (each.config.fingerprint, each.config.input) == (config.fingerprint, config.input)
-        )
-        written = [self._written(work, info) for info in work.found["shards"]]
-        files = {final: file for info in written for final, file in info.temporary.items()}
-        moved = [final_files.move(config, each) for each in final_files.shared_moves(config, files)]
-        committing.commit(config, **{**work.found, "shards": written, "moved": moved})
+        work = work_of(self._config, self._works)
+        written = [write_shard(self._config, work, info) for info in work.found["shards"]]
+        committing.commit(self._config, **{**work.found, "shards": written})
 
-    def _written(self, work, info):
-        """A shard as `WriteShards` leaves it."""
-        config, part = self._config, f"{info.split}-{info.shard:05d}"
-        found = finished_part(config, part, info.sha256, info.temporary)
-        if found:
-            return dataclasses.replace(info, temporary=found.files)
-        temporary = {}
-        for final, file in info.temporary.items():
-            inner = file.path[len(working_dir(work.config)) + 1 :]
-            path = storage.join(working_dir(config), os.path.dirname(inner), uuid.uuid4().hex)
-            with storage.writing(path) as handle:
-                handle.write(work.files[inner])
-            temporary[final] = TemporaryFile(path, file.num_bytes, file.sha256)
-        receipt = Receipt(digest=info.sha256, num_bytes=info.num_bytes, files=temporary)
-        write_receipt(config, part, receipt)
-        return dataclasses.replace(info, temporary=temporary)
+
+def work_of(config, works):
+    return next(
+        each
+        for each in works
+        if (each.config.fingerprint, each.config.input) == (config.fingerprint, config.input)
+    )
+
+
+def write_shard(config, work, info):
+    """A shard as `WriteShards` leaves it."""
+    part = f"{info.split}-{info.shard:05d}"
+    found = finished_part(config, part, info.sha256, info.temporary)
+    if found:
+        return dataclasses.replace(info, temporary=found.files)
+    temporary = {}
+    for final, file in info.temporary.items():
+        inner = file.path[len(working_dir(work.config)) + 1 :]
+        folder, is_remote = shards_dir(config), storage.is_remote(config.output)
+        path = storage.join(folder, os.path.dirname(inner), uuid.uuid4().hex)
+        if is_remote:
+            path = storage.join(folder, final)
+        with others_named(config), storage.writing(path, is_new=True) as handle:
+            handle.write(work.files[inner])
+        temporary[final] = TemporaryFile(path, file.num_bytes, file.sha256)
+    receipt = Receipt(digest=info.sha256, num_bytes=info.num_bytes, files=temporary)
+    write_receipt(config, part, receipt)
+    return dataclasses.replace(info, temporary=temporary)
 
 
 @pytest.fixture
@@ -221,20 +227,14 @@ class InStore:
     def _store(self):
         return clients.client_of(self._root).store
 
-    def lay(self, dataset):
-        for path, data in dataset.items():
-            obstore.put(self._store(), f"out/{DATASET}/{path}", data)
-
     def files(self):
         store = self._store()
         paths = [each["path"] for page in obstore.list(store) for each in page]
         return {path[4:]: bytes(obstore.get(store, path).bytes()) for path in paths}
 
-    def folders(self):
-        return {path.split("/")[1] for path in self.files()}
-
     def forget(self):
-        pass
+        """As a user deletes what the message names."""
+        obstore.delete(self._store(), [f"out/{path}" for path in self.files()])
 
 
 @pytest.fixture
@@ -255,15 +255,21 @@ def in_disk(alone, tmp_path):
 def in_store(alone):
     made = functools.cache(lambda root: clients.Client(MemoryStore(), root, "AWS", ""))
     alone.setattr(clients, "_made", lambda root: (made(root), os.getpid()))
-    send = requests.send
-
-    def stopping(operation, client, url, *more):
-        interleaving.stop(f"{operation} {url.partition('/out')[2]}")
-        return send(operation, client, url, *more)
-
-    alone.setattr(requests, "send", stopping)
-    alone.setattr(lease.Lease, "_keep", lambda _: None)  # its thread would be outside
+    alone.setattr(requests, "obstore", StoppingStore())
     return InStore
+
+
+class StoppingStore:
+    """The store library, before each of whose calls programs stop."""
+
+    def __getattr__(self, name):
+        call = getattr(obstore, name)
+
+        def stopping(store, path="", *args, **options):
+            interleaving.stop(f"{name} {path}")
+            return call(store, path, *args, **options)
+
+        return stopping
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,7 +278,7 @@ class Schedule:
 
     Attributes:
         first_calls: The first build makes so many calls.
-        then: "pause", "kill", or "sleep": stopped for longer than a lease lasts.
+        then: "pause" or "kill".
         second_calls: The second one makes so many; None: all.
         at_last: "pause" or "kill": what happens to the second. Whoever is left goes on.
     """
@@ -284,12 +290,11 @@ class Schedule:
 
 
 class Simulation:
-    """Two builds over an older dataset, or none, on a place."""
+    """Two builds on a place: on a disk over an older dataset, or none."""
 
-    def __init__(self, make_place, works, clock, second, *, overwrite=True):
+    def __init__(self, make_place, works, second, *, overwrite=False):
         self._make_place = make_place
         self._works = works
-        self._clock = clock
         self._second = second
         self._overwrite = overwrite
         self._known = [build_files(work.dataset) for work in works.values()]
@@ -314,10 +319,7 @@ class Simulation:
             self._check_reader(place)
             if schedule.then == "kill":
                 first.kill()
-            if schedule.then == "sleep":
-                self._clock.now += LONGER_THAN_A_LEASE_S
-            is_alone = schedule.then != "pause"
-            self._go(second, schedule.second_calls, is_alone)
+            self._go(second, schedule.second_calls, is_alone=schedule.then == "kill")
             self._check_reader(place)
             if schedule.at_last == "kill":
                 second.kill()
@@ -360,25 +362,47 @@ class Simulation:
             assert not files
 
     def _check_end(self, place, builds):
-        finished = [name for name, each in builds.items() if not each.error]
         for each in builds.values():
             assert each.killed or each.error is None or isinstance(each.error, Exception)
-        assert finished or any(each.killed for each in builds.values())
         self._check_reader(place)
-        # One that replaces the other's on a store, and is killed, may leave a moment without any.
-        was_replaced = isinstance(place, InStore) and any(each.killed for each in builds.values())
-        if finished and not (was_replaced and metadata.FILE not in dataset_files(place.files())):
+        if isinstance(place, InStore):
+            self._check_end_in_store(place, builds)
+            return
+        finished = [name for name, each in builds.items() if not each.error]
+        assert finished or any(each.killed for each in builds.values())
+        if finished:
             differ = {name: different(place, self._works[name]) for name in builds}
             assert set() in differ.values(), (finished, differ)
-        third = self._program(place, "new", overwrite=True)
-        while not third.ended:
-            third.go()
-        assert third.error is None, third.error
+        self._ended(place, "new", overwrite=True)
         assert different(place, self._works["new"]) == set()
-        expected = {"1.0.0"}
-        if isinstance(place, InStore):  # another build's, which may be alive for all that is known
-            expected |= {".building-1.0.0"} & place.folders()
-        assert place.folders() == expected, sorted(place.files())
+        assert place.folders() == {"1.0.0"}, sorted(place.files())
+
+    def _ended(self, place, name, **options):
+        """A build that ends well."""
+        program = self._program(place, name, **options)
+        while not program.ended:
+            program.go()
+        assert program.error is None, program.error
+
+    def _check_end_in_store(self, place, builds):
+        for each in builds.values():
+            assert each.killed or isinstance(each.error, BeamTFRecordsError | None), each.error
+        is_there = metadata.FILE in dataset_files(place.files())
+        assert is_there or not [name for name, each in builds.items() if not each.error]
+        made = [name for name in builds if is_there and self._is_of(place, name)]
+        if not made:
+            assert not is_there
+            place.forget()
+            made = ["new"]
+        if any(BUILDING in path for path in place.files()) or not is_there:
+            self._ended(place, made[0], overwrite=False)
+        assert different(place, self._works[made[0]]) == set()
+        assert not [path for path in place.files() if BUILDING in path]
+
+    def _is_of(self, place, name):
+        return (
+            place.files()[f"{DATASET}/{metadata.FILE}"] == self._works[name].dataset[metadata.FILE]
+        )
 
 
 def different(place, work):
@@ -405,70 +429,111 @@ def build_files(dataset):
 
 @pytest.fixture
 def simulate(request, alone, works):
-    """A function from a place, disk or store, and the other build's work to a Simulation.
+    """A function from a place, disk or store, and the other build's work to a Simulation."""
 
-    With `shares`, files are moved in batches of two, as workers of a cluster do it, one by one.
-    """
-    clock = interleaving.Clock()
-    alone.setattr(lease, "time", clock)
-
-    def make(place, second, *, shares=False, **options):
-        alone.setattr(final_files, "FILES_A_BATCH", 2 if shares else 1000)
-        return Simulation(request.getfixturevalue(f"in_{place}"), works, clock, second, **options)
+    def make(place, second, **options):
+        return Simulation(request.getfixturevalue(f"in_{place}"), works, second, **options)
 
     return make
 
 
-@pytest.mark.parametrize(
-    ("place", "shares"), first_quick([("store", True), ("store", False), ("disk", False)])
-)
-def test_some_moments(simulate, place, shares):
+@pytest.mark.parametrize("place", first_quick(["store", "disk"]))
+def test_some_moments(simulate, place):
     """The other build has the same options and other images."""
-    simulation = simulate(place, "other input", shares=shares)
+    simulation = simulate(place, "other input", overwrite=place == "disk")
     for number, first_calls in enumerate(range(5, 70, 9)):
-        simulation.run(Schedule(first_calls, WAYS[number % 3]))
+        simulation.run(Schedule(first_calls, WAYS[number % 2]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("place", "shares", "second", "then"),
+    ("place", "second", "then"),
     [
-        ("disk", False, "other input", "kill"),
-        ("disk", False, "other options", "kill"),
-        ("disk", False, "other options", "pause"),
-        *(
-            ("store", shares, *case)
-            for shares in (False, True)
-            for case in (
-                ("same", "sleep"),
-                ("other input", "pause"),
-                ("other input", "kill"),
-                ("other input", "sleep"),
-                ("other options", "sleep"),
-            )
-        ),
+        ("disk", "other input", "kill"),
+        ("disk", "other options", "kill"),
+        ("disk", "other options", "pause"),
+        ("store", "same", "kill"),
+        ("store", "same", "pause"),
+        ("store", "other input", "pause"),
+        ("store", "other input", "kill"),
+        ("store", "other options", "pause"),
     ],
 )
-def test_every_moment(simulate, place, shares, second, then):
+def test_every_moment(simulate, place, second, then):
     """The first build is stopped before each call, or each third; the second goes on to its end."""
-    simulation = simulate(place, second, shares=shares)
+    simulation = simulate(place, second, overwrite=place == "disk")
     # A build makes thrice as many calls on a disk as to a store.
     start, step = (len(second + then) % 3, 3) if place == "disk" else (0, 1)
     for first_calls in itertools.count(start, step):
         if simulation.run(Schedule(first_calls, then)):
-            assert first_calls > 50
+            assert first_calls > 30
             return
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("second", OTHERS)
-@pytest.mark.parametrize(("place", "num_calls"), [("disk", 200), ("store", 75)])
+@pytest.mark.parametrize(("place", "num_calls"), [("disk", 200), ("store", 60)])
 def test_two_moments(simulate, place, num_calls, second):
     """Both builds are stopped once, or killed: drawn among all pairs of moments."""
     draw = random.Random(second)
     for _ in range(20):
-        options = {"overwrite": draw.random() < 0.7, "shares": draw.random() < 0.5}
-        simulation = simulate(place, second, **options)
+        simulation = simulate(place, second, overwrite=place == "disk" and draw.random() < 0.7)
         moments = draw.randrange(num_calls), draw.randrange(num_calls)
         then, at_last = draw.choice(WAYS), draw.choice(["pause", "kill"])
         simulation.run(Schedule(moments[0], then, moments[1], at_last))
+
+
+def build_of(place, work):
+    """A build in a store."""
+    config = work.at(place.output)
+    return interleaving.Program(lambda: building.build(config, source=beam.Create([])))
+
+
+def test_the_claim_of_another_build_is_named_with_what_removes_it(in_store, works):
+    place = in_store()
+    first, second, third, fourth = [
+        build_of(place, works[name]) for name in ("new", "other options", "other options", "new")
+    ]
+    first.go(20)
+    first.kill()
+    second.go()
+    assert isinstance(second.error, ConfigError)
+    assert "a build of other options, begun 20" in str(second.error)
+    assert f"{DATASET}; wait for it, delete that folder if" in str(second.error)
+    place.forget()
+    third.go()
+    assert different(place, works["other options"]) == set()
+    fourth.go()
+    assert isinstance(fourth.error, DatasetExistsError)
+
+
+@pytest.mark.parametrize("second", ["other input", "other options"])
+def test_a_late_worker_of_another_build_changes_nothing(in_store, works, second):
+    """Its build was killed, and a user has deleted what it left, as the message says."""
+    calls, had_ended = 0, False
+    while not had_ended:
+        had_ended = late_worker(in_store(), works["new"], works[second], calls)
+        calls += 1
+    assert calls > 3
+
+
+def late_worker(place, work, other, calls):
+    """Whether a worker had ended before it was stopped; it goes on in another build."""
+    config = work.at(place.output)
+    late = interleaving.Program(lambda: write_shard(config, work, work.found["shards"][0]))
+    late.go(calls)
+    had_ended = late.ended
+    place.forget()
+    build = build_of(place, other)
+    build.go(4 * calls)
+    late.go()
+    build.go()
+    assert isinstance(late.error, BeamTFRecordsError | None)
+    assert isinstance(build.error, BeamTFRecordsError | None)
+    if build.error:  # the late object was first: it is named, deleted, and the build runs again
+        assert f"delete {place.output}/{DATASET} once no build runs" in str(build.error)
+        place.forget()
+        build = build_of(place, other)
+        build.go()
+    assert different(place, other) == set(), build.error
+    return had_ended

@@ -1,0 +1,52 @@
+"""Ctrl-C ends a command whose request waits for a store."""
+
+import signal
+import subprocess
+import sys
+import time
+
+PROGRAM = """
+import sys
+from tfrecord_dataset.interrupts import ending_blocked_calls
+from tfrecord_dataset.store import requests
+with ending_blocked_calls():
+    try:
+        requests.get(sys.argv[1])
+    except KeyboardInterrupt:
+        sys.exit("the library has returned")
+"""
+
+
+def test_ctrl_c_ends_a_request_that_waits(bucket):
+    url, store = bucket
+    store.outage("503", 600)
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, f"{url}/x"], stderr=subprocess.PIPE, text=True
+    )
+    assert store.out.wait(60)
+    waiting.send_signal(signal.SIGINT)
+    _, told = waiting.communicate(timeout=60)
+    assert (waiting.returncode, told) == (
+        130,
+        "interrupted; run the same command again to go on\n",
+    )
+
+
+def test_ctrl_c_is_an_exception_where_python_runs():
+    program = (
+        "import time\n"
+        "from tfrecord_dataset.interrupts import ending_blocked_calls\n"
+        "try:\n"
+        "    with ending_blocked_calls():\n"
+        "        print('ready', flush=True)\n"
+        "        time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    time.sleep(4)\n"
+        "    print('tidied up')\n"
+    )
+    running = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert running.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    told, _ = running.communicate(timeout=60)
+    assert (running.returncode, told) == (0, "tidied up\n")
