@@ -15,7 +15,7 @@ LAYERS = {
         shown_text stored_kinds
         posix_only split_names value_forms page
         errors extras feature durable example_keys example_messages image_size
-        regular_files seekable streams
+        regular_files seekable streams interrupts
         example_encoding object_columns
         users_code declaration example feature_keys frames
         inference

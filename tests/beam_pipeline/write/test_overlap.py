@@ -50,7 +50,9 @@ def configuration(place, source, output, **options):
     ],
 )
 def test_refused(place, kind, source, output, message):
-    place = place if kind == "local" else f"{kind}://bucket/place"
+    if kind != "local":
+        place = f"{kind}://bucket/place"
+        source = source.replace(".building-1.0.0", "1.0.0/.building")
     with pytest.raises(ConfigError, match=re.escape(message)) as error:
         check_apart(configuration(place, source, output))
     assert f"{place}/{source}".rstrip("/") in str(error.value)
