@@ -1,5 +1,6 @@
 """`tf.train.Example` without TensorFlow.
 
+>>> from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
 >>> len(serialize({"image": bytes_feature(b"jpeg"), "label": int64_feature(3)}))
 37
 
