@@ -29,7 +29,6 @@ def main() -> None:
             _save(shot, f"from-{page}")
         data, run = _demo(Path(folder) / "demo")
         _save(_whole(browser, data), "report")
-        _save(_dark_and_phone(browser, data), "report-dark-phone")
         _save(_whole(browser, run), "run-report")
         _save(_dark_and_phone(browser, run), "run-report-dark-phone")
 

@@ -38,18 +38,6 @@ _MAGIC = (
 _MAGIC_REGEX = re.compile(
     b"|".join(b"(?P<%s>%s)" % (name.encode(), magic) for name, magic in _MAGIC), re.DOTALL
 )
-_UNREADABLE_MAGIC = (
-    ("HEIC or HEIF", re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL)),
-    ("JPEG XL", re.compile(rb"\xff\x0a|\x00\x00\x00\x0cJXL ")),
-    ("SVG", re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]")),
-    ("EPS", re.compile(rb"%!PS-Adobe")),
-    ("an icon", re.compile(rb"\x00\x00\x01\x00[^\x00]\x00")),
-    ("Photoshop's PSD", re.compile(rb"8BPS\x00\x01")),
-    ("QOI", re.compile(rb"qoif")),
-    ("DDS", re.compile(rb"DDS \x7c\x00\x00\x00")),
-    ("SGI", re.compile(rb"\x01\xda[\x00\x01][\x01\x02]")),
-)
-
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4, "CMYK": 4, "P": 3}
 _PLAIN_MODES = {
     "RGBX": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB", "PA": "RGBA", "La": "LA",
@@ -69,17 +57,17 @@ def sniff(data: bytes) -> str:
     """The format of `data` by its magic bytes: "jpeg", "png", "gif", ….
 
     Raises:
-        RecordError: "not an image"; "unsupported image" for images that Pillow cannot read.
+        RecordError: "not an image"; "unsupported image" for DICOM and NIfTI.
     """
     if match := _MAGIC_REGEX.match(data):
         return str(match.lastgroup)
     for magic, name, remedy in volumes.MAGIC:
         if magic.match(data):
             raise RecordError(UNSUPPORTED, f"{name} is not supported: {remedy}")
-    for name, magic in _UNREADABLE_MAGIC:
-        if magic.match(data):
-            raise RecordError(UNSUPPORTED, f"{name} is not supported; convert it to PNG or JPEG")
-    raise RecordError(NOT_AN_IMAGE, f"{len(data):,} bytes that begin with {data[:12]!r}")
+    raise RecordError(
+        NOT_AN_IMAGE,
+        f"{len(data):,} bytes that begin with {data[:12]!r}; convert other formats to PNG or JPEG",
+    )
 
 
 def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:

@@ -109,12 +109,6 @@ def test_join(sets, records, across, splits):
     )
 
 
-def test_groups_in_several_splits_are_told_first():
-    sets = [[alike("a", "train"), alike("b", "train")], [alike("c", "train"), alike("d", "test")]]
-    first, second = likeness.join(sets, HALVES, seed=0).found.examples
-    assert (first.keys, second.keys) == (("c", "d"), ("a", "b"))
-
-
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """Eight scenes, each in two sizes and qualities, and two images of one colour."""
@@ -195,26 +189,7 @@ def test_bytes_are_equal_whatever_the_workers(pictures, tmp_path, digests, mode)
     assert splits_of(dropped) == splits_of(one)
 
 
-@pytest.mark.slow
-def test_what_the_input_states_stays(pictures, tmp_path):
-    (tmp_path / "in").mkdir()
-    for split, kind in (("train", "large"), ("test", "small")):
-        (tmp_path / "in" / split).mkdir()
-        for path in (pictures / kind).iterdir():
-            target = tmp_path / "in" / split / path.name[0] / path.name
-            target.parent.mkdir(exist_ok=True)
-            target.write_bytes(path.read_bytes())
-    info = built(tmp_path / "in", tmp_path / "out", "group", one_class=True)
-    assert info.metadata["near_duplicates"]["across_splits"] == 8
-
-
 def test_the_library_is_asked_for_by_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "imagehash", None)
     with pytest.raises(ConfigError, match=r"imagehash.*\[near-duplicates\]"):
         BuildConfig(input="a", near_duplicates="report")
-
-
-def test_it_is_no_part_of_other_fingerprints():
-    plain, asked = (BuildConfig(input="a", near_duplicates=each) for each in ("", "report"))
-    assert "near_duplicates" not in plain.fingerprinted_options()
-    assert asked.fingerprinted_options()["near_duplicates"] == "report"

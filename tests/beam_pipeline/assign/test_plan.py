@@ -14,7 +14,6 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
-from beam_pipeline.schema.declaration import parse_schema
 
 
 def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", prefix=""):
@@ -94,20 +93,6 @@ def test_max_bad_fraction(records, bad, allowed, fine):
         assert "the first is 0: truncated image (d)" in str(plan.problem)
 
 
-def test_rejects_are_told_in_the_order_of_their_lines():
-    merged = Statistics()
-    for line in (101, 11, 9):
-        one = Statistics()
-        one.add_rejected(Rejected(source=f"m.csv:{line}", reason="r", detail="d"))
-        merged.merge(one)
-    assert merged.first_sources == {"r": ["m.csv:9", "m.csv:11", "m.csv:101"]}
-    assert [source for source, *_ in merged.first_rejects] == ["m.csv:9", "m.csv:11", "m.csv:101"]
-
-
-def test_what_was_never_data_does_not_count_as_bad():
-    assert make_plan(counted(1, fine_rejects=9), BuildConfig(name="t")).problem is None
-
-
 def nothing_observed():
     statistics, record = Statistics(), Inspected(key="a", features={}, content_digest="0" * 64)
     statistics.observe(record, "train")
@@ -183,26 +168,6 @@ def declared(*files):
 )
 def test_declared_classes(files, expected):
     assert declared_classes(declared(*files), ()) == {"label": expected}
-
-
-def test_files_that_disagree_about_a_class_are_a_problem():
-    with pytest.raises(DataError, match="class 1 of 'label' is called cat and dog"):
-        declared_classes(declared({1: "cat"}, {1: "dog"}), ())
-
-
-def test_the_users_order_wins():
-    assert declared_classes(declared({1: "cat"}), ("dog", "cat")) == {"label": ("dog", "cat")}
-
-
-@pytest.mark.parametrize("kind", ["class_label", "boxes", "map"])
-def test_the_users_order_is_of_the_one_feature_that_a_schema_labels(kind):
-    schema = parse_schema({"a": kind, "b": {"kind": "scalar", "dtype": "int64"}})
-    assert declared_classes(Statistics(), ("cat",), schema) == {"a": ("cat",)}
-
-
-def test_the_users_order_needs_one_feature_with_classes():
-    with pytest.raises(ConfigError, match="the classes of one feature, but the data has none"):
-        declared_classes(Statistics(), ("cat",))
 
 
 def test_two_splits_that_would_have_one_name_are_refused():

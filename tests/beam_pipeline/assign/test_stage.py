@@ -1,7 +1,6 @@
 """Inspected records are packed, duplicates settled, and every record goes to its shard."""
 
 import hashlib
-import itertools
 import re
 from collections import Counter
 
@@ -9,7 +8,6 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
-from tiers import first_quick
 
 from beam_pipeline.assign import columns, placing, stage
 from beam_pipeline.assign.duplicates import settle
@@ -81,23 +79,6 @@ def test_of_equal_contents_drop_keeps_the_first_key(elements):
     assert counts == (2, 0, 1)
 
 
-@pytest.mark.parametrize(("policy", "cats"), [("keep", 2), ("drop", 1)])
-def test_only_what_is_written_is_observed(policy, cats):
-    twins = [image("a.jpg", "1", "cat", notes={"box clipped": 1}), image("b.jpg", "1", "cat")]
-    _, _, statistics = settled([*twins, image("c.jpg", "2", "dog")], duplicates=policy)
-
-    assert statistics.features()["label"].classes == {"cat": cats, "dog": 1}
-    assert statistics.notes == {"box clipped": 1}
-
-
-def test_error_names_the_equal_ones():
-    _, _, statistics = settled(TWINS, duplicates="error")
-    problem = make_plan(statistics, BuildConfig(name="t", duplicates="error")).problem
-
-    assert isinstance(problem, DataError)
-    assert "2 records share 1 contents, such as a.jpg and b.jpg" in str(problem)
-
-
 def test_equal_contents_with_unlike_labels_conflict():
     conflict = [image("a.jpg", "1", "cat"), image("b.jpg", "1", "dog")]
 
@@ -107,22 +88,6 @@ def test_equal_contents_with_unlike_labels_conflict():
 
     _, [rejected], _ = settled(conflict, duplicates="drop")
     assert rejected.detail == "same content as a.jpg, annotated otherwise (cat)"
-
-
-def test_conflicts_come_before_other_duplicates():
-    _, _, agreeing = settled([image("a.jpg", "1"), image("b.jpg", "1")])
-    _, _, conflicting = settled([image("y.jpg", "2", "cat"), image("z.jpg", "2", "dog")])
-    agreeing.merge(conflicting)
-
-    assert [group.keys for _, group in agreeing.duplicates] == [
-        ("y.jpg", "z.jpg"),
-        ("a.jpg", "b.jpg"),
-    ]
-
-
-def test_equal_contents_in_several_splits_of_the_layout_are_counted():
-    across = [image("a.jpg", "1", split="train"), image("b.jpg", "1", split="test")]
-    assert settled(across)[2].across_splits == 1
 
 
 LEAKS = [
@@ -142,37 +107,6 @@ def test_equal_contents_in_several_splits_are_an_error_that_names_one_of_each_sp
         "(train); test/z.jpg (test) and train/z.jpg (train) and val/z.jpg (val); a model "
     )
     assert re.search("--duplicates drop, .* --leaks warn", str(problem))
-
-
-@pytest.mark.parametrize(
-    ("elements", "options", "groups"),
-    [
-        pytest.param(LEAKS, {"leaks": "warn"}, 3, id="where leaks are allowed"),
-        pytest.param(LEAKS, {"duplicates": "drop"}, 3, id="where one record of each content stays"),
-        pytest.param(LEAKS[-2:], {}, 1, id="in one split"),
-        pytest.param(TWINS[1:], {"duplicates": "error"}, 0, id="where there are none"),
-    ],
-)
-def test_equal_contents_are_no_error(elements, options, groups):
-    statistics = settled(elements, **options)[2]
-    assert make_plan(statistics, BuildConfig(name="t", **options)).problem is None
-    assert statistics.duplicate_groups == groups
-
-
-def test_groups_that_share_contents_leak():
-    twins = [image(f"{patient}/{n}.jpg", str(n)) for patient in range(9) for n in range(9)]
-    options = {"split": {"train": 0.5, "test": 0.5}, "group_by": "1"}
-    problem = make_plan(settled(twins, **options)[2], BuildConfig(name="t", **options)).problem
-    assert str(problem).startswith("contents that are in more than one split: 9, such as ")
-
-
-def test_equal_contents_without_a_stated_split_share_one():
-    pairs = [image(f"{i}{twin}.jpg", str(i)) for i in range(50) for twin in "ab"]
-    split_of, _, statistics = settled(pairs, split={"train": 0.5, "test": 0.5})
-
-    assert all(split_of[f"{i}a.jpg"] == split_of[f"{i}b.jpg"] for i in range(50))
-    assert set(split_of.values()) == {"train", "test"}
-    assert statistics.across_splits == 0
 
 
 def test_equal_keys_are_the_plans_problem():
@@ -256,22 +190,6 @@ def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
     assert np.bincount(buckets).min() > 150
 
 
-@pytest.mark.parametrize(
-    ("records", "least", "buckets"),
-    [(0, 16, 16), (50_000, 16, 16), (50_000, 1, 1), (10**7, 1, 40), (10**8, 16, 400)],
-)
-def test_buckets_follow_the_number_of_records(records, least, buckets):
-    assert stage.num_buckets(records, least) == buckets
-
-
-def test_rows_are_divided_by_their_key_in_order():
-    rows = table(10)
-    divided = dict(columns.divide(rows, np.array([2, 0] * 5)))
-    assert list(divided) == [0, 2]
-    assert divided[0].column("key").to_pylist() == [f"{i}.jpg" for i in range(1, 10, 2)]
-    assert not list(columns.divide(rows.slice(0, 0), np.zeros(0, np.int64)))
-
-
 def counted(rows):
     """Statistics of a table's records, each of which has a text."""
     statistics = Statistics()
@@ -312,24 +230,6 @@ def many_rows(count):
         for values, field in zip(columns_, columns.SCHEMA, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=columns.SCHEMA)
-
-
-@pytest.mark.parametrize("num_keys", first_quick([400, 16, 256]))
-def test_what_waits_is_enough_for_hundreds_of_records_of_each_key(num_keys):
-    rows = many_rows(400_000)
-    numbers = iter(range(10**6))
-
-    def keys(table):
-        return np.array([next(numbers) % num_keys for _ in range(table.num_rows)])
-
-    tables = stage.tables_by_key(keys, num_keys)
-    batch = columns.to_bytes(rows.slice(0, 1_000))
-    sizes = [
-        columns.from_bytes([each]).num_rows
-        for _ in range(400)
-        for _, each in itertools.islice(tables.add(batch, len(batch)), 3)
-    ]
-    assert min(sizes) > 100
 
 
 @pytest.mark.slow
@@ -387,15 +287,6 @@ def test_many_shards_get_every_record_once(run_transform, monkeypatch):
     for name, each in keys.items():
         assert {plan.shard_names()[number] for number in plan.shard_numbers(each)} == {name}
     assert sum(each.num_rows for each in keys.values()) == 90
-
-
-def test_rows_in_order():
-    rows = table(50)
-    shuffled = rows.take(np.random.default_rng(0).permutation(50))
-    assert columns.in_order(shuffled) == rows
-
-    other_key = columns.table_of([(image(key, "1"), "train", 3) for key in "ba"])
-    assert columns.in_order(other_key).column("key").to_pylist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sealing import edit
 
 from beam_pipeline import open as open_dataset
 from beam_pipeline import verify
-from beam_pipeline.cli import commands, summary
+from beam_pipeline.cli import commands
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
 from beam_pipeline.schema.declaration import parse_schema
@@ -113,16 +113,6 @@ def test_twice_gives_the_same_bytes(directory, digests):
     assert digests(directory) == first
 
 
-@pytest.mark.slow
-def test_processes_give_the_same_bytes(directory, digests, monkeypatch):
-    adopt(str(directory))
-    first = digests(directory)
-    monkeypatch.setattr("beam_pipeline.running.parallel._FEW_BYTES", 0)
-    adopt(str(directory), overwrite=True)
-
-    assert digests(directory) == first
-
-
 def test_the_index_of_a_shard_that_is_gone_goes_too(directory):
     adopt(str(directory))
     (directory / "test-00000-of-00001").unlink()
@@ -141,23 +131,6 @@ def test_gzip(directory):
     assert sum(map(info.num_records, info.splits)) == 8
     assert not (directory / "dataset_info.json").exists(), "TFDS cannot read gzip"
     assert not list(directory.glob("idx/*.idx"))
-    assert verify(info) == []
-
-
-def test_names_that_tfds_cannot_state(directory):
-    (directory / "train-00001-of-00002").rename(directory / "train-00007-of-00002")
-    info = adopt(str(directory))
-
-    assert not (directory / "dataset_info.json").exists()
-    assert verify(info) == []
-
-
-def test_an_empty_shard(directory):
-    (directory / "train-00001-of-00002").write_bytes(b"")
-    (directory / "train.tfrecord-00001").write_bytes(b"")
-    info = adopt(str(directory))
-
-    assert [each.num_records for each in info.splits["train"]] == [3, 0]
     assert verify(info) == []
 
 
@@ -190,12 +163,6 @@ def test_a_declared_schema(directory):
     ]
     assert (directory / "label.labels.txt").read_text() == "a\nb\nc\n"
     assert verify(info) == []
-
-
-def test_what_does_not_fit_a_declared_schema(directory):
-    schema = parse_schema({"x": {"kind": "tensor", "dtype": "float32", "shape": [3]}})
-    with pytest.raises(DataError, match="has 8 records or files that cannot be used"):
-        adopt(str(directory), schema=schema)
 
 
 @pytest.mark.parametrize(
@@ -254,19 +221,6 @@ def test_damage_is_reported_and_nothing_is_written(directory, digests, damage, m
     assert digests(directory) == before
 
 
-def test_the_first_of_many_problems_are_named(directory):
-    path = directory / "train-00001-of-00002"
-    path.write_bytes(framed(b"\xff") * 25)
-    with pytest.raises(DataError, match=r"has 25 records .*; and 15 more\. Fix the files"):
-        adopt(str(directory))
-
-
-def test_files_without_a_record(tmp_path):
-    (tmp_path / "a.tfrecord").write_bytes(b"")
-    with pytest.raises(DataError, match="have no records"):
-        adopt(str(tmp_path))
-
-
 def test_where_nothing_can_be_written_nothing_is_read(directory, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     (directory / "train-00000-of-00002").write_bytes(shard(0, 3)[:-1])
@@ -293,18 +247,6 @@ def test_no_index_is_written_or_deleted_where_a_link_leads(directory, tmp_path):
     with pytest.raises(ConfigError, match="index/deep leads elsewhere by a link"):
         adopt(str(directory), overwrite=True)
     assert [path.name for path in outside.iterdir()] == ["old.parquet"]
-
-
-def test_no_such_directory(tmp_path):
-    with pytest.raises(ConfigError, match="is not a directory"):
-        adopt(str(tmp_path / "gone"))
-
-
-def test_a_missing_shard_is_said(directory):
-    (directory / "train-00001-of-00002").unlink()
-    message = summary.of_dataset(adopt(str(directory)))
-
-    assert "train has 1 of the 2 shards that the name train-00000-of-00002 states" in message
 
 
 def test_the_command(directory, tmp_path, capsys):

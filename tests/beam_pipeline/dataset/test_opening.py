@@ -10,7 +10,6 @@ import beam_pipeline
 import tfrecord_dataset
 from beam_pipeline.dataset.opening import find_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.errors import ConfigError
 
 
 def committed(*directories: Path) -> None:
@@ -25,17 +24,6 @@ def test_the_newest_version_is_found(tmp_path, at):
     (tmp_path / "cells/2.0.0").mkdir()  # a build that did not end
     expected = "1.9.0" if at.endswith("1.9.0") else "1.10.0"
     assert find_dataset(str(tmp_path / at)) == str(tmp_path / "cells" / expected)
-
-
-def test_several_datasets_are_named(tmp_path):
-    committed(tmp_path / "cells/1.0.0", tmp_path / "blood/1.0.0")
-    with pytest.raises(ConfigError, match="several datasets: blood, cells; open one"):
-        find_dataset(str(tmp_path))
-
-
-def test_none_is_said(tmp_path):
-    with pytest.raises(ConfigError, match="is not a finished dataset"):
-        find_dataset(str(tmp_path))
 
 
 def test_what_a_notebook_shows():

@@ -9,11 +9,7 @@ import pyarrow.parquet
 import pytest
 from testdata.make_golden import GOLDEN
 
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
-from beam_pipeline.describe.croissant import croissant
-from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
 
 INDEX = sorted((GOLDEN / "index").glob("*.parquet"))
 
@@ -31,16 +27,6 @@ def test_the_golden_dataset():
     for split in facts["recordSet"]:
         columns = [field["source"]["extract"]["column"] for field in split["field"]]
         assert columns == pyarrow.parquet.read_schema(INDEX[0]).names
-
-
-def test_ids_of_odd_names():
-    shard = ShardEntry(file="a-x.tfrecord-00000-of-00001", num_records=1, num_bytes=9, sha256="")
-    index = {f"index/{shard.file}.parquet": FileEntry(1, "")}
-    schema = parse_schema([{"name": 'a "b" c', "kind": "scalar", "dtype": "float32"}])
-    facts = json.loads(croissant(BuildConfig(name="a"), schema, {"x": [shard]}, index))
-    [record_set] = facts["recordSet"]
-    [field] = [each for each in record_set["field"] if each["dataType"] == "sc:Float"]
-    assert (field["@id"], field["name"]) == ("x/a%20%22b%22%20c", 'a "b" c')
 
 
 def read_by_mlcroissant(directory, caplog):

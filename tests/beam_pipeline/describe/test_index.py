@@ -5,10 +5,8 @@ import io
 
 import numpy as np
 import pyarrow.parquet
-import pytest
 
 from beam_pipeline.assign import columns
-from beam_pipeline.describe import index
 from beam_pipeline.describe.index import IndexWriter, Rows
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import (
@@ -71,31 +69,6 @@ def test_a_row_a_record():
         "labels": [["a", "b", "c"], []],
     }
     assert idx == b"0 100\n100 100\n"
-
-
-@pytest.mark.parametrize("group_bytes", [1, 1 << 20])
-def test_rows_that_come_in_parts_are_rows_of_one_table(monkeypatch, group_bytes):
-    monkeypatch.setattr(index, "_GROUP_BYTES", group_bytes)
-    records = [Inspected(key=f"{n}", features={"n": n}) for n in range(4)]
-    assert index_of(*records, halves=2) == index_of(*records)
-
-
-def test_a_second_image_has_columns_of_its_own():
-    table, _ = index_of(Inspected(key="a", features={"image": image("aa"), "mask": image("bb")}))
-    assert table["sha256"].to_pylist() == ["aa"]
-    assert table["mask_sha256"].to_pylist() == ["bb"]
-
-
-@pytest.mark.parametrize("name", ["key", "offset", "labels", "width"])
-def test_a_column_called_like_one_of_ours(name):
-    table, _ = index_of(Inspected(key="a", features={name: "theirs"}))
-    assert table[f"{name}_"].to_pylist() == ["theirs"]
-
-
-def test_columns_that_would_meet_are_kept_apart():
-    table, _ = index_of(Inspected(key="a", features={"key": "theirs", "key_": "theirs too"}))
-    assert table["key_"].to_pylist() == ["theirs too"]
-    assert table["key__"].to_pylist() == ["theirs"]
 
 
 def sha256(data):
@@ -188,11 +161,3 @@ def test_what_others_stored():
     assert found["text"] == ["short", None]
     assert found["age"] == [3, 4]
     assert found["n_length"] == [3, 1]
-
-
-def test_whole_numbers_among_fractions_are_rounded_as_the_records_are():
-    table, _ = index_of(
-        Inspected(key="1", features={"x": 16_777_217}), Inspected(key="2", features={"x": 0.5})
-    )
-
-    assert table.to_pydict()["x"] == [16_777_216, 0.5]

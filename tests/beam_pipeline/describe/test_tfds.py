@@ -99,11 +99,6 @@ def test_a_class_may_be_called_like_the_placeholder(from_json):
     assert len(set(names)) == 3
 
 
-def test_boxes_without_classes_have_no_names_file():
-    boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
-    assert tfds.class_names(schema_of(image=IMAGE, boxes=boxes)) == {}
-
-
 def test_dataset_info_lists_the_shards_in_order():
     shards = [
         ShardEntry(file=f"f{number}", num_records=records, num_bytes=100, sha256="")
@@ -181,17 +176,3 @@ def test_names_that_tfds_can_state(files, expected):
     )
     paths = naming.sharded_filepaths(num_shards=len(files))
     assert [str(path) for path in paths] == files
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        pytest.param(["data_0.tfrecord", "data_1.tfrecord"], id="without leading zeros"),
-        pytest.param(["data_00001.tfrecord", "data_00002.tfrecord"], id="counted from 1"),
-        pytest.param(["train-00000-of-00003", "train-00002-of-00003"], id="one is missing"),
-        pytest.param(["a-00000-of-00002", "b-00001-of-00002"], id="of two names"),
-        pytest.param(["{a}.tfrecord"], id="a brace"),
-    ],
-)
-def test_names_that_it_cannot(files):
-    assert tfds.template_of(files) == ""

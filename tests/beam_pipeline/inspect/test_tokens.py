@@ -57,15 +57,6 @@ def test_tokenizers(files):
     assert len(found) > 4
 
 
-@pytest.mark.parametrize("suffix", [".model", ".json"])
-def test_no_text_has_no_words(files, suffix):
-    assert tokens.tokenize("", files[suffix]).tolist() == {".model": [], ".json": [1]}[suffix]
-
-
-def test_a_file_is_read_once(files):
-    assert tokens.load(files[".json"]) is tokens.load(files[".json"])
-
-
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [

@@ -11,14 +11,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_pipeline import kinds
-from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import observe_all
-from beam_pipeline.kinds.files import one_format
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Moments, Observed
 from beam_pipeline.records import (
     Array,
-    Audio,
     ClassLabel,
     ClassLabels,
     FileRef,
@@ -78,16 +74,6 @@ def test_moments_are_exact_in_any_order(numbers):
         assert (facts["minimum"], facts["maximum"]) == (min(numbers), max(numbers))
 
 
-def test_many_numbers_in_any_parts():
-    numbers = np.random.default_rng(0).normal(5, 2, 5000).astype(np.float32).tolist()
-    whole = over(numbers).columns[0].facts()
-    parts = merged(over(numbers[start : start + 70]) for start in range(0, 5000, 70))
-    assert parts.columns[0].facts() == whole
-    assert whole["count"] == 5000
-    assert whole["mean"] == pytest.approx(np.mean(numbers), rel=1e-12)
-    assert whole["variance"] == pytest.approx(np.var(numbers), rel=1e-12)
-
-
 def test_what_is_no_number_is_missing():
     column = Moments()
     for number in (math.nan, 3, math.inf, -math.inf):
@@ -95,12 +81,6 @@ def test_what_is_no_number_is_missing():
     facts = {"count": 1, "missing": 3, "minimum": 3, "maximum": 3, "mean": 3.0, "variance": 0.0}
     assert column.facts() == facts
     assert Moments().facts() == dict.fromkeys(facts) | {"count": 0, "missing": 0}
-
-
-def test_squares_beyond_float64_have_no_variance():
-    (column,) = over([vector(1e300, -1e300, dtype="float64")]).columns[:1]
-    column.add(-1e300)
-    assert (column.facts()["mean"], column.facts()["variance"]) == (0.0, None)
 
 
 def test_columns_of_arrays():
@@ -111,21 +91,6 @@ def test_columns_of_arrays():
     assert (seen.list_minimum, seen.list_maximum) == (1.0, 10.0)
     truths = over([vector(True, False, dtype="bool")]).columns
     assert [column.facts()["mean"] for column in truths] == [1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param([vector(1), vector(1, 2)], id="of other lengths"),
-        pytest.param([vector(*range(1025))], id="long"),
-        pytest.param([Array(dtype="int64", shape=(1, 1), data=bytes(8))], id="two axes"),
-        pytest.param([1, ListSummary(kind="int64", length=2)], id="stored by others"),
-    ],
-)
-def test_arrays_without_columns(values):
-    for seen in (over(values), merged(over([value]) for value in values)):
-        seen.merge(over([vector(1)]))
-        assert (seen.columns, seen.has_columns) == ([], False)
 
 
 def test_classes_lengths_and_sizes():
@@ -144,21 +109,6 @@ def test_strings_are_counted_while_they_are_few_and_short():
     assert len(over(many[1:]).strings) == MAX_DISTINCT
     for seen in (over(many), merged([over(many[:7000]), over(many[7000:]), over(["0"])])):
         assert (len(seen.strings), seen.has_strings) == (0, False)
-
-
-def audio(num_samples, sample_rate=8000):
-    file = FileRef(path="a.wav")
-    return Audio(
-        file=file, format="wav", sample_rate=sample_rate, num_samples=num_samples, channels=1
-    )
-
-
-def test_what_is_kept_of_arrays_and_audio():
-    tokens = over([vector(*range(i + 1), dtype="int64") for i in range(6)])
-    assert tokens.lengths == {"length": (1, 6, 21)}
-    assert (tokens.minimum, tokens.maximum) == (0, 5)
-    sounds = over([audio(100 + i, sample_rate=8000 + i) for i in range(6)])
-    assert (sounds.sizes, sounds.sample_rates) == ({0: {100, 101}, 1: {1}}, {8000, 8001})
 
 
 def test_lists_of_existing_examples_merge_like_one():
@@ -189,18 +139,3 @@ def test_numbers_that_float32_rounds(values, expected):
         parts, whole = merged(over([each]) for each in ordered), over(ordered)
         assert parts.rounded == whole.rounded == expected
         assert type(parts.rounded) is type(whole.rounded) is type(expected)
-
-
-def test_a_value_of_no_kind_is_refused():
-    with pytest.raises(RecordError, match="is a complex"):
-        kinds.of(1j)
-
-
-def test_nan_is_counted_once_a_record():
-    observed = over([1.5, math.nan, 2.5, math.nan])
-    assert observed.nans == 2
-    assert list(observed.range_words()) == ["1.5 to 2.5", "nan in 2 records"]
-
-
-def test_no_value_has_no_one_format():
-    assert one_format(Observed()) == "mixed"

@@ -1,9 +1,7 @@
 """Arrays from .npy and .npz files, held against NumPy."""
 
-import io
 import math
 import struct
-import zipfile
 
 import hypothesis
 import numpy as np
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.arrays import array_header, encode_array, inspect_array
+from beam_pipeline.media.arrays import encode_array, inspect_array
 
 
 def npy(array, version=None, **options):
@@ -81,23 +79,6 @@ def test_what_is_converted(data, expected):
     assert inspect_array(data).conversions == expected
 
 
-@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
-@pytest.mark.filterwarnings("ignore:Stored array in format")
-def test_versions(version):
-    facts, stored = store(npy(ROWS, version=version))
-    assert (facts.shape, stored) == ((3, 4), ROWS.tobytes())
-
-
-def test_the_header_at_an_open_file(tmp_path):
-    path = tmp_path / "a.npy"
-    np.save(path, ROWS)
-    with open(path, "rb", buffering=0) as handle:
-        header = array_header(handle)
-        assert handle.tell() == header.offset
-    assert (header.dtype, header.shape) == (np.dtype("<f4"), (3, 4))
-    assert path.read_bytes()[header.offset :] == ROWS.tobytes()
-
-
 @pytest.mark.parametrize(
     ("array", "remedy"),
     [
@@ -112,11 +93,6 @@ def test_other_orders_are_refused_with_the_remedy(array, remedy, save):
     for data in (npy(array), npz(save, x=array)):
         error = refusal(data)
         assert (error.reason, error.detail[-len(remedy) :]) == ("unsupported array", remedy)
-
-
-def test_the_header_of_text_is_read_though_its_values_are_not():
-    header = array_header(io.BytesIO(npy(np.array(["ab", "c"]))))
-    assert (header.dtype, header.shape, header.num_bytes) == (np.dtype("<U2"), (2,), 16)
 
 
 def header_of(text, version=b"\1\0"):
@@ -173,43 +149,10 @@ def test_not_a_usable_array(data, reason, told):
     assert told in refused.detail
 
 
-@pytest.mark.parametrize(("count", "told"), [(3, "(a0, a1, a2)"), (4, "too many members")])
-def test_an_npz_of_many_arrays(monkeypatch, count, told):
-    monkeypatch.setattr("beam_pipeline.media.npz._MAX_ARRAYS", 3)
-    refused = refusal(npz(**{f"a{number}": ROWS for number in range(count)}))
-    assert refused.reason == "unsupported array"
-    assert told in refused.detail
-
-
-def test_several_arrays_say_what_to_do():
-    assert (
-        "give the .npz as the input itself to read it row by row"
-        in refusal(npz(x=ROWS, y=ROWS)).detail
-    )
-
-
-def test_other_files_in_the_zip_are_no_arrays():
-    buffer = io.BytesIO(npz(x=ROWS))
-    with zipfile.ZipFile(buffer, "a") as archive:
-        archive.writestr("README", "what this is")
-    assert store(buffer.getvalue())[1] == ROWS.tobytes()
-
-
-def test_a_zip_without_arrays():
-    assert refusal(zip_bytes({"README": b"what this is"})).detail == "an .npz without arrays"
-
-
 def test_a_zip_bomb_is_refused_before_it_is_unpacked():
     data = bytearray(zip_bytes({"x.npy": bytes(1000)}))
     struct.pack_into("<I", data, data.index(b"PK\1\2") + 24, 3 << 30)  # the size that it states
     assert refusal(bytes(data)).reason == "file too large"
-
-
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_values_that_changed_in_the_zip(save):
-    data = bytearray(npz(save, x=np.arange(1000)))
-    data[len(data) // 2] ^= 1
-    assert refusal(bytes(data)).reason == "damaged archive"
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,14 @@
 """Which audio is rejected, and why; accepted files decode in the trainer's libraries."""
 
-import io
 import random
 import struct
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-import soundfile
-import tensorflow as tf
 from file_bytes import sound_bytes
-from fuzz import sealing
-from fuzz.mutation import mutated
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media import ogg
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 
 Encode = Callable[..., bytes]
@@ -51,11 +45,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"\xff\xfb\x90\x64", "truncated audio", "end of a frame", id="MP3"),
         pytest.param(b"\xff\xfb\xf0\x64", "damaged audio", "no frame", id="MP3 without bitrate"),
         pytest.param(b"\xff\xfb\x00\x64", "unsupported audio", "free", id="MP3 of any bitrate"),
-        pytest.param(b"\xff\xf1\x50\x80", "unsupported audio", "AAC", id="AAC"),
-        pytest.param(b"FORM\0\0\0\0AIFF", "unsupported audio", "AIFF", id="AIFF"),
-        pytest.param(b"\0\0\0\x20ftypM4A ", "unsupported audio", "M4A", id="M4A"),
-        pytest.param(b"RF64\xff\xff\xff\xffWAVE", "unsupported audio", "RF64", id="RF64"),
-        pytest.param(b"riff\x2e\x91\xcf\x11", "unsupported audio", "Wave64", id="Wave64"),
+        pytest.param(b"\xff\xf1\x50\x80", "not audio", "convert other", id="AAC"),
         pytest.param(b"RIFF\0\0\0\0WAVE", "truncated audio", "12 bytes", id="WAV of 12 bytes"),
         pytest.param(b"fLaC", "damaged audio", "FLAC", id="FLAC of 4 bytes"),
         pytest.param(b"OggS", "truncated audio", "byte 4", id="OGG of 4 bytes"),
@@ -65,10 +55,6 @@ def test_not_a_usable_audio(data, expected, told):
     refused = refusal(data)
     assert refused.reason == expected
     assert told in refused.detail
-
-
-def test_a_refused_format_says_what_to_convert_to():
-    assert "convert it to WAV, FLAC, OGG or MP3" in refusal(b"\xff\xf1\x50\x80").detail
 
 
 def chunk(name, body, size=None):
@@ -173,12 +159,6 @@ def test_a_file_cut_anywhere_is_refused(audio_file: Encode, container, encoding,
     assert {reason(data[:cut]) for cut in cuts} == expected
 
 
-def test_a_damaged_flac_says_where(audio_file: Encode):
-    data = bytearray(audio_file("FLAC", "PCM_16", num_samples=200_000))
-    data[-50_000] ^= 1
-    assert "the samples after 131,072 of 200,000 are damaged" in refusal(bytes(data)).detail
-
-
 def test_a_flac_that_does_not_know_its_length(audio_file: Encode):
     data = bytearray(audio_file("FLAC", "PCM_16"))
     data[21] &= 0xF0
@@ -194,12 +174,6 @@ def test_a_header_that_states_hours_is_refused_before_decoding(audio_file: Encod
     assert refusal(bytes(data)).reason == "audio too large"
 
 
-def test_ogg_of_two_streams(audio_file: Encode):
-    one, other = (audio_file("OGG", "VORBIS", seed=seed) for seed in (0, 1))
-    first_page = len(ogg._page(one, 0))
-    assert refusal(one[:first_page] + other + one[first_page:]).reason == "unsupported audio"
-
-
 def test_every_bit_of_ogg_and_flac_is_checked(audio_file: Encode):
     chance = random.Random(3)
     for container, encoding, first in (
@@ -212,47 +186,3 @@ def test_every_bit_of_ogg_and_flac_is_checked(audio_file: Encode):
             data = bytearray(original)
             data[chance.randrange(first, len(data))] ^= 1 << chance.randrange(8)
             assert reason(bytes(data)) is not None
-
-
-def is_plain(data: bytes) -> bool:
-    """Whether there is nothing but 44 bytes of header and 16-bit samples."""
-    (num_bytes,) = struct.unpack_from("<I", data, 40)
-    plain = data[12:22] == b"fmt \x10\0\0\0\1\0" and data[34:40] == b"\x10\0data"
-    return plain and 44 + num_bytes == len(data)
-
-
-@pytest.mark.parametrize(
-    ("container", "encoding"),
-    [
-        ("WAV", "PCM_U8"),
-        ("WAV", "PCM_16"),
-        ("WAV", "DOUBLE"),
-        ("WAVEX", "PCM_24"),
-        ("FLAC", "PCM_16"),
-        ("OGG", "VORBIS"),
-        ("OGG", "OPUS"),
-    ],
-)
-def test_damage_that_passes_is_harmless(audio_file: Encode, container, encoding):
-    """Random changes: each either is refused here, or is nothing to the trainer's decoders."""
-    original = audio_file(container, encoding, channels=2, num_samples=600)
-    chance = random.Random(5)
-    passed = 0
-    for _ in range(80 if container == "OGG" else 250):
-        data = mutated(chance, original, [original])
-        if container == "OGG":
-            data = sealing.ogg(data)
-        try:
-            facts = inspect_audio(data, AudioOptions())
-        except RecordError:
-            continue
-        samples, sample_rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
-        assert samples.shape == (facts.num_samples, facts.channels)
-        assert sample_rate == facts.sample_rate
-        assert np.isfinite(samples).all()
-        if container == "WAV" and is_plain(data):
-            decoded, decoded_rate = tf.audio.decode_wav(data)
-            assert (decoded.numpy() == samples).all()
-            assert int(decoded_rate) == sample_rate
-        passed += 1
-    assert passed > 5

@@ -35,13 +35,6 @@ def test_sizes(encode: Encode, store, open_image, options, size, expected, file_
     assert ("resized" in facts.conversions) == (size != expected)
 
 
-def test_a_turned_image_is_resized_upright(encode: Encode, store, open_image):
-    facts, stored = store(encode("JPEG", orientation=6), ImageOptions(max_side=12))
-
-    assert (facts.width, facts.height) == open_image(stored).size == (8, 12)
-    assert facts.conversions == ("orientation", "resized")
-
-
 def test_a_large_jpeg_is_shrunk_like_its_pixels(
     encode: Encode, make_image, store, open_image, rgb_of
 ):
@@ -109,32 +102,6 @@ def test_to_jpeg(encode: Encode, store, open_image, rgb_of, mode, save, channels
         meant = Image.alpha_composite(Image.new("RGBA", meant.size, "white"), meant)
     lightness = rgb_of(seen.convert("L")) - rgb_of(meant.convert("L"))  # 4:2:0 blurs colours
     assert np.abs(lightness).mean() < 2
-
-
-def test_jpeg_to_png(encode: Encode, store, open_image, rgb_of):
-    data = encode("JPEG")
-
-    facts, stored = store(data, ImageOptions(format="png"))
-
-    assert facts.conversions == ("format jpeg",)
-    assert (rgb_of(open_image(stored)) == rgb_of(open_image(data))).all()
-
-
-def test_jpeg_quality_is_used(encode: Encode, store):
-    data = encode("BMP", size=(64, 64))
-    sizes = [
-        len(store(data, ImageOptions(format="jpeg", jpeg_quality=quality))[1])
-        for quality in (10, 50, 95)
-    ]
-    assert sizes == sorted(sizes)
-    assert sizes[0] < sizes[-1]
-
-
-def test_16_bit_colour_becomes_8_bit_when_encoded_again(make_png, store, open_image):
-    facts, stored = store(make_png(16, 2), ImageOptions(max_side=5))
-
-    assert facts.conversions == ("resized", "16-bit")
-    assert open_image(stored).mode == "RGB"
 
 
 @pytest.mark.parametrize(

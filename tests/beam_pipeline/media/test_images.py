@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_pipeline.errors import RecordError
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import ImageFacts, decode_rgb, inspect_image
+from beam_pipeline.media.images import ImageFacts, decode_rgb
 
 Encode = Callable[..., bytes]
 
@@ -112,32 +110,6 @@ def test_a_cmyk_jpeg_becomes_rgb(encode: Encode, make_image, store, open_image, 
     assert facts.conversions == ("cmyk",)
     assert (facts.format, facts.channels) == ("jpeg", 3)
     assert np.abs(rgb_of(open_image(stored)) - rgb_of(make_image())).mean() < 5
-
-
-def test_a_cmyk_jpeg_without_adobes_marker_is_not_inverted(
-    encode: Encode, make_image, store, open_image, rgb_of
-):
-    data = encode("JPEG", "CMYK", quality=95)
-    start = data.index(b"\xff\xee")
-    plain = data[:start] + data[start + 2 + int.from_bytes(data[start + 2 : start + 4], "big") :]
-
-    _, stored = store(plain)
-
-    # The samples are Adobe's, so read without the marker they mean the opposite inks.
-    inverted = Image.eval(make_image("CMYK"), lambda ink: 255 - ink)
-    assert np.abs(rgb_of(open_image(stored)) - rgb_of(inverted)).mean() < 5
-
-
-@pytest.mark.parametrize(
-    ("file_format", "mode"),
-    [("TIFF", "F"), ("TIFF", "I"), ("PFM", "F")],
-)
-def test_pixels_of_more_than_16_bits_are_unsupported(encode: Encode, file_format, mode):
-    data = encode(file_format.replace("PFM", "PPM"), mode)
-
-    with pytest.raises(RecordError, match="16 bits per sample") as error:
-        inspect_image(data, ImageOptions())
-    assert error.value.reason == "unsupported image"
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))

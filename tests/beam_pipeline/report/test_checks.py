@@ -6,8 +6,7 @@ from file_bytes import image_bytes
 from PIL import Image, ImageFilter
 
 from beam_pipeline.report.checks import checks
-from beam_pipeline.report.figures import faults, quality
-from beam_pipeline.report.sample import Sampled
+from beam_pipeline.report.figures import faults
 from beam_pipeline.schema.declaration import parse_schema
 
 [FEATURE] = parse_schema([{"name": "photo", "kind": "image", "dtype": "uint8"}])
@@ -37,16 +36,6 @@ def encoded(image, form="JPEG"):
 )
 def test_faults(image, found):
     assert faults(encoded(image, "PNG")) == found
-
-
-def test_what_most_images_are_is_not_told():
-    dark, fine = (encoded(each) for each in (scene().point(lambda value: value // 8), scene()))
-    records = [
-        Sampled("train", number, {"photo": data}, {}) for number, data in enumerate([dark, fine])
-    ]
-    found = quality(FEATURE, records)
-    assert found == {"feature": "photo", "looked": 2, "found": {"dark": ["train 0"]}}
-    assert quality(FEATURE, [records[0], records[0], records[1]])["found"] == {}
 
 
 @pytest.mark.parametrize(
@@ -99,9 +88,3 @@ def test_mixes_of_classes():
         "test has another mix of classes: cat is 90% of it, and 58% of all"
     ]
     assert told({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"
-
-
-def test_records_without_a_class():
-    rows = {"cat": [100, 50], "dog": [100, 50]}
-    assert told(rows, without=3) == ["3 of 60 sampled records have none"]
-    assert told(rows, without=3, of_objects=True) == []

@@ -6,12 +6,9 @@ from file_bytes import image_bytes
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.boxes import place
-from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Objects
 from beam_pipeline.report.drawing import COLORS, Shading, color_of, draw
-from tfrecord_dataset.image_size import ImageSize
 
 GREY = 128
 
@@ -59,13 +56,6 @@ def test_a_name_is_written_above_its_box_or_inside_the_image():
         assert ink > 200
 
 
-@pytest.mark.slow
-def test_many_boxes_and_long_names():
-    grid = [(x / 9, y / 9, (x + 1) / 9, (y + 1) / 9) for x in range(9) for y in range(9)]
-    boxes = relative(*grid, labels=tuple(f"class number {i}" * 9 for i in range(81)))
-    assert drawn(encoded((300, 200)), boxes).shape == (400, 600, 3)
-
-
 def test_a_label_stands_below_the_image():
     for label in ("cat", "a very long name " * 50, "Ärger", "猫"):
         pixels = drawn(encoded((640, 480)), label=label)
@@ -105,12 +95,6 @@ def test_masks_are_filled_and_polygons_are_lines():
     assert (bare == GREY).all()
 
 
-def test_without_boxes_nothing_is_drawn():
-    assert (drawn(encoded((640, 480)), None) == GREY).all()
-    assert (drawn(encoded((640, 480)), relative()) == GREY).all()
-    assert (drawn(encoded((640, 480), "L")) == GREY).all()
-
-
 @pytest.mark.parametrize("size", [(1200, 900), (90, 360)])
 def test_at_most_so_large(size):
     pixels = drawn(encoded(size), relative((0.25, 0.5, 0.75, 1.0)), most_side=360)
@@ -119,23 +103,11 @@ def test_at_most_so_large(size):
     assert where(pixels, color_of(""))[1] == pytest.approx(height / 2, abs=2)
 
 
-def test_colours_are_stable_and_distinct():
-    names = tuple("abcdefghijkl")
-    assert len({color_of(name, names) for name in names}) == len(names) == len(COLORS)
-    assert color_of("RBC") == color_of("RBC", ("other",))
-    assert color_of("m", (*names, "m")) == COLORS[0]
-
-
 def test_what_cannot_be_drawn():
     with pytest.raises(RecordError, match="not an image"):
         draw(b"nothing like an image")
     with pytest.raises(ValueError, match="normalise them"):
         draw(encoded((9, 9)), Objects(boxes=((1, 1, 2, 2),)))
-
-
-def test_normalised_boxes_fit():
-    boxes, _ = place(Objects(boxes=((-5, 0, 700, 480),)), Frame(size=ImageSize(480, 640)))
-    assert where(drawn(encoded((640, 480)), boxes), color_of("")) == (0, 0, 639, 479)
 
 
 def test_a_map_is_laid_over_its_image_in_the_colours_of_its_classes():

@@ -26,7 +26,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.report import page as report_page
 from beam_pipeline.report.page import write_report
 from beam_pipeline.report.rejects import pictured
-from beam_pipeline.report.sample import first_records, of_classes, sample
+from beam_pipeline.report.sample import of_classes, sample
 
 HOSTILE = '<script>alert("x")<⁄script>'
 LARGEST_BYTES = 5_000_000
@@ -75,14 +75,6 @@ def test_a_dataset(golden, capsys):
     assert text.count("data:image/jpeg") == 10
     assert "://" not in re.sub(r"data:[^\"]*", "", text)
     assert str(golden) not in text
-
-
-def test_it_is_the_same_twice_and_verify_lets_it_be(golden):
-    write_report(str(golden))
-    before = page(golden)
-    write_report(str(golden))
-    assert page(golden) == before
-    assert commands.main(["verify", str(golden)]) == 0
 
 
 def test_a_build_that_replaces_the_dataset_takes_it_away(tmp_path, class_folders):
@@ -139,16 +131,6 @@ def no_space_for_pages(write):
         write(path, data, **options)
 
     return fail_at_pages
-
-
-def test_first_records(golden):
-    opened = tfrecord_dataset.open(str(golden))
-    found = first_records(opened)
-    every = sorted(sample(opened))
-    assert [each[:2] for each in found] == [each[:2] for each in every]
-    assert [each.example for each in found] == [each.example for each in every]
-    assert len(first_records(opened, most=4)) == 5, "a part of each of 2 splits"
-    assert len(first_records(opened, most_bytes=3)) == 2
 
 
 def test_checks(tmp_path, write_image):
@@ -319,19 +301,6 @@ def test_audio_and_tables(tmp_path):
     assert "0.5 s at 8000 Hz" in text
 
 
-def test_sequences_by_length(tmp_path):
-    rows = [
-        {"tokens": list(range(number % 5 + 1)), "label": "ab"[number % 2]} for number in range(20)
-    ]
-    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    dataset = build(tmp_path / "texts.jsonl", tmp_path / "data")
-    write_report(dataset)
-    [figure] = report(dataset)["figures"]["sequences"]
-    assert figure["feature"] == "tokens"
-    assert figure["lengths"] == {"edges": [1, 2, 3, 4, 5, 6], "counts": [4, 4, 4, 4, 4]}
-    assert page(dataset).count('aria-label="values in a sequence"') == 1
-
-
 def test_bare_files_and_a_store(golden, tmp_path, bucket):
     url, store = bucket
     shards = sorted(golden.glob("*.tfrecord-*"))
@@ -343,25 +312,3 @@ def test_bare_files_and_a_store(golden, tmp_path, bucket):
     assert len(shards) == 3
     store.put_folder(f"{url}/golden", golden)
     assert write_report(f"{url}/golden") == f"{url}/golden/report.html"
-
-
-def test_a_folder_of_bare_files(golden, tmp_path):
-    """As TFDS leaves one: named by its folders, with code that opens its files."""
-    folder = tmp_path / "pets/2.1.0"
-    folder.mkdir(parents=True)
-    for shard in golden.glob("*.tfrecord-*"):
-        shutil.copy(shard, folder)
-    assert write_report(str(folder)) == f"{folder}/report.html"
-    facts = report(folder)
-    assert (facts["name"], facts["version"], facts["records"]) == ("pets", "2.1.0", 10)
-    code = page(folder).partition('id="load"')[2]
-    pattern = "DATA_DIR/pets/2.1.0/golden-train.tfrecord-0000*"
-    assert code.count(pattern) == 3
-    assert "tfds.builder_from_directory" not in code
-    real = pattern.replace("DATA_DIR", str(tmp_path))
-    assert len(tfrecord_dataset.open(real)["train"]) == 7
-
-
-def test_bare_files_need_a_place(golden, capsys):
-    assert commands.main(["report", str(golden / "golden-test.tfrecord-*")]) == 2
-    assert "--output DIR" in capsys.readouterr().err

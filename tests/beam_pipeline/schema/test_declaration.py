@@ -39,11 +39,6 @@ def test_what_is_not_said_is_usual(entry, expected):
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-def test_the_label_of_an_image_lies_beside_it():
-    image, label = parse_schema({"image": "image", "label": "class_label"})
-    assert (image.key, label.key) == ("image/encoded", "image/class/label")
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -66,11 +61,6 @@ def test_what_a_dataset_states_declares_the_next():
         classes=("a",), label_offset=1, attributes={"difficult": "int64"}, keypoints=3,
     )  # fmt: skip
     assert parse_schema(json.loads(json.dumps([feature.to_json()]))) == (feature,)
-
-
-def test_columns_of_numbers_have_names():
-    (feature,) = parse_schema({0: "text"})
-    assert feature.name == "0"
 
 
 @pytest.mark.parametrize(
@@ -103,12 +93,6 @@ def test_columns_of_numbers_have_names():
 def test_what_cannot_be(data, message):
     with pytest.raises(ConfigError, match=message):
         parse_schema(data)
-
-
-def test_a_mapping_of_other_things(tmp_path):
-    (tmp_path / "data.yaml").write_text("nc: 2\nnames: [cat, dog]\n")
-    with pytest.raises(ConfigError, match=r"data\.yaml: every feature must be an object"):
-        read_schema(str(tmp_path / "data.yaml"))
 
 
 def test_a_file_that_is_none(tmp_path):

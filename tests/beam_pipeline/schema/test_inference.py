@@ -18,7 +18,7 @@ from beam_pipeline.records import (
     Objects,
 )
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.schema.inference import complete, infer, with_sequences_of_tokens
+from beam_pipeline.schema.inference import complete, infer
 from tfrecord_dataset.feature import Feature
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
@@ -106,28 +106,6 @@ def test_infer(name, values, expected):
     assert in_words(schema_of(*records)[name]) == expected
 
 
-def test_lists_that_are_all_empty_may_be_longer_elsewhere():
-    schema = schema_of(
-        {"x": array((0,)), "y": array((0, 4))}, {"x": array((0,)), "y": array((0, 4))}
-    )
-
-    assert [(each.kind, each.shape) for each in schema.values()] == [
-        ("sequence", (None,)),
-        ("sequence", (None, 4)),
-    ]
-
-
-@pytest.mark.parametrize("length", [4, 1000])
-def test_tokens_are_a_sequence_also_where_all_are_equally_many(length):
-    record = {"t": "the cat", "t/tokens": array((length,), "int64"), "x": array((length,), "int64")}
-
-    schema = with_sequences_of_tokens(schema_of(record, record).values())
-
-    kinds = {each.name: (each.kind, each.dtype, each.shape, each.encoding) for each in schema}
-    assert kinds["t/tokens"] == ("sequence", "int64", (None,), "")
-    assert kinds["x"][0] == "tensor"
-
-
 def test_declared_classes_keep_their_order():
     boxes = {"boxes": Objects(boxes=((0, 0, 1, 1),), labels=("cat",))}
     declared = {"boxes": ("dog", "cat", "emu")}
@@ -187,10 +165,3 @@ def test_boxes_have_names_everywhere_or_nowhere():
     )
     with pytest.raises(DataError, match="with class names in x, but without in y"):
         complete(declared, observed, {})
-
-
-def test_classes_that_are_numbers_stand_in_their_order():
-    huge = "1" * 5000
-    names = ["10", "9", "010", "0", huge, "100"]
-    schema = schema_of(*({"label": ClassLabel(name)} for name in names))
-    assert schema["label"].classes == ("0", "9", "010", "10", "100", huge)

@@ -1,7 +1,5 @@
 """Whether an Example holds what a schema says: key, what is there, what was expected."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -84,30 +82,6 @@ ANY_IMAGE = bare("image", "uint8", (None, None, 3))
 def test_what_does_not_fit(feature, values, told):
     (problem,) = problems(feature, {"x": values})
     assert told in problem
-
-
-def test_a_missing_key():
-    assert problems(AGE, {"y": [1]}) == [
-        "key 'x' is missing, where an int64 list of 1 was expected"
-    ]
-    assert problems(ROWS, {"y": [1]}) == [], "an empty list is often left out"
-    unlabelled = dataclasses.replace(LABEL, default=-1)
-    assert problems(unlabelled, {"y": [1]}) == []
-    assert problems(unlabelled, {"x": [1, 1]}) == [
-        "key 'x' holds an int64 list of 2, where an int64 list of 1 was expected"
-    ]
-
-
-def test_boxes_have_one_value_each():
-    feature = Feature(
-        name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key="o", classes=("a",)
-    )
-    values = {f"o/bbox/{side}": [0.5, 0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
-    values |= {"o/class/label": [1, 1], "o/class/text": [b"a", b"a"]}
-    assert problems(feature, values) == []
-
-    (problem,) = problems(feature, values | {"o/class/label": [1]})
-    assert "'o/class/label' has 1 values, but" in problem
 
 
 @pytest.mark.parametrize(

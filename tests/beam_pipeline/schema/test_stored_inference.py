@@ -51,21 +51,6 @@ def test_the_shape_of_raw_numbers_is_not_guessed(value):
     assert in_words(inferred("a", [value], [value])) == "bytes string"
 
 
-def test_classes_go_up_to_the_largest_number():
-    assert inferred("label", [2], [0], [-1]).classes == ("0", "1", "2")
-
-
-def test_declared_names():
-    assert inferred("label", [0], [1], declared=("cat", "dog")).classes == ("cat", "dog")
-    assert inferred("digit", [0], [1], declared=("cat", "dog")).kind == "class_label"
-
-
-@pytest.mark.parametrize("number", [2, -2])
-def test_a_number_without_a_name(number):
-    with pytest.raises(DataError, match=f"class {number}, but 2 classes are declared"):
-        inferred("label", [0], [number], declared=("cat", "dog"))
-
-
 def test_lists_of_two_kinds_are_told_with_their_records():
     with pytest.raises(DataError) as raised:
         inferred("n", [1], [2], [0.5])

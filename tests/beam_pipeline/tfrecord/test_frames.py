@@ -8,7 +8,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.frames import FRAME_BYTES, framed, masked_checksum, payload_of, starts_frame
+from tfrecord_dataset.frames import FRAME_BYTES, framed, masked_checksum, payload_of
 
 PAYLOADS = [b"one", b"", b"three" * 50_000, bytes(range(256))]
 
@@ -42,15 +42,6 @@ def test_a_file_is_read_as_it_was_written(tensorflow_file, compression):
     assert [payload_of(frame) for _, frame in read] == PAYLOADS
     lengths = [len(payload) + FRAME_BYTES for payload in PAYLOADS]
     assert [offset for offset, _ in read] == [sum(lengths[:number]) for number in range(4)]
-
-
-def test_spans_are_the_frames(tensorflow_file):
-    path = tensorflow_file(PAYLOADS)
-    with open(path, "rb", buffering=0) as handle:
-        spans = list(frames.spans(handle))
-    data = path.read_bytes()
-
-    assert [data[start : start + length] for start, length in spans] == [*map(framed, PAYLOADS)]
 
 
 def whole(*payloads):
@@ -98,11 +89,6 @@ def test_damaged_gzip(tmp_path):
         assert len(found) > 1
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(RecordError, match="missing file: gone"):
-        list(frames.read_file(str(tmp_path / "gone"), compressed=False))
-
-
 @pytest.mark.parametrize(
     "byte", [0, 9, 12, -1], ids=["length", "its checksum", "payload", "checksum"]
 )
@@ -111,20 +97,6 @@ def test_a_flipped_byte_is_found(byte):
     frame[byte] ^= 0x10
     with pytest.raises(RecordError, match="checksum is wrong"):
         payload_of(bytes(frame))
-
-
-@pytest.mark.parametrize(
-    ("head", "expected"),
-    [
-        pytest.param(framed(b"a"), True, id="a file"),
-        pytest.param(framed(b"abc")[:12], True, id="a header"),
-        pytest.param(b"", False, id="empty"),
-        pytest.param(b"\x1f\x8b\x08" + bytes(20), False, id="gzip"),
-        pytest.param(framed(b"a")[:11], False, id="too short"),
-    ],
-)
-def test_a_tfrecord_file_is_told_by_its_start(head, expected):
-    assert starts_frame(head) is expected
 
 
 def test_a_length_beyond_all_measure(tmp_path):

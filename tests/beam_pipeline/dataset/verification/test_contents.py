@@ -71,11 +71,6 @@ FOLLOWING = {
 }
 
 
-def test_all_columns_are_known(whole):
-    of_inputs = {f"{name}_sha256" for name in ("point", "walk", "grid", "rows")}
-    assert {*rows(whole).column_names} == {*FOLLOWING, "source", *of_inputs}
-
-
 @pytest.mark.parametrize("column", FOLLOWING)
 @pytest.mark.parametrize("row", first_quick([-1, 0]))
 def test_each_column_of_the_index(dataset, found, column, row):
@@ -106,11 +101,6 @@ def test_columns_of_other_peoples_examples(tmp_path, found):
         assert f"record 0: its {column} is {value!r}, the " in line
 
 
-def test_rows_written_otherwise_are_well(dataset, found):
-    put_rows(dataset, rows(dataset))
-    assert found(dataset) == []
-
-
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
@@ -136,13 +126,6 @@ def test_the_rows_of_the_index(dataset, found, change, cause):
     [line] = found(dataset)
     assert line.startswith(f"{ROWS}: ")
     assert cause in line
-
-
-@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" * 100, b"x" * 1000])
-def test_what_is_no_parquet(dataset, found, data):
-    put(dataset, ROWS, data)
-    [line] = found(dataset)
-    assert line.startswith(f"{ROWS}: it cannot be read: ")
 
 
 @pytest.mark.parametrize(
@@ -184,15 +167,6 @@ def test_a_file_that_metadata_does_not_list(dataset, found):
         "metadata.json: it states no hash of README.md",
         f"metadata.json: it states no hash of {ROWS}",
     ]
-
-
-def test_a_shard_that_is_listed_twice(dataset, found):
-    def list_twice(facts):
-        train = facts["splits"]["train"]
-        train["shards"].append(train["shards"][0])
-
-    edit_metadata(dataset, list_twice)
-    assert any(f"metadata.json: it lists {SHARD} 2 times" in line for line in found(dataset))
 
 
 @pytest.mark.parametrize(
