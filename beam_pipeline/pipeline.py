@@ -189,7 +189,7 @@ def _with_source(
         return config, source
     scratch = scratch or scratch_dir(config)
     detected = find_input(config, scratch)
-    config = complete(config, detected, scratch)
+    config = complete(config, detected)
     return config, source_of(config, detected, scratch)
 
 

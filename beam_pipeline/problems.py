@@ -12,6 +12,19 @@ SENTENCES: Mapping[str, str] = {
     "unknown layout": "{path} has no known layout: it holds {held}",
     "layout does not fit": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
     "no such input": "the input {path!r} does not exist",
+    "some folders are splits": "{path} has folders named after splits ({splits}) and others "
+    "({others}); leave the others out with --ignore, or set path_pattern (--path-pattern)",
+    "no class folders": "{path} has no class folders: {names} are named after what they hold",
+    "one class": "{path} has one class folder, {name}/, so all records would be of one class",
+    "format not read": "{path} is {what}, which is not read; {remedy}",
+    "scan not read": "{why}",
+    "two maps of an image": "{one} and {other} both hold maps of the images; leave one out with "
+    "--ignore",
+    "a mask an object": "{folder}/ holds a mask for each object of an image; unite them in one map "
+    "per image (docs/layouts.md)",
+    "black and white maps": "{table} names {number} classes for black and white maps; name two",
+    "unnamed colours": "the maps have colours such as {colour} that no file gives a class; put a "
+    "class_dict.csv with the columns name,r,g,b beside the folders",
     "no file": "{path} has no file; name a folder with data",
 }
 

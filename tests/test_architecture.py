@@ -65,15 +65,9 @@ LAYERS = {
         archives tree
         input_files columns
         image_folders
-        beside
-        annotation_formats
-        table_rows
-        box_forms mask_forms
-        table_forms
-        text_forms
-        as_tables
-        not_read
-        listing gather split_lists
+        beside not_read
+        tables
+        listing gather split_lists unread
         layout
         adapter
         side_files image_items

@@ -174,7 +174,7 @@ def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Claim]:
     check_apart(config)
     found = find_input(config, scratch)
     print(one_line(f"found {found.summary}"), file=sys.stderr)
-    return complete(config, found, scratch), found
+    return complete(config, found), found
 
 
 def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from beam_pipeline.assign.statistics import DUPLICATE
 from beam_pipeline.kinds.wording import count_classes
 from beam_pipeline.report.drawing import cut
-from beam_pipeline.sources.beside import NOT_READ
+from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.shown_text import counted
 
 Level = Literal["green", "amber", "red"]

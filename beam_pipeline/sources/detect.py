@@ -11,7 +11,7 @@ from beam_pipeline.sources.adapter import claims_by_places
 from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.not_read import refuse_not_read
+from beam_pipeline.sources.not_read import format_problem
 from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
 from beam_pipeline.sources.tree import Tree, counted, shown
 
@@ -27,7 +27,12 @@ def detect(config: BuildConfig) -> Claim:
         ProblemError: The best claims tie, or the best one has an open question.
     """
     tree = Tree.of(_existing(config.input), Ignored(config.ignore))
-    candidates = [*layouts().values()] if config.layout == AUTO else [layout_named(config.layout)]
+    if config.path_pattern:
+        candidates = [layout_named("folders")]
+    elif config.layout == AUTO:
+        candidates = [*layouts().values()]
+    else:
+        candidates = [layout_named(config.layout)]
     claims = _claims(candidates, tree, config)
     if not claims:
         _refuse(tree, config, candidates)
@@ -43,7 +48,8 @@ def detect(config: BuildConfig) -> Claim:
 def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> list[Claim]:
     claims = [claim for layout in candidates for claim in _of_layout(layout, tree, config)]
     is_sure = any(claim.rank > Rank.FOLDERS or "split_list" in claim.options for claim in claims)
-    inner = tree.only_folder if tree.is_folder and not is_sure else ""
+    is_sure |= bool(config.path_pattern) or not tree.is_folder  # patterns are of whole paths
+    inner = "" if is_sure else tree.only_folder
     return (_claims(candidates, tree.inside(inner), config) if inner else []) or claims
 
 
@@ -80,10 +86,8 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     if not files:
         raise ProblemError(Problem(code="no file", facts={"path": tree.input}))
     refuse_archives(tree.root, files)
-    refuse_not_read(tree.root, files)
-    for layout in candidates:
-        if layout.refuse:
-            layout.refuse(files)
+    if problem := format_problem(files):
+        raise ProblemError(problem)
     facts = {"path": config.input, "held": _held(tree, files)}
     if config.layout == AUTO:
         raise ProblemError(Problem(code="unknown layout", facts=facts, option="layout"))

@@ -14,11 +14,13 @@ from beam_pipeline.sources.archives import placed, refused, through_archives
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Claim, Layout, Rank
+from beam_pipeline.sources.layout import Claim, Layout
+from beam_pipeline.sources.paths import input_folder
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.registry import layout_named, own_layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.unread import AccountForFiles, WithoutConsumed
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
@@ -44,11 +46,7 @@ def _found(config: BuildConfig, scratch: str) -> Claim:
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
     config = through_archives(config, scratch)
-    if config.path_pattern:
-        what = (("files", f"files named {config.path_pattern}"),)
-        claim = Claim(layout="folders", rank=Rank.FOLDERS, path=config.input, understood=what)
-    else:
-        claim = detect(config)
+    claim = detect(config)
     _check_options(config, layout_named(claim.layout))
     _check_ignored(config)
     return claim
@@ -86,25 +84,16 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
         )
 
 
-def complete(config: BuildConfig, claim: Claim, scratch: str = "") -> BuildConfig:
-    """`config` with what only a look into the input tells: the options of the claim.
-
-    Raises:
-        ConfigError: The input has no such feature, or cannot be what `config` asks for.
-    """
-    config = dataclasses.replace(
-        config,
-        **{
-            field.name: claim.options[field.name]
-            for field in dataclasses.fields(config)
-            if field.name in claim.options and getattr(config, field.name) in (field.default, ())
-        },
-    )
-    layout = layout_named(claim.layout)
-    if not layout.complete:
-        return config
-    completed = layout.complete(through_archives(config, scratch), claim.path)
-    return dataclasses.replace(completed, input=config.input, image_root=config.image_root)
+def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
+    """`config` with the options of the claim, but for those that a user has set."""
+    decided = {
+        field.name: claim.options[field.name]
+        for field in dataclasses.fields(config)
+        # A schema that is given is completed with the keys of records.
+        if field.name in claim.options
+        and (getattr(config, field.name) in (field.default, ()) or field.name == "schema")
+    }
+    return dataclasses.replace(config, **decided)
 
 
 def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:
@@ -114,7 +103,8 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     is in archives is read there.
     """
     config = through_archives(config, scratch)
-    source: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
+    layout = layout_named(claim.layout)
+    source: beam.PTransform = layout.read(claim, config, scratch)
     if claim.beside:
         source = ReadBeside(source, claim.beside, config.input)
     if told := config.split_list or claim.options.get("split_list", ()):
@@ -125,6 +115,13 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
         lists = [SplitList.told(each, homes[1]) for each in told]
         source = WithSplits(source, lists, tuple(roots))
+    if layout.claim and storage.is_directory(config.input):
+        root = input_folder(config.input)
+        base = claim.path if storage.is_directory(claim.path) else parent(claim.path)
+        reads = tuple(storage.join(base, path) for path in claim.reads)
+        source = AccountForFiles(source, root, base, reads, Ignored(config.ignore))
+    else:
+        source = WithoutConsumed(source)
     return ReadPlaced(source) if any(map(inside, config.inputs)) else source
 
 

@@ -111,8 +111,6 @@ class Layout:
     find: Callable[[Tree], Sequence[Place]] | None = None
     accept: Callable[[str], str] | None = None
     begins: Callable[[str], bool] | None = None
-    refuse: Callable[[Sequence[str]], None] | None = None
-    complete: Callable[[BuildConfig, str], BuildConfig] | None = None
 
     def fits(self, name: str) -> bool:
         """Whether a file's name ends as this layout's do."""
@@ -156,6 +154,23 @@ def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], An
     names |= {"missing_numbers"} if "missing_number" in names else set()
     takes = names.intersection(field.name for field in dataclasses.fields(BuildConfig))
     return Reads(read=reading(source, **derived), takes=takes)
+
+
+def claim_of_files(
+    layout: str, tree: Tree, files: Sequence[str], options: Mapping[str, Any] | None = None
+) -> Claim | None:
+    """The claim of files of many records each; None where other files fit a pattern, too."""
+    if not files or (not tree.is_folder and len(files) < len(tree.files())):
+        return None
+    files = sorted(files)
+    what = shown(files, "file") + splits_shown(files)
+    return Claim(
+        layout=layout,
+        rank=Rank.CONTAINER,
+        path=tree.input,
+        understood=(("files", what),),
+        options=options or {},
+    )
 
 
 def container_places(files: Sequence[str]) -> list[Place]:

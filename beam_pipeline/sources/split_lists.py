@@ -19,7 +19,7 @@ from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Element, Record, Rejected, composed
+from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
 from beam_pipeline.sources.paths import left_out, stem
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.splits import PARTITION, is_partition
@@ -217,7 +217,8 @@ class WithSplits(beam.PTransform):
             | "MissingFiles" >> beam.FlatMap(missing_files, lines)  # Rejected
         )
         placed = elements | "PlaceInSplits" >> beam.FlatMap(placed_in_split, lines)  # Element
-        return (placed, missing) | beam.Flatten()
+        consumed = Consumed(paths=tuple(each.path for each in self.lists))
+        return (placed, missing, pipeline | "Read" >> beam.Create([consumed])) | beam.Flatten()
 
 
 def line_of(element: Element, lines: Lines) -> Iterator[int]:

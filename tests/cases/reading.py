@@ -47,7 +47,7 @@ def source_at(
     config = config_of(options, root)
     scratch = scratch or f"{root}.scratch"
     found = find_input(config, scratch)
-    return found, source_of(complete(config, found, scratch), found, scratch)
+    return found, source_of(complete(config, found), found, scratch)
 
 
 def elements_of(path: Path | str, **options: Any) -> list[Any]:

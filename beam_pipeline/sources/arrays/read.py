@@ -13,7 +13,7 @@ from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.columns.choice import checked, lowered, there_are
 from beam_pipeline.sources.columns.column import LABELS, Columns, ValueOptions
-from beam_pipeline.sources.folders.profile import main_kind, profile_of
+from beam_pipeline.sources.folders.structure import main_kind, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Layout, Place, container_places, read_by
 from beam_pipeline.sources.manifest.records import ReadTables
@@ -126,7 +126,7 @@ def declared_columns(
 
 def find_arrays(tree: Tree) -> list[Place]:
     """Files called .npy, .npz, .h5 or .mat, more than images or audio; in no folders but splits."""
-    profiles = profile_of(tree.names())
+    profiles = structures(tree.names())
     has_media = any(profile.number for profile in profiles.values())
     if has_media and main_kind(profiles) != "array":
         return []

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.annotation_formats import is_of_a_format
 from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.image_folders import (
     NEXT_TO_IMAGES,
@@ -128,7 +127,7 @@ def is_coco(path: str) -> bool:
     """
     with contextlib.suppress(RecordError):
         start = storage.read_start(path, _START_BYTES)
-        if SENTENCES.search(start) or is_of_a_format(start):
+        if SENTENCES.search(start):
             return False
         return start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{" and bool(_LISTS.search(start))
     return False

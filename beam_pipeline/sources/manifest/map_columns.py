@@ -78,7 +78,7 @@ def _meaning(pairs: Iterable[tuple[Pixels, Pixels]], column: str) -> Meaning | N
     if not seen or len(maps) < len(seen) or all(_has_numbers(image, shows) for image, _ in seen):
         return None
     found = meaning_of(maps, shows, None, "")
-    return None if found.doubt else found
+    return None if found.problem else found
 
 
 def _has_numbers(pixels: Pixels, shows: str) -> bool:

@@ -11,7 +11,6 @@ import ijson
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.annotation_formats import is_of_a_format
 from beam_pipeline.sources.manifest.files import Manifest
 from beam_pipeline.sources.manifest.json_table import JsonTable
 from beam_pipeline.sources.manifest.read import ReadManifest
@@ -38,8 +37,6 @@ def place_of_rows(path: str) -> str | None:
     with contextlib.suppress(RecordError), storage.decompressed(path) as content:
         head = bytes(content.read(_HEAD_BYTES))
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if is_of_a_format(head):
-        return None
     if _begins_as_lines(head):
         return LINES
     try:

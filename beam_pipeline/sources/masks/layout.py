@@ -2,43 +2,38 @@
 
 import contextlib
 import dataclasses
-import itertools
-import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import Seen, see
+from beam_pipeline.problems import Problem
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.as_tables import making
-from beam_pipeline.sources.folders.masks import may_be_marked
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Claim, Layout, Place
+from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.masks.files import MaskFiles
-from beam_pipeline.sources.masks.known import classes_of
 from beam_pipeline.sources.masks.meaning import (
     MOST_MAP_BYTES,
     Classes,
     Meaning,
-    counted_as,
     few,
     is_map,
-    is_of_other_maps,
     is_table,
+    known_classes,
     meaning_of,
     read_table,
 )
 from beam_pipeline.sources.masks.names import (
     CLASSES,
     DEPTH,
-    OF_BDD,
     common_name,
     image_key,
     image_keys,
     label_kind,
+    may_be_marked,
     place_of,
 )
 from beam_pipeline.sources.paths import (
@@ -54,70 +49,58 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.side_files.files import Survey
 from beam_pipeline.sources.side_files.layout import described
 from beam_pipeline.sources.side_files.read import ReadSideFiles
-from beam_pipeline.sources.table_forms import OF_MASKS
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import is_of_training, split_in_name
 
 _MAPS_LOOKED_INTO = 16
 # Cityscapes has several files an image; of these the first that is there.
 _LABELS = ("labelTrainIds", "labelIds")
 # Of a file that names classes.
 _MOST_BYTES = 1 << 20
-_UNITED = "in a map per image (docs/layouts.md#several-masks-of-one-image)"
 # Maps in folders of their own come before those that their names tell.
 _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
 
-def find_masks(tree: Tree) -> list[Place]:
+def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
     """Maps of images in `tree`, told by their folders or names, and by what they hold."""
-    found = _found(tree)
+    found = _found(tree) if tree.is_folder else []
     if not found:
-        return []
+        return None
     files = found[0]
-    counts = Counter(map(folder, _maps(tree, files)))
-    what = described(tree, files, counts)
-    doubt = files.meaning.doubt or _without_train(tree, counts)
+    problem = files.meaning.problem
     if len(found) > 1:
-        first, other = (_called(tree, each) for each in found[:2])
-        doubt = (
-            f"{first[0]} and {other[0]} both hold maps of the images, of which a build reads "
-            f"one; leave one out by --ignore {shlex.quote(other[1])}"
-        )
-    words = f", {files.meaning.words}" if files.meaning.words else ""
-    return [Place("", what + words + _unread(counts, files), doubt)]
-
-
-def _without_train(tree: Tree, homes: Iterable[str]) -> str:
-    """That all maps are of a split to test with, and no map of the images to train with is told."""
-    splits = [split_in_name(home.partition("/")[0]) for home in homes]
-    tops = sorted({path.partition("/")[0] for path in _paths(tree) if "/" in path})
-    train = list(filter(is_of_training, tops))
-    if not all(splits) or not train or any(split and split.startswith("train") for split in splits):
-        return ""
-    return (
-        f"no maps are told of the images in {train[0]}/; give their maps folders or names of their "
-        f"own (docs/layouts.md), or read the others alone by --ignore {shlex.quote(train[0])}"
+        one, other = (_called(tree, each) for each in found[:2])
+        problem = Problem(code="two maps of an image", facts={"one": one, "other": other})
+    homes = Counter(map(folder, _maps(tree, files)))
+    words = (("classes", files.meaning.words),) if files.meaning.words else ()
+    return Claim(
+        layout="masks",
+        rank=Rank.ANNOTATIONS,
+        path=tree.root,
+        reads=tuple(sorted(files.tables)),
+        understood=(("maps", described(tree, files, homes)), *words),
+        problem=problem,
     )
 
 
-def _unread(counts: Counter[str], files: MaskFiles) -> str:
-    """That folders beside those of maps and splits are not classes, nor other folders splits."""
-    homes = [f"{home}/" for home in counts]
-    if len({place_of(home).shared for home in counts}) < 2 or all(
-        map(files.split_of_folder, homes)
-    ):
-        return ""
-    return f", and the folders are not read as {'splits or ' if files.by_folder else ''}classes"
+def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
+    """The source of the images with their maps below a folder.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    root, ignored = input_folder(claim.path), Ignored.of(config, claim.path)
+    found = _found(Tree(root, ignored))
+    if not found:
+        raise ConfigError(f"{root} holds no maps beside images; leave out --layout masks")
+    return ReadSideFiles(root, found[0], ignored=ignored)
 
 
-def _called(tree: Tree, files: MaskFiles) -> tuple[str, str]:
-    """Where maps lie, and a pattern of them: a folder, or how their names end."""
+def _called(tree: Tree, files: MaskFiles) -> str:
+    """A pattern of the maps for `--ignore`: their folder, or how their names end."""
     first = min(_maps(tree, files))
     if files.by_folder:
-        home = folder(first)
-        return f"{home}/", home.rpartition("/")[2]
-    ending = name_of(first).removeprefix(common_name(shared_name(first)))
-    return f"*{ending}", f"*{ending}"
+        return folder(first)
+    return f"*{name_of(first).removeprefix(common_name(shared_name(first)))}"
 
 
 def _found(tree: Tree) -> list[MaskFiles]:
@@ -138,22 +121,19 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     images = _Images(tree, [each for each in _paths(tree) if files.role(each, Survey()) == "image"])
     first = few(maps, _MAPS_LOOKED_INTO)
     if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
-        made = making(tree.path(OF_MASKS.table), tree.root, tree.path(home))
-        made_of_it = f"make a table of them by {made}, and give that; or "
-        is_beside = any(
-            folder(path) != home and folder(folder(path)) == folder(home) for path in _paths(tree)
-        )
-        doubt = f"{home}/ {OF_MASKS.what}: {made_of_it if is_beside else ''}unite them {_UNITED}"
-        return dataclasses.replace(files, meaning=Meaning(doubt=doubt))
+        problem = Problem(code="a mask an object", facts={"folder": home})
+        return dataclasses.replace(files, meaning=Meaning(problem=problem))
     paired = list(filter(images.has_one_of, first))
     seen = list(_seen(tree, paired))
     likely = [each for each in seen if is_map(each, shows)]
     if len(paired) * 2 < len(first) or not likely or len(likely) * 2 < len(seen):
         return None
-    where, table = _table(tree, maps) if shows == CLASSES else ("", None)
-    meaning = meaning_of(likely, shows, table or classes_of(maps), where)
-    if by_folder and (doubt := _twins(maps)):
-        meaning = dataclasses.replace(meaning, doubt=doubt)
+    where, table = _table(tree) if shows == CLASSES else ("", None)
+    meaning = meaning_of(likely, shows, table or known_classes(min(maps)), where)
+    if by_folder and (twins := _twins(maps)):
+        facts = {"one": twins[0], "other": twins[1]}
+        problem = Problem(code="two maps of an image", facts=facts)
+        meaning = dataclasses.replace(meaning, problem=problem)
     tables = {path for path in tree.files() if name_of(path) == (where and name_of(where))}
     of_context = any(split_at(path, "segmentationclasscontext") for path in maps[:1])
     return dataclasses.replace(
@@ -164,24 +144,14 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     )
 
 
-def _twins(maps: Sequence[str]) -> str:
-    """That two folders hold maps of the same images, and what leaves one out; "" without such."""
-    tasks = sorted({found[0] for path in maps if (found := OF_BDD.search(path.lower()))})
-    if len(tasks) > 1:
-        ways = " or ".join(f"--ignore {each}" for each in tasks)
-        return f"{' and '.join(tasks)} hold maps of other classes; leave one out by {ways}"
+def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
+    """Two folders that hold maps of the same image."""
     first: dict[str, str] = {}
     for path in maps:
         other = folder(first.setdefault(image_keys(path)[-1], path))
         if other != folder(path):
-            parts = itertools.zip_longest(other.split("/"), folder(path).split("/"))
-            pair = next(pair for pair in parts if pair[0] != pair[1])
-            ways = " or ".join(f"--ignore {shlex.quote(each)}" for each in pair if each)
-            return (
-                f"{other}/ and {folder(path)}/ both hold maps of the same images, of which a build "
-                f"reads one; leave one out by {ways}"
-            )
-    return ""
+            return other, folder(path)
+    return None
 
 
 class _Images:
@@ -249,19 +219,18 @@ def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
             continue
 
 
-def _table(tree: Tree, maps: Sequence[str]) -> tuple[str, Classes | None]:
+def _table(tree: Tree) -> tuple[str, Classes | None]:
     """The file that names the classes of maps, and these; one with colours comes first.
 
     Raises:
         ConfigError: Files of one name say different things.
     """
     found: dict[str, Classes] = {}
-    tables = (each for each in filter(is_table, tree.files()) if not is_of_other_maps(each, maps))
-    for path in sorted(tables, key=lambda each: (each.count("/"), each)):
+    for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
         with contextlib.suppress(RecordError):  # too large, or no text: it is told as not read
             data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
             if classes := read_table(storage.decoded(data, path), path):
-                found[path] = counted_as(classes, path, maps)
+                found[path] = classes
     if not found:
         return "", None
     where = next((path for path, classes in found.items() if classes.colors), next(iter(found)))
@@ -271,26 +240,10 @@ def _table(tree: Tree, maps: Sequence[str]) -> tuple[str, Classes | None]:
     return where, found[where]
 
 
-def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """What reads the images with their maps below a folder.
-
-    Raises:
-        ConfigError: There are none.
-    """
-    path = claim.path
-    root, ignored = input_folder(path), Ignored.of(config, path)
-    found = _found(Tree(root, ignored))
-    if not found:
-        raise ConfigError(f"{path} holds no maps beside images; leave out --layout masks")
-    return ReadSideFiles(root, found[0], ignored=ignored)
-
-
 LAYOUT = Layout(
     name="masks",
     sign="masks/*.png and images/, or a_mask.png next to a.jpg",
-    kind="annotations",
     read=read_masks,
     takes=(),
-    find=find_masks,
-    accept=lambda folder: "",
+    claim=claim_masks,
 )

@@ -2,23 +2,21 @@
 
 Such a file has a name a line, or is a table of names and colours, as those of CamVid
 (`class_dict.csv`, `label_colors.txt`, `codes.txt`), Roboflow (`_classes.csv`), CVAT
-(`labelmap.txt`), labelme (`class_names.txt`), ADE20K (`objectInfo150.txt`), COCO-Stuff
-(`labels.txt`) and Mapillary Vistas (`config_v2.0.json`).
+(`labelmap.txt`) and labelme (`class_names.txt`).
 """
 
 import csv
 import dataclasses
 import functools
-import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.maps import BINARY, IGNORED, Seen
-from beam_pipeline.sources.masks.names import CLASSES, DEPTH
+from beam_pipeline.problems import Problem
+from beam_pipeline.sources.masks.names import CLASSES, DEPTH, label_kind
 from beam_pipeline.sources.tree import counted
 
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
@@ -31,7 +29,6 @@ MOST_MAP_BYTES = 64 << 20
 _LEVEL = re.compile("[0-9]{1,3}")
 _COLOR_LINE = re.compile(r"(?P<r>\d+)[\s,]+(?P<g>\d+)[\s,]+(?P<b>\d+)[\s,]+(?P<name>\S.*)")
 _NUMBERED_LINE = re.compile(r"(\d+): (\S.*)")
-_VERSION = re.compile(r"v\d\.\d")
 _CVAT_LINE = re.compile(r"(?P<name>[^:#]+):\s*(?P<r>\d+)\s*,\s*(?P<g>\d+)\s*,\s*(?P<b>\d+)\s*:.*")
 _NAMES = frozenset({"name", "class", "class_name", "label", "category"})
 _NUMBERS = frozenset({"pixel value", "pixel_value", "value", "index", "id", "label_id", "idx"})
@@ -53,12 +50,6 @@ class Classes(NamedTuple):
 def is_table(path: str) -> bool:
     """Whether a file is called as one that names classes."""
     return path.rpartition("/")[2].lower() in _FORMS
-
-
-def is_of_other_maps(path: str, maps: Sequence[str]) -> bool:
-    """Whether a file names the classes of another version than that of the maps."""
-    version = _VERSION.search(path.rpartition("/")[2])
-    return version is not None and not any(f"/{version[0]}/" in each for each in maps)
 
 
 def read_table(text: str, path: str) -> Classes | None:
@@ -90,13 +81,6 @@ def _lines(rows: Sequence[str]) -> Classes:
     return Classes(tuple(rows[rows[:1] == ["__ignore__"] :]))
 
 
-def _vistas(rows: Sequence[str]) -> Classes | None:
-    try:
-        return Classes(tuple(str(each["name"]) for each in json.loads("\n".join(rows))["labels"]))
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-
-
 def _csv(rows: Sequence[str]) -> Classes | None:
     """A table with a header, of names and their colours or numbers."""
     try:
@@ -122,18 +106,6 @@ def _color_lines(line: re.Pattern[str], rows: Sequence[str]) -> Classes | None:
     return _of_colors([match.group("name", "r", "g", "b") for match in found])
 
 
-def _ade(rows: Sequence[str]) -> Classes | None:
-    """ADE20K's table has a number, three shares and the names of each class, from 1."""
-    cells = [row.split("\t") for row in rows[1:]]
-    names = [row[-1].split(",")[0].strip() for row in cells]
-    again = {name for name, count in Counter(names).items() if count > 1}
-    unique = [
-        (f"{name} {row[0]}" if name in again else name, row[0])
-        for name, row in zip(names, cells, strict=True)
-    ]
-    return _numbered([("other", "0"), *unique])
-
-
 def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:
     """Of (name, red, green, blue)."""
     if not all(_LEVEL.fullmatch(text) and int(text) < 256 for row in rows for text in row[1:]):
@@ -152,6 +124,28 @@ def _numbered(rows: Sequence[Sequence[str]]) -> Classes | None:
     return Classes(tuple(names.get(each, str(each)) for each in range(max(names, default=-1) + 1)))
 
 
+# http://host.robots.ox.ac.uk/pascal/VOC/voc2012/segexamples/
+_VOC = (
+    "background aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse "
+    "motorbike person pottedplant sheep sofa train tvmonitor"
+)
+# https://github.com/mcordts/cityscapesScripts, helpers/labels.py: ids for training.
+_CITYSCAPES = (
+    "road sidewalk building wall fence pole traffic_light traffic_sign vegetation terrain sky "
+    "person rider car truck bus train motorcycle bicycle"
+)
+_YEAR_OF_VOC = re.compile(r"voc\d{4}/segmentationclass/", re.IGNORECASE)
+
+
+def known_classes(path: str) -> Classes | None:
+    """The classes of a map of Pascal VOC or Cityscapes, told by its path."""
+    if _YEAR_OF_VOC.search(path):
+        return Classes(tuple(_VOC.split()))
+    if label_kind(path) == "labelTrainIds":
+        return Classes(tuple(name.replace("_", " ") for name in _CITYSCAPES.split()))
+    return None
+
+
 _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
     "class_dict.csv": _csv,
     "_classes.csv": _csv,
@@ -163,8 +157,6 @@ _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
     "class_names.txt": _lines,
     "labels.txt": _lines,
     "codes.txt": _lines,
-    "objectinfo150.txt": _ade,
-    **dict.fromkeys(("config.json", "config_v1.2.json", "config_v2.0.json"), _vistas),
 }
 
 
@@ -177,32 +169,14 @@ class Meaning:
         names: Of the classes, by number; empty where nothing says them.
         colors: Red, green and blue of each class, where pixels are colours; else empty.
         words: The same, for people.
-        doubt: Why the maps cannot be read, and what helps; "" where they can.
+        problem: Why the maps cannot be read; None where they can.
     """
 
     shows: str = CLASSES
     names: tuple[str, ...] = ()
     colors: bytes = b""
     words: str = ""
-    doubt: str = ""
-
-
-def counted_as(table: Classes, where: str, maps: Sequence[str]) -> Classes:
-    """The classes of a file as maps count them.
-
-    COCO-Stuff's file calls 1 what its maps of things and stuff have as 0, 255 being unlabeled.
-
-    Raises:
-        ConfigError: It is COCO-Stuff's, and nothing tells how the maps count.
-    """
-    if table.names[:2] != ("unlabeled", "person") or "_pixelmaps/" in maps[0]:
-        return table
-    if "stuffthingmaps" not in maps[0]:
-        raise ConfigError(
-            f"{where} is COCO-Stuff's, where 1 is a person, who has 0 in its maps: call the folder "
-            f"of such maps stuffthingmaps, or leave the names out by --ignore {shlex.quote(where)}"
-        )
-    return Classes(table.names[1:])
+    problem: Problem | None = None
 
 
 def is_map(seen: Seen, shows: str) -> bool:
@@ -239,8 +213,8 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
     named = table.names if table and (where or not table.colors) else ()
     if (_WHITE in colors or not (named or numbers - {0})) and colors <= {_BLACK, _WHITE}:
         if len(named) > 2:
-            what = f"the maps are black and white, but {where} names {len(named)} classes"
-            return Meaning(doubt=f"{what}; name two there, or none")
+            facts = {"table": where, "number": len(named)}
+            return Meaning(problem=Problem(code="black and white maps", facts=facts))
         names = (*((_BACKGROUND,) if len(named) < 2 else ()), *named)
         names = names if len(names) == 2 else (_BACKGROUND, _FOREGROUND)
         return Meaning(
@@ -249,7 +223,8 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
             words=f"black is the class {names[0]}, white the class {names[1]}",
         )
     if not has_numbers:
-        return Meaning(doubt=_doubt_of_colors(colors, table, where))
+        color = ",".join(map(str, max(colors)))
+        return Meaning(problem=Problem(code="unnamed colours", facts={"colour": color}))
     if named:
         return Meaning(names=named, words=f"{counted(len(named), 'class')}{said}")
     return Meaning(words="numbers of classes, which no file names")
@@ -269,16 +244,6 @@ def _are_colors(
     if where and is_grey and max(numbers, default=0) < len(table.names):
         return False
     return colors <= set(table.colors)
-
-
-def _doubt_of_colors(colors: frozenset[tuple[int, ...]], table: Classes | None, where: str) -> str:
-    color = ",".join(map(str, max(colors)))
-    if table and table.colors:
-        return f"the maps have the colour {color}, and {where} none of their colours; correct it"
-    return (
-        f"the maps have colours such as {color}, which no file gives a class; put a "
-        "class_dict.csv with the columns name,r,g,b beside the folders, a row per class"
-    )
 
 
 def few(paths: Sequence[str], number: int) -> list[str]:

@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import DeclaredClasses, FileRef, Record, Rejected
+from beam_pipeline.records import Consumed, DeclaredClasses, FileRef, Record, Rejected
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.running.gathering import Balance, Merge
 from beam_pipeline.running.pickling import pack, unpack
@@ -64,6 +64,7 @@ class ReadSideFiles(beam.PTransform):
             | "CompleteSurvey" >> beam.Map(files.surveyed, root)  # Survey
         )
         survey = AsSingleton(surveyed)
+        lists = surveyed | "ConsumeLists" >> beam.FlatMap(consumed_lists, root)  # Consumed
         names = (
             (
                 listed | "SendFiles" >> beam.FlatMap(files_by_name, files, survey, size),
@@ -87,13 +88,20 @@ class ReadSideFiles(beam.PTransform):
             | "MergeFolders" >> Merge(merge_folders)  # Folders
             | "SettleFolders" >> beam.Map(files.settled, root)
         )
-        return (
+        elements = (
             paired
             | "JudgeFiles" >> beam.FlatMap(judge, files, survey, AsSingleton(settled))  # bytes
             | "BalanceFiles" >> Balance()  # bytes
             | "OpenBatches" >> beam.Map(unpack)  # list[Pair | Rejected | DeclaredClasses]
             | "ReadAnnotations" >> beam.FlatMap(read_pairs, files, root)  # Element
         )
+        return (elements, lists) | "AllElements" >> beam.Flatten()  # Element
+
+
+def consumed_lists(survey: Survey, root: str) -> Iterator[Consumed]:
+    """The lists below an ImageSets/."""
+    if survey.lists:
+        yield Consumed(paths=tuple(below(root, path) for path in sorted(survey.lists)))
 
 
 def look_into(batch: bytes, files: SideFiles) -> Survey:

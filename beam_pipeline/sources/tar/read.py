@@ -5,22 +5,22 @@ Format: https://github.com/webdataset/webdataset
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.tar_members import compressed, read_members
-from beam_pipeline.records import Rejected
+from beam_pipeline.files.archive.tar_members import read_members
+from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.running.gathering import Merge
-from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.columns.column import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.layout import Layout, container_places, first_file, read_by
+from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
@@ -30,9 +30,8 @@ from beam_pipeline.sources.tar.roles import (
     kinds_of_members,
     merge_member_kinds,
 )
+from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
-
-_NOT_UNPACKED = (".tar.lz4", ".tar.lzma", ".tar.lz", ".tar.z")
 
 # A member, which takes a kilobyte or more, is gathered as some dozens of bytes.
 _BYTES_AN_ENTRY_BYTE = 16
@@ -47,7 +46,7 @@ class ReadTar(ValueOptions, beam.PTransform):
     says what a member is (`parts`, `roles`). Texts, classes and JSON are read at once.
 
     Yields a Record or a bad Rejected a name; a bad Rejected for a tar that ends early or is
-    damaged, whose members before that are used; Rejected, not bad, for other files.
+    damaged, whose members before that are used.
 
     Attributes:
         path: The file; a folder; or a pattern of files.
@@ -60,35 +59,24 @@ class ReadTar(ValueOptions, beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        files, others = find_files(self.path, is_tar, self.ignored)
-        refuse_compressed([file.relative for file in files])
+        files, _ = find_files(self.path, is_tar, self.ignored)
         options = value_options(self)
         read = functools.partial(read_tar, options=options, scratch=self.scratch)
-        unused = [beside_containers(each, "a tar file", ".tar") for each in others]
-        batches = pipeline | ReadFiles(files, unused, read, _BYTES_AN_ENTRY_BYTE)
+        batches = pipeline | ReadFiles(files, [], read, _BYTES_AN_ENTRY_BYTE)
         roles = (
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
             | "MergeLooks" >> Merge(merge_member_kinds)  # MemberKinds
             | "FindRoles" >> beam.Map(find_roles, options)  # Role by name
         )
-        return batches | Gather(record_of_parts, (AsSingleton(roles), options))
+        records = batches | Gather(record_of_parts, (AsSingleton(roles), options))
+        consumed = Consumed(paths=tuple(file.path for file in files))
+        return (records, pipeline | "Tars" >> beam.Create([consumed])) | beam.Flatten()  # Element
 
 
 def is_tar(path: str) -> bool:
     """Whether the file's name is a tar's, also of a compressed one."""
-    return suffix(path) == "tar" or is_packed_tar(path) or _is_not_unpacked(path)
-
-
-def _is_not_unpacked(path: str) -> bool:
-    return path.lower().endswith(_NOT_UNPACKED)
-
-
-def refuse_compressed(paths: Sequence[str]) -> None:
-    """Raises ConfigError where all tars among the files are compressed as none is unpacked."""
-    tars = list(filter(is_tar, paths))
-    if tars and all(map(_is_not_unpacked, tars)):
-        raise ConfigError(f"{', '.join(tars[:3])}: {compressed('unlz4, unlzma, uncompress, …')}")
+    return suffix(path) == "tar" or is_packed_tar(path)
 
 
 def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
@@ -134,13 +122,15 @@ def read_tar(
         yield Rejected.of(file.relative, error)
 
 
-LAYOUT = Layout(
-    name="tar",
-    sign=".tar files",
-    kind="container",
-    **read_by(ReadTar),
-    find=lambda tree: container_places([f for f in tree.files() if suffix(f) == "tar"]),
-    suffixes=("tar", "tgz", "tar.bz2", "tbz2", "tar.xz", "txz", "tar.zst"),
-    accept=functools.partial(first_file, fits=is_tar),
-    refuse=refuse_compressed,
-)
+def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
+    """The tar files of a tree."""
+    # A compressed one in a folder may be of a tree: it is read only if it is named.
+    fits = is_tar if config.layout == "tar" or not tree.is_folder else _is_plain
+    return claim_of_files("tar", tree, [*filter(fits, tree.files())])
+
+
+def _is_plain(path: str) -> bool:
+    return suffix(path) == "tar"
+
+
+LAYOUT = Layout(name="tar", sign=".tar files", **read_by(ReadTar), claim=claim_tars)

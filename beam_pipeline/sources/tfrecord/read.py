@@ -13,17 +13,11 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
-from beam_pipeline.records import Element, Expectation, FileRef, Record, Rejected
+from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import (
-    Layout,
-    Place,
-    container_places,
-    first_file,
-    read_by,
-)
-from beam_pipeline.sources.paths import left_out, media_kind
+from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
+from beam_pipeline.sources.paths import left_out, media_kind, suffix
 from beam_pipeline.sources.tfrecord.files import (
     RecordFile,
     find_record_files,
@@ -46,20 +40,6 @@ _FIRST_OF_A_FILE = 64
 _BLOCK_BYTES = 1 << 16
 _GZIP = 31  # zlib's wbits
 _FILES_LOOKED_INTO = 5
-
-
-def complete_with_keys(config: BuildConfig, path: str) -> BuildConfig:
-    """`config` with the declared features under the keys that the records at `path` have.
-
-    Raises:
-        ConfigError: A declared feature is under no key, or an option asks for conversions.
-    """
-    refuse_conversions(config)
-    if not config.schema:
-        return config
-    keys = expectations(first_records(find_record_files(path)[0]))
-    schema = tuple(with_key_of(feature, keys) for feature in config.schema)
-    return dataclasses.replace(config, schema=schema)
 
 
 def refuse_conversions(config: BuildConfig) -> None:
@@ -129,19 +109,20 @@ class ReadTFRecords(beam.PTransform):
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Element]:
         files, rejected = find_record_files(self.path, self.ignored)
         expected = expectations(first_records(files))
+        consumed = Consumed(paths=tuple(file.path for file in files))
         return (
             pipeline
-            | "Files" >> beam.Create([*files, *rejected])
+            | "Files" >> beam.Create([*files, *rejected, consumed])
             | "BalanceFiles" >> Balance()  # RecordFile | Rejected
             | "ListRecords" >> beam.FlatMap(list_records, self.scratch, expected)  # Element
         )
 
 
 def list_records(
-    file: RecordFile | Rejected, scratch: str, expected: Mapping[str, Expectation]
+    file: RecordFile | Rejected | Consumed, scratch: str, expected: Mapping[str, Expectation]
 ) -> Iterator[Element]:
     """A Record for every whole frame of `file`, and a Rejected where they end too early."""
-    if isinstance(file, Rejected):
+    if isinstance(file, Rejected | Consumed):
         yield file
         return
     path, problem = file.path, None
@@ -208,13 +189,26 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
                 yield f"{file.relative}:{number}", payload_of(frame)
 
 
-def find_tfrecords(tree: Tree) -> list[Place]:
-    """Files that begin as TFRecord files do: all that are named so, if the first do."""
+def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
+    """Files that begin as TFRecord files do: all that are named so, if the first do.
+
+    Raises:
+        ConfigError: A declared feature is under no key, or an option asks for conversions.
+    """
     files = tree.files()
     named = list(filter(is_named_so, files))
-    likely = named or [name for name in files if not media_kind(name)]
+    likely = named or [name for name in files if not media_kind(name) and suffix(name) != "tar"]
     first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
-    return container_places((named if first else []) or first)
+    found = (named if first else []) or first or (files if config.layout == "tfrecord" else [])
+    claim = claim_of_files("tfrecord", tree, found)
+    if claim is None:
+        return None
+    refuse_conversions(config)
+    if not config.schema:
+        return claim
+    keys = expectations(first_records(find_record_files(tree.input, tree.ignored)[0]))
+    schema = tuple(with_key_of(feature, keys) for feature in config.schema)
+    return dataclasses.replace(claim, options={"schema": schema})
 
 
 def is_tfrecord(path: str) -> bool:
@@ -228,10 +222,6 @@ def is_tfrecord(path: str) -> bool:
 LAYOUT = Layout(
     name="tfrecord",
     sign="files that begin like TFRecord files",
-    kind="container",
     **read_by(ReadTFRecords),
-    find=find_tfrecords,
-    accept=lambda folder: first_file(folder, lambda file: True),
-    begins=is_tfrecord,
-    complete=complete_with_keys,
+    claim=claim_tfrecords,
 )

@@ -4,9 +4,8 @@ import tarfile
 
 import pytest
 
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import DataError
 from beam_pipeline.sources.tar import parts, roles
-from beam_pipeline.sources.tar.read import ReadTar
 
 
 def test_json_without_bound(read):
@@ -50,13 +49,6 @@ def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path, write_tar):
         "gz.tar.gz": ("compressed archive", True),
         "empty.tar": ("empty archive", True),
     }
-
-
-@pytest.mark.parametrize("name", ["x.tar.lz4", "x.tar.Z", "x.TAR.lzma"])
-def test_tars_compressed_as_none_is_unpacked(tmp_path, name):
-    (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ConfigError, match=r"no byte range .* decompress it"):
-        ReadTar(str(tmp_path)).expand(None)
 
 
 def test_names_with_dots_are_told_of_before_they_fill_the_memory(read, monkeypatch):

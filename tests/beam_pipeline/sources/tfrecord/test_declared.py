@@ -11,10 +11,11 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tfrecord.read import (
-    complete_with_keys,
+    claim_tfrecords,
     refuse_conversions,
     with_key_of,
 )
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.frames import framed
 
@@ -77,8 +78,9 @@ def test_a_configuration_is_settled(tmp_path):
     schema = parse_schema({"n": {"kind": "scalar", "dtype": "int64"}})
     config = BuildConfig(input=str(tmp_path), schema=schema)
 
-    assert complete_with_keys(config, str(tmp_path)).schema[0].key == "n"
-    assert complete_with_keys(BuildConfig(input=str(tmp_path)), str(tmp_path)).schema == ()
+    tree = Tree.of(str(tmp_path))
+    assert claim_tfrecords(tree, config).options["schema"][0].key == "n"
+    assert claim_tfrecords(tree, BuildConfig(input=str(tmp_path))).options == {}
 
 
 @pytest.mark.parametrize(

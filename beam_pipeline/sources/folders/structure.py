@@ -1,0 +1,186 @@
+"""What folders of files stand for: splits, classes or neither, told by their names alone."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+
+from beam_pipeline.problems import Problem
+from beam_pipeline.sources.columns.class_values import class_name
+from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds
+from beam_pipeline.sources.folders.pattern import PathPattern
+from beam_pipeline.sources.listing import Names
+from beam_pipeline.sources.paths import (
+    AUDIO_SUFFIXES,
+    IMAGE_SUFFIXES,
+    joined,
+    media_kind,
+    suffix,
+)
+from beam_pipeline.sources.unread import may_hold_data
+from tfrecord_dataset.split_names import is_split
+
+# Folders of these names hold images, audio or what belongs to them, and are no classes.
+_NO_CLASSES = frozenset(
+    {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos", "frames", "samples"}
+    | {"labels", "label", "masks", "mask", "annotations", "annotation", "data", "arrays"}
+    | {"segmentationclass", "segmentationobject", "audio", "wavs", "sounds", "clips", "recordings"}
+    | IMAGE_SUFFIXES
+    | AUDIO_SUFFIXES - {"au"}
+)
+_NUMBER = re.compile(r"[_\-. ]?\d+$")
+# If there are as many files of several kinds, the first kind is read.
+_KINDS = ("image", "audio", "array", "text")
+NOUNS = {"image": "image", "audio": "audio file", "array": "array", "text": "text"}
+# How many of a file's folders are looked at: that of a split, of a class, and one below.
+_DEPTH = 3
+
+
+def is_no_class(name: str) -> bool:
+    """Whether a folder is named after what its files are, not after their class: "images_2"."""
+    return _NUMBER.sub("", name.lower()) in _NO_CLASSES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """The folders of all files of one kind; it grows with the number of folders alone.
+
+    Attributes:
+        number: How many files there are.
+        folders: The first three folders in which they are, () for none.
+        columns: The kind of each name of a pattern.
+    """
+
+    number: int = 0
+    folders: frozenset[tuple[str, ...]] = frozenset()
+    columns: Mapping[str, Kind | None] = field(default_factory=dict)
+
+    @property
+    def tops(self) -> frozenset[str]:
+        """The first folders."""
+        return frozenset(place[0] for place in self.folders if place)
+
+    @property
+    def in_splits(self) -> bool:
+        """Whether all first folders have the name of a split."""
+        return bool(self.tops) and all(map(is_split, self.tops))
+
+    @property
+    def class_depth(self) -> int | None:
+        """Which folder of a path is the class, from 0; None where the files have no classes."""
+        depth = 1 if self.in_splits else 0
+        return depth if any(len(place) > depth for place in self.folders) else None
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The class folders."""
+        depth = self.class_depth
+        if depth is None:
+            return frozenset()
+        names = {place[depth] for place in self.folders if len(place) > depth}
+        return frozenset(name for name in names if not is_no_class(name))
+
+    def problem(self, path: str, *, one_class: bool) -> Problem | None:
+        """Why the files below `path` cannot be read as class folders; None where they can."""
+        splits = sorted(filter(is_split, self.tops))
+        if splits and not self.in_splits:
+            others = shortened(self.tops.difference(splits))
+            facts = {"path": path, "splits": shortened(splits), "others": others}
+            return Problem(code="some folders are splits", facts=facts)
+        if self.class_depth is None or len(self.classes) > 1:
+            return None
+        if not self.classes:
+            depth = self.class_depth
+            names = {place[depth] for place in self.folders if len(place) > depth}
+            facts = {"path": path, "names": shortened(names)}
+            return Problem(code="no class folders", facts=facts, option="path_pattern")
+        if one_class:
+            return None
+        facts = {"path": path, "name": min(self.classes)}
+        return Problem(code="one class", facts=facts, option="one_class")
+
+    def place(self, folder: str) -> tuple[str | None, str | None] | None:
+        """The split and the class of files in `folder`; None where it is in no class folder.
+
+        The class is "" where the folder is named after what its files are.
+        """
+        parts = folder.split("/") if folder else []
+        split = parts[0] if self.in_splits and parts else None
+        if (depth := self.class_depth) is None:
+            return split, None
+        if len(parts) <= depth:
+            return None
+        return split, "" if is_no_class(parts[depth]) else class_name(parts[depth])
+
+
+StructureByKind = Mapping[str, Structure]
+
+
+def structures(parts: Iterable[Names], pattern: PathPattern | None = None) -> StructureByKind:
+    """The structure of a tree by kind of file; its parts are read once, and not kept."""
+    return merged(_of_folder(folder, names, pattern) for folder, names in parts)
+
+
+def _of_folder(folder: str, names: Sequence[str], pattern: PathPattern | None) -> StructureByKind:
+    kinds = list(map(file_kind, names))
+    return {
+        kind: _of_kind(folder, [*compress(names, map(kind.__eq__, kinds))], pattern)
+        for kind in _KINDS
+        if kind in kinds
+    }
+
+
+def _of_kind(folder: str, names: Sequence[str], pattern: PathPattern | None) -> Structure:
+    place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
+    if pattern is None:
+        return Structure(number=len(names), folders=frozenset({place}))
+    found = [texts for name in names if (texts := pattern.match(joined(folder, name))) is not None]
+    columns = (dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for texts in found)
+    return Structure(
+        number=len(names),
+        folders=frozenset({place}) if found else frozenset(),
+        columns=merge_kinds(columns),
+    )
+
+
+def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
+    """The structures of a tree from those of its parts."""
+    found: dict[str, list[Structure]] = {}
+    for part in parts:
+        for kind, structure in part.items():
+            found.setdefault(kind, []).append(structure)
+    return {
+        kind: Structure(
+            number=sum(each.number for each in several),
+            folders=frozenset().union(*(each.folders for each in several)),
+            columns=merge_kinds(each.columns for each in several),
+        )
+        for kind, several in found.items()
+    }
+
+
+def main_kind(found: StructureByKind) -> str:
+    """The kind of most of the files; texts count only where there is nothing else."""
+    media = [kind for kind in _KINDS[:-1] if kind in found]
+    if not media:
+        return "text" if "text" in found else "image"
+    return max(media, key=lambda kind: found[kind].number)
+
+
+def file_kind(name: str) -> str:
+    """The kind of a file by its suffix; "" for others, and for texts such as a README."""
+    return media_kind(name) or ("text" if suffix(name) == "txt" and may_hold_data(name) else "")
+
+
+def shortened(names: Collection[str]) -> str:
+    """The first few of some names: "cat, dog, owl, …"."""
+    few = sorted(names)[:5]
+    return ", ".join(few) + (", …" if len(names) > len(few) else "")
+
+
+def alike(names: Iterable[str]) -> list[str]:
+    """The names that differ from another one only by case or blanks."""
+    names = sorted(names)
+    plain = Counter(" ".join(name.casefold().split()) for name in names)
+    return [name for name in names if plain[" ".join(name.casefold().split())] > 1]

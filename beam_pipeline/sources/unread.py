@@ -1,0 +1,210 @@
+"""Data that was not read: the listing of an input minus what its source has accounted for.
+
+Accounted for is the file of every record, every path of a `Consumed` and every source of a
+`Rejected`. Of each only a hash crosses to other workers, packed, and names in packed batches.
+"""
+
+import dataclasses
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+import apache_beam as beam
+
+from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.media.volumes import refusal
+from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
+from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.listing import ListNames, Names
+from beam_pipeline.sources.paths import (
+    below,
+    left_out,
+    media_kind,
+    stem,
+    suffix,
+)
+from tfrecord_dataset.split_names import split_in_name
+
+NOT_READ = "data not read"
+# Documents, programs, settings and pictures of a page hold no data.
+_NO_DATA = frozenset(
+    {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}
+    | {"py", "ipynb", "sh", "bat", "js", "css", "c", "cc", "cpp", "h", "java", "m", "r", "go"}
+    | {"exe", "cff", "ini", "cfg", "toml", "log", "lock", "tmp", "bak"}
+    | {"gitignore", "gitattributes", "gitkeep"}
+    | {"ttf", "otf", "woff", "ico", "url", "md5", "sha1", "sha256", "asc", "sig", "torrent"}
+)
+_SETTINGS = frozenset({"yaml", "yml"})  # but train.yaml may hold the boxes of a split
+_HARMLESS = re.compile(
+    r"read_?me|licen[cs]e|copying|copyright|notice|changelog|changes|citation|attribution|authors"
+    r"|credits|acknowledg|requirements|checksum|md5|sha(1|256|512)|terms|url",
+    re.IGNORECASE,
+)
+_BUCKETS = 64
+_MOST_WAITING = 1 << 16
+
+
+def may_hold_data(path: str) -> bool:
+    """Whether a file may be a table, list, annotation, archive or of an unknown format.
+
+    It is not an image or audio, nor named like a README, a document, a program or settings.
+    """
+    ending = suffix(path)
+    if not ending or ending in _NO_DATA or media_kind(path) in ("image", "audio"):
+        return False
+    if ending in _SETTINGS:
+        return split_in_name(stem(path)) is not None
+    return not (ending == "txt" and _HARMLESS.search(stem(path)))
+
+
+def not_read(path: str) -> Rejected:
+    """The reject of a file, below the input, that no record or annotation has accounted for."""
+    if (kind := media_kind(path)) in ("image", "audio"):
+        return left_out(path, f"unused {kind}", "no record or annotation names it")
+    if may_hold_data(path):
+        usual = "it may hold data; read it as the input, or leave it out with --ignore"
+        return left_out(path, NOT_READ, refusal([path]) or usual)
+    return left_out(path, "no data file", "its name says that it holds no data")
+
+
+@dataclasses.dataclass
+class AccountForFiles(beam.PTransform):
+    """The elements of a source without `Consumed`, and a Rejected for each file not accounted for.
+
+    Attributes:
+        source: Of elements.
+        root: The folder that is listed.
+        base: The folder that sources of rejects are relative to.
+        reads: Files that the source reads, by their absolute paths.
+        ignored: Files and folders that are left out.
+    """
+
+    source: beam.PTransform
+    root: str
+    base: str
+    reads: tuple[str, ...] = ()
+    ignored: Ignored = NOTHING
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        elements = (
+            pipeline | "Source" >> self.source,
+            pipeline | "Reads" >> beam.Create([Consumed(paths=self.reads)]),
+        ) | "AllElements" >> beam.Flatten()  # Element
+        names = pipeline | "ListAll" >> ListNames(self.root, ignored=self.ignored)  # bytes
+        sent = (
+            elements | "HashAccounted" >> beam.ParDo(_HashAccounted((self.base, self.root))),
+            names | "DivideNames" >> beam.FlatMap(_divided, self.root),
+        )  # (bucket, hashes or packed names)
+        unread = (
+            sent
+            | "AllFiles" >> beam.Flatten()
+            | "GroupFiles" >> beam.GroupByKey()
+            | "FindUnread" >> beam.FlatMap(_unread, self.root)  # Rejected
+        )
+        kept = elements | "DropConsumed" >> beam.Filter(_is_no_consumed)  # Element
+        return (kept, unread) | beam.Flatten()
+
+
+@dataclasses.dataclass
+class WithoutConsumed(beam.PTransform):
+    """The elements of a source without `Consumed`, which a listing alone is compared with.
+
+    Attributes:
+        source: Of elements.
+    """
+
+    source: beam.PTransform
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        elements = pipeline | "Source" >> self.source  # Element
+        return elements | "DropConsumed" >> beam.Filter(_is_no_consumed)  # Element
+
+
+def accounted(element: Element, bases: Iterable[str]) -> Iterator[str]:
+    """The paths of the files that an element accounts for."""
+    if isinstance(element, Record):
+        for value in element.features.values():
+            if file := file_of(value):
+                yield from _with_archives(file.path)
+    elif isinstance(element, Consumed):
+        yield from element.paths
+    elif isinstance(element, Rejected):
+        yield from (below(base, element.source) for base in bases)
+
+
+def _with_archives(path: str) -> Iterator[str]:
+    """The path of a file, and those of the archives that it is in."""
+    yield path
+    while found := inside(path):
+        path = found.archive
+        yield path
+
+
+def _hash(path: str) -> int:
+    data = path.encode(errors="surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+
+
+class _HashAccounted(beam.DoFn):
+    """Elements to (bucket, hashes of files), a few for each bundle."""
+
+    def __init__(self, bases: tuple[str, ...]) -> None:
+        self._bases = tuple(dict.fromkeys(bases))
+
+    def start_bundle(self) -> None:
+        self._hashes: set[int] = set()
+
+    def process(self, element: Element) -> Iterator[tuple[int, bytes]]:
+        self._hashes.update(map(_hash, accounted(element, self._bases)))
+        if len(self._hashes) >= _MOST_WAITING:
+            yield from self._sent()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from map(in_global_window, self._sent())
+
+    def _sent(self) -> Iterator[tuple[int, bytes]]:
+        by_bucket: dict[int, array[int]] = {}
+        for each in self._hashes:
+            by_bucket.setdefault(each % _BUCKETS, array("Q")).append(each)
+        self._hashes = set()
+        return ((bucket, b"h" + hashes.tobytes()) for bucket, hashes in by_bucket.items())
+
+
+def _divided(batch: bytes, root: str) -> Iterator[tuple[int, bytes]]:
+    """A batch of the listing by buckets."""
+    by_bucket: dict[int, list[Names]] = {}
+    for folder, names in unpack(batch):
+        prefix = below(root, f"{folder}/" if folder else "")
+        divided: dict[int, list[str]] = {}
+        for name in names:
+            divided.setdefault(_hash(prefix + name) % _BUCKETS, []).append(name)
+        for bucket, some in divided.items():
+            by_bucket.setdefault(bucket, []).append((folder, some))
+    return ((bucket, b"n" + pack(some)) for bucket, some in by_bucket.items())
+
+
+def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected]:
+    """The files of a bucket's names of which it has no hash."""
+    hashes: set[int] = set()
+    batches = []
+    for sent in bucket[1]:
+        if sent.startswith(b"h"):
+            found = array("Q")
+            found.frombytes(sent[1:])
+            hashes.update(found)
+        else:
+            batches.append(sent[1:])
+    for batch in batches:
+        for folder, names in unpack(batch):
+            place = f"{folder}/" if folder else ""
+            for name in names:
+                if _hash(below(root, place + name)) not in hashes:
+                    yield not_read(place + name)
+
+
+def _is_no_consumed(element: Element) -> bool:
+    return not isinstance(element, Consumed)

@@ -1,0 +1,62 @@
+"""What no record, annotation or reject accounts for is rejected, once, wherever it is."""
+
+import apache_beam as beam
+import pytest
+from cases.reading import elements_of
+from eager_runner import yielded
+
+from beam_pipeline.records import Consumed, FileRef, Image, Record, Rejected
+from beam_pipeline.sources.unread import AccountForFiles, not_read
+
+
+class Elements(beam.PTransform):
+    def __init__(self, *elements):
+        self._elements = elements
+
+    def expand(self, pipeline):
+        return pipeline | beam.Create(self._elements)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("a/labels.csv", "data not read"),
+        ("a/b.bin", "data not read"),
+        ("a/1.npy", "data not read"),
+        ("a/1.jpg", "unused image"),
+        ("a/1.wav", "unused audio"),
+        ("README.txt", "no data file"),
+        ("LICENSE", "no data file"),
+        ("train.py", "no data file"),
+        ("train.yaml", "data not read"),
+        ("settings.yaml", "no data file"),
+    ],
+)
+def test_reasons(path, reason):
+    assert not_read(path) == Rejected(
+        source=path, reason=reason, detail=not_read(path).detail, bad=False
+    )
+
+
+def test_the_listing_minus_what_is_accounted_for(make_tree):
+    names = ("cat/1.jpg", "cat/2.jpg", "lost.jpg", "boxes.json", "notes.csv", "beside/é.csv")
+    root = make_tree(dict.fromkeys(names, "x"))
+    image = Image(file=FileRef(path=f"{root}/cat/1.jpg"))
+    record = Record(key="cat/1.jpg", features={"image": image})
+    rejected = Rejected(source="2.jpg", reason="damaged", detail="")
+    consumed = Consumed(paths=(f"{root}/boxes.json",))
+    source = Elements(record, rejected, consumed)
+    found = yielded(AccountForFiles(source, root, f"{root}/cat", (f"{root}/notes.csv",)))
+    assert sorted(each.source for each in found if isinstance(each, Rejected)) == [
+        "2.jpg",
+        "beside/é.csv",
+        "lost.jpg",
+    ]
+    assert [each for each in found if isinstance(each, Record)] == [record]
+    assert consumed not in found
+
+
+def test_many_files_are_all_accounted_for(make_tree):
+    root = make_tree({f"{name}/{n}.jpg": "" for name in ("cat", "dog") for n in range(300)})
+    reasons = [each for each in elements_of(root) if isinstance(each, Rejected)]
+    assert reasons == []
