@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from beam_pipeline.records import Audio as Audio
     from beam_pipeline.records import ClassLabel as ClassLabel
     from beam_pipeline.records import ClassLabels as ClassLabels
+    from beam_pipeline.records import Consumed as Consumed
     from beam_pipeline.records import DeclaredClasses as DeclaredClasses
     from beam_pipeline.records import FileRef as FileRef
     from beam_pipeline.records import Image as Image
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.arrays.read import ReadArrays as ReadArrays
     from beam_pipeline.sources.coco.read import ReadCoco as ReadCoco
     from beam_pipeline.sources.folders.read import ReadClassFolders as ReadClassFolders
+    from beam_pipeline.sources.layout import Claim as Claim
     from beam_pipeline.sources.layout import Layout as Layout
+    from beam_pipeline.sources.layout import Rank as Rank
+    from beam_pipeline.sources.layout import claim_of_files as claim_of_files
     from beam_pipeline.sources.manifest.read import ReadCsv as ReadCsv
     from beam_pipeline.sources.manifest.read_json import ReadJsonl as ReadJsonl
     from beam_pipeline.sources.tar.read import ReadTar as ReadTar
@@ -66,9 +70,9 @@ _NAMES = {
     "schema.declaration": "Feature parse_schema read_schema",
     "records": (
         "Array Audio ClassLabel ClassLabels DeclaredClasses FileRef Image Map Objects RawFile "
-        "Record Rejected"
+        "Record Rejected Consumed"
     ),
-    "sources.layout": "Layout",
+    "sources.layout": "Claim Layout Rank claim_of_files",
     "sources.arrays.read": "ReadArrays",
     "sources.folders.read": "ReadClassFolders",
     "sources.coco.read": "ReadCoco",

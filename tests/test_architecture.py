@@ -67,7 +67,8 @@ LAYERS = {
         image_folders
         beside not_read
         tables
-        listing gather split_lists unread
+        listing gather split_lists
+        unread
         layout
         adapter
         side_files image_items

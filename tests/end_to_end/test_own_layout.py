@@ -67,5 +67,5 @@ def test_its_name_is_listed_and_taken(tmp_path, command):
 
     assert "arrays, idx, tfrecord, pgn " in " ".join(help_text.split())
     assert refused.returncode == 2
-    assert "--layout pgn does not fit" in refused.stderr
-    assert "looked for .pgn files (pgn)" in refused.stderr
+    assert "cannot be read as pgn" in refused.stderr
+    assert "no .pgn files" in refused.stderr

@@ -17,6 +17,7 @@ from beam_pipeline.sources.side_files import read as side_files
 from beam_pipeline.sources.side_files.image_sets import choose_lists, is_class_list, listed_names
 from beam_pipeline.sources.side_files.layout import places_of
 from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.unread import WithoutConsumed
 from beam_pipeline.sources.voc import ReadVoc
 from beam_pipeline.sources.yolo.files import YoloFiles, listed_places, pair_key
 from beam_pipeline.sources.yolo.layout import ReadYolo
@@ -127,7 +128,7 @@ def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, read, tree, boxes
     monkeypatch.setattr(
         side_files, "gather", lambda batches: held.append(list(gather(batches))) or held[-1]
     )
-    elements = yielded(read(make_tree(tree), files_per_bucket=BUCKET))
+    elements = yielded(WithoutConsumed(read(make_tree(tree), files_per_bucket=BUCKET)))
     records = [each for each in elements if isinstance(each, Record)]
     assert len({record.key for record in records}) == COUNT == len(elements) - 1
     assert {record.split for record in records} == {"train"}
