@@ -65,9 +65,9 @@ def test_the_lines_are_the_same(config, monkeypatch, range_rejects):
     assert (len(ranges) > 10) == (range_rejects < COUNT)
 
     with spilling() as spill:
-        batches = [spill.put(pack(found[start::50])) for start in range(50)]
-        of_here = rejects.sorted_here(batches, statistics_of(found), spill)
-        assert rejects.write_rejects(config, of_here, spill).entry == file.entry
+        batches = [pack(found[start::50]) for start in range(50)]
+        spilled = rejects.sort_rejects(batches, statistics_of(found), spill)
+        assert rejects.write_rejects(config, spilled, spill).entry == file.entry
 
 
 def test_none(config):

@@ -1,5 +1,6 @@
 """Beam's sink as this project uses it; what fails here has moved in a release of Beam."""
 
+import hashlib
 from pathlib import Path
 
 import apache_beam as beam
