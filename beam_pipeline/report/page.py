@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import tfrecord_dataset
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.record_text import as_text
@@ -28,7 +27,6 @@ from beam_pipeline.report.sample import Sampled, first_records, of_classes, samp
 from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.options import fields_of, parts_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.shown_text import printable, shown
@@ -41,9 +39,7 @@ _LOG = logging.getLogger(__name__)
 _OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
 # Characters of a fact on the page by its name, but for pictures and sounds.
 _USUAL_CHARACTERS = 300
-_MOST_CHARACTERS = {"text": 20_000, "command": 20_000, "picture": None, "spectrogram": None} | {
-    "player": None
-}
+_MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
 _SOUNDS = 8
 _TEXTS = 12
 
@@ -163,7 +159,6 @@ def facts_of(
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     found = figures(dataset, records)
     features = list(dataset.features.values())
-    config = metadata.get("config", {})
     first_split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
     folder, shards = _pattern(dataset.splits[first_split])
     name, version = metadata.get("name", ""), metadata.get("version", "")
@@ -189,7 +184,6 @@ def facts_of(
         "records": total,
         "bytes": sum(split["bytes"] or 0 for split in found["splits"]),
         "fingerprint": dataset.fingerprint,
-        "command": _command(metadata) if config else "",
         "checks": [each._asdict() for each in checks(metadata, found)],
         "figures": found,
         "rejected": metadata.get("rejected", {}),
@@ -254,37 +248,3 @@ def _short(value: Any, most: int = 80) -> str:
     text = value[: 4 * most].decode(errors="replace") if isinstance(value, bytes) else str(value)
     text = shown(" ".join(text.split()))
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _command(metadata: Mapping[str, Any]) -> str:
-    """The command that builds the dataset, as far as its options are words.
-
-    Where the input lies is in build.json alone: a report may be given to others.
-    """
-    config = metadata["config"]
-    if config.get("adopted"):
-        return "python -m beam_pipeline adopt DIRECTORY"
-    default = BuildConfig().fingerprinted_options()
-    words = ["INPUT", "--output", "DATA_DIR", *_words(BuildConfig, config, default)]
-    for part, kind in parts_of(BuildConfig).items():
-        words += _words(kind, config.get(part, {}), default[part])
-    return "python -m beam_pipeline build " + " ".join(map(shlex.quote, words))
-
-
-def _words(kind: type, stated: Mapping[str, Any], default: Mapping[str, Any]) -> Iterator[str]:
-    """The options of a class that differ from their defaults, both as JSON has them."""
-    for name, field in fields_of(kind).items():
-        value = stated.get(name)
-        if value == default.get(name) or value in (None, "", []):
-            continue
-        match value:
-            case True:
-                yield field.flag
-            case str() | int() | float():
-                yield from (field.flag, str(value))
-            case dict():
-                yield from (field.flag, ",".join(f"{key}={each:g}" for key, each in value.items()))
-            case [str(), *_]:
-                yield from (field.flag, ",".join(value))
-            case [int(), *_]:  # width and height
-                yield from (field.flag, "x".join(map(str, value)))
