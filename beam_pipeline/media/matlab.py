@@ -63,12 +63,6 @@ def _opened(path: str) -> Iterator[tuple[Any, Any]]:
                 yield library, handle
 
 
-def structs_of(path: str, name: str) -> Any:
-    """The structs of an array in a file of version 5, which may come from nobody but the user."""
-    with _opened(path) as (scipy, file):
-        return scipy.loadmat(file, variable_names=[name], squeeze_me=True)[name]
-
-
 def arrays_of(path: str) -> list[StoredArray]:
     """The values in a file of MATLAB, by name, with its classes ("double", "cell") and shapes.
 

@@ -1,7 +1,6 @@
 """Images that look alike are found, told of, and kept in one split."""
 
 import json
-import sys
 from pathlib import Path
 
 import apache_beam as beam
@@ -16,7 +15,6 @@ import beam_pipeline
 from beam_pipeline.assign import columns, likeness
 from beam_pipeline.assign.near_duplicates import ChooseSplits, FindNearDuplicates
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.runner import PLAIN_JOB
 
 HALVES = {"train": 0.5, "test": 0.5}
@@ -187,9 +185,3 @@ def test_bytes_are_equal_whatever_the_workers(pictures, tmp_path, digests, mode)
     assert digests(Path(one.path)) == digests(Path(again.path))
     assert digests(Path(one.path)) == digests(Path(two.path))
     assert splits_of(dropped) == splits_of(one)
-
-
-def test_the_library_is_asked_for_by_name(monkeypatch):
-    monkeypatch.setitem(sys.modules, "imagehash", None)
-    with pytest.raises(ConfigError, match=r"imagehash.*\[near-duplicates\]"):
-        BuildConfig(input="a", near_duplicates="report")

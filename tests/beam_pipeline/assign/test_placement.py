@@ -85,17 +85,6 @@ def test_every_shard_gets_a_record_and_every_record_a_shard(histogram, num_shard
     assert plan.num_shards == min(num_shards, len(histogram))
 
 
-@given(histograms, st.integers(1, 80))
-def test_the_number_of_a_shards_first_record(histogram, num_shards):
-    plan = placement.plan_split(histogram_of(histogram), num_shards, target_shard_bytes=1)
-    records = Counter()
-    shards = plan.shards_of(positions_of(histogram)).tolist()
-    for shard, (num_records, _) in zip(shards, histogram.values(), strict=True):
-        records[shard] += num_records
-    before = [sum(records[other] for other in range(shard)) for shard in range(plan.num_shards)]
-    assert list(plan.first_records) == before
-
-
 @given(histograms, st.integers(1, 20))
 def test_shards_are_even_to_one_bin(histogram, num_shards):
     plan = placement.plan_split(histogram_of(histogram), num_shards, target_shard_bytes=1)

@@ -171,15 +171,6 @@ def test_records_come_back_as_they_were_packed():
     assert unpacked.notes == record.notes
 
 
-@pytest.mark.parametrize("compressed", [True, False])
-def test_tables_cross_as_bytes(compressed):
-    rows = table(100)
-    halves = [rows.slice(0, 60), rows.slice(60)]
-    crossed = columns.from_bytes(columns.to_bytes(half, compressed=compressed) for half in halves)
-    assert crossed == rows
-    assert len(columns.to_bytes(halves[1])) < 0.6 * len(columns.to_bytes(rows))  # a slice alone
-
-
 def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
     rows = table(4_000)
     buckets = stage.content_buckets(rows, 16)

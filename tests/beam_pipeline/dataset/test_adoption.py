@@ -14,7 +14,7 @@ from beam_pipeline import open as open_dataset
 from beam_pipeline import verify
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.adoption import adopt
-from beam_pipeline.errors import ConfigError, DataError, DatasetExistsError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.example import encode
 from tfrecord_dataset.frames import framed
@@ -88,29 +88,6 @@ def test_the_index(directory):
     assert [data[start : start + length] for start, length in spans] == [
         framed(example(number)) for number in (3, 4, 5)
     ]
-
-
-def test_a_croissant_of_others_stays(directory):
-    """It is listed, and replaced, where an adoption wrote it."""
-    path = directory / "croissant.json"
-    assert "croissant.json" in adopt(str(directory)).metadata["files"]
-    written = path.read_bytes()
-    path.write_text(path.read_text().replace('"pets"', '"dogs"'))
-    adopt(str(directory), overwrite=True)
-    assert path.read_bytes() == written
-    path.write_text("{}")
-    assert "croissant.json" not in adopt(str(directory), overwrite=True).metadata["files"]
-    assert path.read_text() == "{}"
-
-
-def test_twice_gives_the_same_bytes(directory, digests):
-    adopt(str(directory))
-    first = digests(directory)
-    with pytest.raises(DatasetExistsError, match="pass --overwrite"):
-        adopt(str(directory))
-    adopt(str(directory), overwrite=True)
-
-    assert digests(directory) == first
 
 
 def test_the_index_of_a_shard_that_is_gone_goes_too(directory):

@@ -122,22 +122,6 @@ def test_facts_of_every_kind():
     }
 
 
-def test_a_column_called_like_a_fact_of_another():
-    table, _ = index_of(Inspected(key="a", features={"mask": image("bb"), "mask_width": 7}))
-    assert table["mask_width"].to_pylist() == [3]
-    assert table["mask_width_"].to_pylist() == [7]
-
-
-def test_what_is_called_image_and_is_none_leaves_our_columns_alone():
-    table, idx = index_of(
-        Inspected(key="a", features={"image": Array(dtype="int64", shape=(3,), data=bytes(24))}),
-        Inspected(key="b", features={"image": Array(dtype="int64", shape=(4,), data=bytes(32))}),
-    )
-    assert table["length"].to_pylist() == [100, 100]
-    assert table["image_length"].to_pylist() == [3, 4]
-    assert idx == b"0 100\n100 100\n"
-
-
 def test_what_others_stored():
     def stored(key, features):
         return Inspected(key=key, features=features, example=FileRef(path="/a"))

@@ -89,16 +89,6 @@ def test_bare_features_have_their_key_alone(from_json, declared, keys):
     assert set(from_json(schema)) == keys
 
 
-def test_a_class_may_be_called_like_the_placeholder(from_json):
-    boxes = Objects(
-        boxes=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("background", "_background")
-    )
-    names = from_json(schema_of(image=IMAGE, boxes=boxes))["image/object/class/label"].feature.names
-
-    assert names[1:] == ["_background", "background"]
-    assert len(set(names)) == 3
-
-
 def test_dataset_info_lists_the_shards_in_order():
     shards = [
         ShardEntry(file=f"f{number}", num_records=records, num_bytes=100, sha256="")

@@ -1,7 +1,6 @@
 """Tokens are those of the library whose file is given."""
 
 import io
-import sys
 
 import numpy as np
 import pytest
@@ -74,15 +73,3 @@ def test_what_is_no_tokenizer(tmp_path, name, data, message):
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigError, match=message):
         tokens.load(str(tmp_path / name))
-
-
-@pytest.mark.parametrize(
-    ("suffix", "library"), [(".model", "sentencepiece"), (".json", "tokenizers")]
-)
-def test_a_library_that_is_not_installed(files, monkeypatch, suffix, library):
-    monkeypatch.setitem(sys.modules, library, None)
-    tokens.load.cache_clear()
-    with pytest.raises(
-        ConfigError, match=rf"needs {library}: pip install -e '\.\[text\]' in the clone"
-    ):
-        tokens.load(files[suffix])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.kinds import observe_all
-from beam_pipeline.kinds.observed import MAX_DISTINCT, Moments, Observed
+from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.records import (
     Array,
     ClassLabel,
@@ -74,15 +74,6 @@ def test_moments_are_exact_in_any_order(numbers):
         assert (facts["minimum"], facts["maximum"]) == (min(numbers), max(numbers))
 
 
-def test_what_is_no_number_is_missing():
-    column = Moments()
-    for number in (math.nan, 3, math.inf, -math.inf):
-        column.add(number)
-    facts = {"count": 1, "missing": 3, "minimum": 3, "maximum": 3, "mean": 3.0, "variance": 0.0}
-    assert column.facts() == facts
-    assert Moments().facts() == dict.fromkeys(facts) | {"count": 0, "missing": 0}
-
-
 def test_columns_of_arrays():
     seen = merged([over([vector(1, 10)]), over([]), over([vector(3, math.nan)])])
     one, other = (column.facts() for column in seen.columns)
@@ -119,23 +110,3 @@ def test_lists_of_existing_examples_merge_like_one():
     assert counted(merged(parts)) == counted(whole)
     assert (whole.lists.lengths, whole.lists.characters) == ((1, 8), (0, 16))
     assert whole.lists.has_classes
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        pytest.param([1.5, 99999999.25, 20000001.25, 1e20], 20000001.25, id="the smallest"),
-        pytest.param([20000001.25, -20000001.25], -20000001.25, id="of one size the negative"),
-        pytest.param([20000001, 20000001.0], 20000001.0, id="an int and a float"),
-        pytest.param([16777216.0, float("nan"), float("inf")], None, id="none is changed"),
-        pytest.param(
-            [vector(1.0, 20000001.25, 30000001.25, dtype="float64")], 30000001.25, id="an array's"
-        ),
-        pytest.param([vector(20000000.0)], None, id="an array of float32"),
-    ],
-)
-def test_numbers_that_float32_rounds(values, expected):
-    for ordered in (values, values[::-1]):
-        parts, whole = merged(over([each]) for each in ordered), over(ordered)
-        assert parts.rounded == whole.rounded == expected
-        assert type(parts.rounded) is type(whole.rounded) is type(expected)

@@ -5,7 +5,6 @@ import pytest
 
 from beam_pipeline.kinds.example_lists import kind_of, summary
 from beam_pipeline.records import ListSummary
-from tfrecord_dataset.inference import is_label_key
 
 FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()
 
@@ -49,23 +48,3 @@ def test_summary(kind, values, expected):
     assert found == expected
     assert type(found) is type(expected)
     assert kind_of(found) == kind
-
-
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [
-        ("label", True),
-        ("image/class/label", True),
-        ("Label", True),
-        ("y", True),
-        ("fine_label", True),
-        ("my_class", True),
-        ("category_id", True),
-        ("labelled", False),
-        ("label/text", False),
-        ("class_weight", False),
-        ("label_weight", False),
-    ],
-)
-def test_label_keys(key, expected):
-    assert is_label_key(key) is expected

@@ -1,11 +1,8 @@
 """Maps: numbers from any file that has them, refused where pixels are something else."""
 
-import struct
-import zlib
-
 import numpy as np
 import pytest
-from file_bytes import image_bytes, png_chunk
+from file_bytes import image_bytes
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
@@ -89,15 +86,6 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
     assert reasons == conversions
 
 
-@pytest.mark.parametrize("bits", [2, 4])
-def test_greys_of_few_bits_are_their_numbers(bits):
-    row = bytes([0b00011011]) if bits == 2 else bytes([0x01, 0x23])  # 0, 1, 2, 3
-    png = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 1, bits, 0, 0, 0, 0))
-    png += png_chunk(b"IDAT", zlib.compress(b"\0" + row)) + png_chunk(b"IEND", b"")
-    found, _ = stored(png, a_map())
-    np.testing.assert_array_equal(found, [[0, 1, 2, 3]])
-
-
 @pytest.mark.parametrize(
     ("data", "value", "reason", "detail"),
     [
@@ -133,7 +121,3 @@ def test_a_map_is_turned_and_scaled_by_the_nearest_pixel():
     found = read_numbers(encode_map(data, value, MAX_PIXELS), MAX_PIXELS)
     upright = np.rot90(NUMBERS, -1)  # [3, 2]
     np.testing.assert_array_equal(found, np.kron(upright, np.ones((2, 2), np.uint8)))
-
-
-def test_what_segments_leave_out_is_no_class():
-    assert inspect_map(saved(RGB), OF_SEGMENTS, MAX_PIXELS).numbers == (1,)

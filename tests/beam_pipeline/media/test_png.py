@@ -31,15 +31,6 @@ def test_every_kind(make_png, bits, color_type, size, interlaced):
     assert header.channels == {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}[color_type]
 
 
-@pytest.mark.parametrize("interlaced", [False, True])
-@pytest.mark.parametrize("short_by", [1, 10, 60])
-def test_pixel_data_may_not_be_short(make_png, short_by, interlaced):
-    def short(data: bytes) -> bytes:
-        return png_chunk(b"IDAT", zlib.compress(zlib.decompress(data)[:-short_by]))
-
-    assert reason(make_png(interlaced=interlaced, pixel_chunks=short)) == "damaged image"
-
-
 def test_a_bomb_of_rows_beyond_the_last(make_png):
     def bomb(data: bytes) -> bytes:
         return png_chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(20 << 20)))

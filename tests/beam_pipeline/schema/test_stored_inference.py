@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from inference_cases import CASES, JPEG, MISSING, PNG, in_words
+from inference_cases import CASES, MISSING, PNG, in_words
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import observe_all
@@ -56,19 +56,6 @@ def test_lists_of_two_kinds_are_told_with_their_records():
         inferred("n", [1], [2], [0.5])
     assert "key 'n'" in str(raised.value)
     assert "a float list in a.tfrecord:2, an int64 list in a.tfrecord:0" in str(raised.value)
-
-
-def test_features_are_in_the_order_of_their_keys():
-    records = [
-        Inspected(
-            key="a:0",
-            features={"label": 1, "image": summary("bytes", [JPEG]), "boxes": 0.5, "aa": 3},
-            example=FileRef(path="a"),
-        )
-    ]
-    schema = infer(observe_all(records), num_records=1, declared={})
-
-    assert [feature.name for feature in schema] == ["aa", "boxes", "image", "label"]
 
 
 def test_a_declared_schema_is_completed():
