@@ -62,7 +62,7 @@ class PlanDataset(beam.PTransform):
         tfds.check_keys(self.config.schema)
         packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
         inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer.of(self.config), self.config.threads, self.job
+            self.config.rules, Packer(self.config), self.config.threads, self.job
         )  # Inspected
         assigned = inspected | "Assign" >> AssignShards(self.config, counts, self.job)  # Assigned
         return assigned, counts

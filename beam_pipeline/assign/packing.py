@@ -4,7 +4,7 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.statistics import Statistics
@@ -15,34 +15,15 @@ from beam_pipeline.records import DeclaredClasses, Inspected, InspectedElement, 
 from beam_pipeline.running.pickling import pack
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Packer:
-    """Packs inspected elements.
+    """Packs inspected elements of a build.
 
     Attributes:
-        fractions: Fraction by split name, for records whose layout states no split.
-        group_by: As BuildConfig has it.
-        seed: Salt of the hashes that decide split and order.
-        observes: Whether every record will be written, so that its values count already.
-        near_duplicates: As BuildConfig has it.
+        config: The build's.
     """
 
-    fractions: Mapping[str, float]
-    group_by: str
-    seed: int
-    observes: bool
-    near_duplicates: str = ""
-
-    @classmethod
-    def of(cls, config: BuildConfig) -> "Packer":
-        """The packer that `config` asks for."""
-        return cls(
-            fractions=config.split,
-            group_by=config.group_by,
-            seed=config.seed,
-            observes=not config.observes_last,
-            near_duplicates=config.near_duplicates,
-        )
+    config: BuildConfig
 
     def pack(self, elements: Iterable[InspectedElement]) -> PackedBatch:
         """All elements of a batch, packed."""
@@ -58,8 +39,8 @@ class Packer:
                         source = element.source or element.key
                         rejects.append(Rejected.of(source, error))
                         continue
-                    rows.append((element, split, placement.position(element.key, self.seed)))
-                    if self.observes:
+                    rows.append((element, split, placement.position(element.key, self.config.seed)))
+                    if not self.config.observes_last:
                         statistics.observe(element, split)
                 case Rejected():
                     rejects.append(element)
@@ -74,7 +55,7 @@ class Packer:
             num_rejects=len(rejects),
             rejects=pack(rejects) if rejects else b"",
             statistics=statistics,
-            looks=likeness.looks_of(rows) if self.near_duplicates else b"",
+            looks=likeness.looks_of(rows) if self.config.near_duplicates else b"",
         )
 
     def _split_of(self, record: Inspected, statistics: Statistics) -> str:
@@ -83,7 +64,7 @@ class Packer:
             statistics.stated_splits.setdefault(name, set()).add(stated)
             statistics.num_stated += 1
             return name
-        group = placement.group_of(record, self.group_by)
-        if self.near_duplicates == "group":
+        group = placement.group_of(record, self.config.group_by)
+        if self.config.near_duplicates == "group":
             return likeness.open_place(group)
-        return placement.choose_split(group, self.fractions, self.seed)
+        return placement.choose_split(group, self.config.split, self.config.seed)

@@ -171,7 +171,7 @@ def test_declared_classes(files, expected):
 
 
 def test_two_splits_that_would_have_one_name_are_refused():
-    packer = Packer.of(BuildConfig(name="t"))
+    packer = Packer(BuildConfig(name="t"))
     statistics = Statistics()
     names = ("train-set", "train_set", "训练", "测试", "re\u0301el", "r\u00e9el")
     for number, split in enumerate(names):

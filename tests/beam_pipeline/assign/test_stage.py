@@ -31,7 +31,7 @@ def image(key, content, label="cat", split=None, **more):
 def settled(elements, **options):
     """(records by key with their splits, rejects, statistics) of elements that were inspected."""
     config = BuildConfig(name="t", **options)
-    packed = Packer.of(config).pack(elements)
+    packed = Packer(config).pack(elements)
     statistics = packed.statistics
     rejects = unpack(packed.rejects) if packed.num_rejects else []
     if not packed.num_records:

@@ -29,7 +29,7 @@ from tfrecord_dataset.feature import Feature
 
 def plan_of(*elements, leaks="warn", **options):
     config = BuildConfig(name="t", max_bad_fraction=1, leaks=leaks, **options)
-    packed = Packer.of(config).pack(elements)
+    packed = Packer(config).pack(elements)
     statistics = packed.statistics
     if packed.num_records:
         list(settle([packed.records], config.duplicates, statistics, max_rows=1000))

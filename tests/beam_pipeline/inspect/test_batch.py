@@ -8,6 +8,7 @@ from hostile_files import jpeg_of_scans
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.batch import InspectBatch, Settings
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record, Rejected
@@ -47,8 +48,8 @@ def sleeps(data):
     return data.decode()
 """
 
-PACKING = {"fractions": {"train": 1.0}, "group_by": "", "seed": 0, "observes": True}
-PACKER = Packer(**PACKING)
+CONFIG = BuildConfig(name="t")
+PACKER = Packer(CONFIG)
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
         record(large, "allowed", deadly.greedy),
         record(text, "plain", deadly.plain),
     ]
-    keys, rejects = inspected(elements, packer=deadly.GreedyPacker(**PACKING))
+    keys, rejects = inspected(elements, packer=deadly.GreedyPacker(CONFIG))
     assert keys == ["allowed", "plain"]
     assert rejects["greedy"].reason == "took too much memory"
     assert "over 1,024 MiB beside what its files take" in rejects["greedy"].detail
