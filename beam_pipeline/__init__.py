@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from beam_pipeline.schema.declaration import parse_schema as parse_schema
     from beam_pipeline.schema.declaration import read_schema as read_schema
     from beam_pipeline.sources.arrays.read import ReadArrays as ReadArrays
-    from beam_pipeline.sources.coco.read import ReadCoco as ReadCoco
     from beam_pipeline.sources.folders.read import ReadClassFolders as ReadClassFolders
     from beam_pipeline.sources.layout import Claim as Claim
     from beam_pipeline.sources.layout import Layout as Layout
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.manifest.read_json import ReadJsonl as ReadJsonl
     from beam_pipeline.sources.tar.read import ReadTar as ReadTar
     from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
-    from beam_pipeline.sources.voc import ReadVoc as ReadVoc
-    from beam_pipeline.sources.yolo.layout import ReadYolo as ReadYolo
     from tfrecord_dataset.feature import Feature as Feature
 
 _NAMES = {
@@ -75,13 +72,10 @@ _NAMES = {
     "sources.layout": "Claim Layout Rank claim_of_files",
     "sources.arrays.read": "ReadArrays",
     "sources.folders.read": "ReadClassFolders",
-    "sources.coco.read": "ReadCoco",
     "sources.manifest.read": "ReadCsv",
     "sources.manifest.read_json": "ReadJsonl",
     "sources.tfrecord.read": "ReadTFRecords",
     "sources.tar.read": "ReadTar",
-    "sources.voc": "ReadVoc",
-    "sources.yolo.layout": "ReadYolo",
     "errors": "BeamTFRecordsError ConfigError DataError",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -105,6 +105,10 @@ def _images(kilobytes: float) -> Callable[[Path, int], Sequence[Sequence[str]]]:
     return commands
 
 
+def _coco(folder: Path, count: int) -> Sequence[Sequence[str]]:
+    return [[str(HERE / "make_coco.py"), str(folder / "images"), "--count", str(count)]]
+
+
 def _reader(module: str) -> Callable[[Path, Path], Sequence[str]]:
     return lambda folder, output: ["-m", "peers.timing", module, str(folder)]
 
@@ -219,6 +223,21 @@ SUITES = (
                 holds=_CHECKED,
             ),
             Goal("a tenth of its memory", OURS, "TFDS on Beam", "peak_mib", 0.1),
+        ),
+    ),
+    Suite(
+        title="Preparation of COCO JSON: ten objects with polygons an image",
+        name="coco",
+        prepare=_coco,
+        counts=(10_000, 20_000),
+        contenders=(
+            Contender(OURS, lambda folder, output: _build(str(folder / "images"), str(output))),
+            Contender(SCRIPT, _writer("hand_written_coco.py")),
+        ),
+        goals=(
+            Goal(
+                "at most 1.5 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.5, holds=_START
+            ),
         ),
     ),
 )

@@ -59,7 +59,6 @@ LAYERS = {
     """,
     "beam_pipeline.sources": """
         paths malformed left_behind
-        shapes
         ignored
         splits references unpacking nesting
         archives tree
@@ -71,13 +70,14 @@ LAYERS = {
         unread
         layout
         adapter
+        annotations
         side_files image_items
         folders
         masks
         manifest
         texts
         karpathy
-        captions transcripts cub voc coco yolo kitti labelme
+        captions transcripts cub voc yolo kitti labelme
         columnar tar arrays idx tfrecord
         dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot vott
         registry

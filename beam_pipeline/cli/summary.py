@@ -13,7 +13,7 @@ from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.option_values import ONE_SPLIT
-from beam_pipeline.sources.shapes import OF_A_POINT
+from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import counted, one_line, size_text

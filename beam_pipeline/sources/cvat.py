@@ -15,10 +15,7 @@ from defusedxml.ElementTree import iterparse
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import DeclaredClasses
-from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Item, ItemFiles, label_of, layout_of
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.shapes import (
+from beam_pipeline.sources.annotations.shapes import (
     Attribute,
     Attributes,
     Point,
@@ -27,6 +24,9 @@ from beam_pipeline.sources.shapes import (
     stated_size,
     turned_corners,
 )
+from beam_pipeline.sources.image_folders import AnnotationFile
+from beam_pipeline.sources.image_items import Item, ItemFiles, label_of, layout_of
+from beam_pipeline.sources.malformed import malformed
 
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
 _OWNERS = ("box", "polygon", "mask")  # of points of their group

@@ -7,10 +7,10 @@ pixels, category, difficult; before them perhaps "imagesource:" and "gsd:".
 import re
 
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotations.shapes import Shapes, Told, number
 from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import split_at
-from beam_pipeline.sources.shapes import Shapes, Told, number
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.layout import side_file_layout
 

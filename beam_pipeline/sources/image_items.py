@@ -28,6 +28,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
+from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.gather import Gather, ReadFiles
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.image_folders import (
@@ -40,7 +41,6 @@ from beam_pipeline.sources.image_folders import (
 from beam_pipeline.sources.layout import Layout, Place, read_by
 from beam_pipeline.sources.nesting import items
 from beam_pipeline.sources.paths import suffix
-from beam_pipeline.sources.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.tree import Tree, head, shown
 from tfrecord_dataset.split_names import split_of_folders
 from tfrecord_dataset.store.urls import unsigned

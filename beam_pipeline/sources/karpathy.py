@@ -4,15 +4,13 @@ Source of the format: https://cs.stanford.edu/people/karpathy/deepimagesent/ (da
 dataset_flickr8k.json, dataset_flickr30k.json).
 """
 
-import re
 from typing import Any
 
+from beam_pipeline.sources.annotations.coco.files import SENTENCES
 from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import joined
-
-SENTENCES = re.compile(rb'"sentids"\s*:\s*\[|"sentences"\s*:\s*\[\s*\{\s*"(tokens|raw)"\s*:')
 
 
 class KarpathyFiles(ItemFiles):

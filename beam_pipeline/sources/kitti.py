@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects
+from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, joined, split_at
-from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
 from beam_pipeline.sources.side_files.layout import side_file_layout
 

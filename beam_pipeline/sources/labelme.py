@@ -16,10 +16,10 @@ from PIL import Image as Pixels
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Mask
+from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes, Told, around, stated_size
 from beam_pipeline.sources.layout import first_file
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, joined, place_of, suffix
-from beam_pipeline.sources.shapes import OBJECTS, Shapes, Told, around, stated_size
 from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
 from beam_pipeline.sources.side_files.layout import side_file_layout
 from tfrecord_dataset.image_size import ImageSize

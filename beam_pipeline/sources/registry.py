@@ -8,10 +8,10 @@ from importlib.metadata import EntryPoint
 
 from beam_pipeline import layout_names
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.annotations.coco.read import LAYOUT as COCO
 from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
 from beam_pipeline.sources.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
-from beam_pipeline.sources.coco.layout import LAYOUT as COCO
 from beam_pipeline.sources.columnar.read import ARROW, PARQUET, SQLITE
 from beam_pipeline.sources.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.cub import LAYOUT as CUB

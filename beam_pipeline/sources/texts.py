@@ -5,10 +5,10 @@ from collections import Counter
 from typing import ClassVar
 
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, media_kind, place_of, split_at, stem
-from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import SideFiles, Survey
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import split_in_name

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_pipeline.sources.annotations.shapes import Shapes, number
 from beam_pipeline.sources.image_folders import AnnotationFile
 from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import csv_rows, members
-from beam_pipeline.sources.shapes import Shapes, number
 
 # What people call the class of a region, where regions have several attributes.
 _CLASSES = ("class", "label", "name", "type", "category")

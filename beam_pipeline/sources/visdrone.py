@@ -7,8 +7,8 @@ height, score, category, truncation, occlusion.
 import re
 
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotations.shapes import Shapes, Told, number
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.shapes import Shapes, Told, number
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.layout import side_file_layout
 

@@ -16,13 +16,13 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.records import Objects
+from beam_pipeline.sources.annotations.shapes import Told, around, turned_corners
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Layout, first_file, read_by
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, input_folder, shared_name, split_at, suffix
-from beam_pipeline.sources.shapes import Told, around, turned_corners
 from beam_pipeline.sources.side_files.files import SideFiles
 from beam_pipeline.sources.side_files.layout import places_of
 from beam_pipeline.sources.side_files.read import ReadSideFiles

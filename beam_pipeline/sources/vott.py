@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_pipeline.sources.annotations.shapes import number, stated_size
 from beam_pipeline.sources.image_folders import AnnotationFile
 from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.nesting import members
-from beam_pipeline.sources.shapes import number, stated_size
 
 _KINDS = ("RECTANGLE", "SQUARE", "POLYGON")
 _SIDES = ("left", "top", "width", "height")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from beam_pipeline.records import DeclaredClasses, FileRef, Map, Rejected
+from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.masks.meaning import Meaning
 from beam_pipeline.sources.masks.names import (
     DEPTH,
@@ -17,7 +18,6 @@ from beam_pipeline.sources.masks.names import (
     place_of,
 )
 from beam_pipeline.sources.paths import below, folder, has_image_suffix, shared_name, split_at
-from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import Line, SideFiles, Survey
 from beam_pipeline.sources.side_files.image_sets import TASKS
 from tfrecord_dataset.split_names import split_of_folders

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected, composed
 from beam_pipeline.running.pickling import crosses
+from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.beside import unused
 from beam_pipeline.sources.paths import (
     below,
@@ -20,7 +21,6 @@ from beam_pipeline.sources.paths import (
     split_at,
     suffix,
 )
-from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.image_sets import ImageSets, find_image_sets, listed_names
 from tfrecord_dataset.split_names import split_of_folders
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Rejected, composed
+from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.beside import unused
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.paths import (
@@ -22,7 +23,6 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.references import is_inside, last_parts
-from beam_pipeline.sources.shapes import Told
 from beam_pipeline.sources.side_files.files import Folders, Line, Match, Pair, SideFiles, Survey
 from beam_pipeline.sources.yolo.config import YoloConfig, home_of
 from beam_pipeline.sources.yolo.darknet import NAME_LISTS

@@ -11,9 +11,9 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.records import Objects
+from beam_pipeline.sources.annotations.shapes import around
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below
-from beam_pipeline.sources.shapes import around
 from beam_pipeline.sources.side_files.files import MAX_BYTES
 
 # Most lines of keypoints have them in their box, some a bit outside.

@@ -3,16 +3,12 @@
 import json
 
 import pytest
-from eager_runner import yielded
+from cases.reading import elements_of
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Objects, Record
-from beam_pipeline.sources.coco.read import ReadCoco
-from beam_pipeline.sources.manifest.read import ReadCsv
-from beam_pipeline.sources.voc import ReadVoc
-from beam_pipeline.sources.yolo.layout import ReadYolo
 
 NFC, NFD = "caf\u00e9", "cafe\u0301"
 XML = (
@@ -27,19 +23,19 @@ def coco(name):
 
 
 YOLO_BOX = "0 0.5 0.5 0.1 0.1\n"
-# {s} is the name as the annotation states it, {t} as it is there: (reader, files, key).
+# {s} is the name as the annotation states it, {t} as it is there: (layout, files, key).
 ANNOTATIONS = {
-    "csv": (ReadCsv, {"rows.csv": "image,label\n{s}.jpg,a\n"}, "{t}.jpg"),
-    "coco": (ReadCoco, {"labels.json": coco("{s}")}, "{t}.jpg"),
-    "voc": (ReadVoc, {"{s}.xml": XML}, "{t}.jpg"),
+    "csv": ("csv", {"rows.csv": "image,label\n{s}.jpg,a\n"}, "{t}.jpg"),
+    "coco": ("coco", {"labels.json": coco("{s}")}, "{t}.jpg"),
+    "voc": ("voc", {"{s}.xml": XML}, "{t}.jpg"),
     "an image set of voc": (
-        ReadVoc,
+        "voc",
         {"Annotations/{t}.xml": XML, "ImageSets/Main/train.txt": "{s}\n"},
         "JPEGImages/{t}.jpg",
     ),
-    "yolo": (ReadYolo, {"labels/{s}.txt": YOLO_BOX}, "images/{t}.jpg"),
+    "yolo": ("yolo", {"labels/{s}.txt": YOLO_BOX}, "images/{t}.jpg"),
     "a list of yolo": (
-        ReadYolo,
+        "yolo",
         {"train.txt": "images/{s}.jpg\n", "labels/{s}.txt": YOLO_BOX},
         "images/{t}.jpg",
     ),
@@ -47,13 +43,13 @@ ANNOTATIONS = {
 
 
 @pytest.mark.parametrize(("stated", "there"), [(NFC, NFD), (NFD, NFC)], ids=["NFC", "NFD"])
-@pytest.mark.parametrize(("read", "files", "key"), ANNOTATIONS.values(), ids=ANNOTATIONS)
-def test_an_annotation_finds_its_image(make_tree, read, files, key, stated, there):
+@pytest.mark.parametrize(("layout", "files", "key"), ANNOTATIONS.values(), ids=ANNOTATIONS)
+def test_an_annotation_finds_its_image(make_tree, layout, files, key, stated, there):
     def filled(text):
         return text.replace("{s}", stated).replace("{t}", there)
 
     tree = {filled(key): ""} | {filled(path): filled(files[path]) for path in files}
-    elements = yielded(read(make_tree(tree)))
+    elements = elements_of(make_tree(tree), layout=layout)
     (record,) = (each for each in elements if isinstance(each, Record))
     assert record.key == filled(key)
     assert record.features["image"].file.path.endswith(f"/{filled(key)}")

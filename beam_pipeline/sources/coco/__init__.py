@@ -1,1 +1,0 @@
-"""COCO's JSON files: instances and person keypoints."""

@@ -1,0 +1,72 @@
+"""What cases of COCO cannot show: splits of names, bounds, and images that their file rejects."""
+
+import json
+from typing import Any
+
+import pytest
+from cases.reading import elements_of as read
+
+from beam_pipeline.sources.annotations.coco.facts import FileFacts
+from beam_pipeline.sources.annotations.coco.files import BOXES, CocoFile
+from beam_pipeline.sources.annotations.coco.records import Annotation, ImageItem, elements_of
+from beam_pipeline.sources.annotations.image_files import split_of_file
+
+
+@pytest.mark.parametrize(
+    ("relative", "split"),
+    [
+        ("annotations/instances_train2017.json", "train"),
+        ("annotations/instances_test-dev2017.json", "test"),
+        ("Validation.json", "Validation"),
+        ("annotations/instances_default.json", None),
+        ("train/annotations.json", "train"),
+        ("fold3/_annotations.coco.json", "fold3"),
+        ("fold3/annotations.json", None),
+        ("_annotations.coco.json", None),
+    ],
+)
+def test_split_of_file(relative, split):
+    assert split_of_file(f"/in/{relative}", relative) == split
+
+
+CAT = Annotation(5, 1, [1, 2, 3, 4], 12, 0, None, None, ())
+PICTURE = ImageItem("a/1.jpg", "/in/a/1.jpg", None, None, 1, None, (), (), None)
+
+
+def elements(*values: Any) -> list[Any]:
+    file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
+    facts = FileFacts.of(file)
+    facts.shows, facts.names = BOXES, {1: "cat"}
+    return [*elements_of("a.json\0" + "1", values, {"a.json": facts})]
+
+
+HUGE = int("1" * 400)
+
+
+@pytest.mark.parametrize(
+    ("values", "detail"),
+    [
+        pytest.param([CAT._replace(bbox=[HUGE, 1, 1, 1])], "bbox [1111", id="no float, a box"),
+        pytest.param([CAT._replace(area=HUGE)], "area 1111", id="no float, an area"),
+        pytest.param([CAT] * 11, "more than 10 boxes of one image", id="many boxes"),
+        pytest.param([PICTURE] * 999, "id 1 is given to a/1.jpg, a/1.jpg, a/1.jpg, … (1,000 "),
+    ],
+)
+def test_bounds(monkeypatch, values, detail):
+    monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
+    rejects = elements(PICTURE, *values)
+    assert all(detail in reject.detail for reject in rejects)
+    assert len(rejects) == sum(isinstance(each, ImageItem) for each in (PICTURE, *values))
+
+
+def test_annotations_of_a_rejected_image_are_not_those_of_an_unknown_one(make_tree):
+    content = {
+        "images": [{"id": 0, "file_name": "/etc/a.jpg"}, {"id": 1, "file_name": "b.jpg"}],
+        "annotations": [{"id": 7, "image_id": 0, "category_id": 1, "bbox": [1, 2, 3, 4]}],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    root = make_tree({"a.json": json.dumps(content), "b.jpg": ""})
+    rejects = [each for each in read(f"{root}/a.json") if hasattr(each, "reason")]
+    assert [(each.source, each.reason) for each in rejects] == [
+        ("a.json: image 0", "file outside the input")
+    ]
