@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from beam_pipeline.example import bytes_feature, int64_feature, serialize
 from tiers import first_quick
 
 from beam_pipeline.cli import commands
 from tfrecord_dataset import streams
+from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
 from tfrecord_dataset.frames import framed
 from tfrecord_dataset.sealed_json import sealed
 

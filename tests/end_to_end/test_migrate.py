@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
-from beam_pipeline.example import decode
 from end_to_end.inputs_of_guides import EXAMPLES
 from end_to_end.inputs_of_pages import write_table
 from end_to_end.test_readme import NOISE
@@ -18,6 +17,7 @@ from end_to_end.test_readme import NOISE
 import beam_pipeline
 import trainer
 from beam_pipeline.dataset.reading import read_examples
+from tfrecord_dataset.example import decode
 
 _PAGE = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
 _FENCE = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
