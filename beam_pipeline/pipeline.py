@@ -221,7 +221,7 @@ def _build_elsewhere(
                     pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, launch.job)
                 ),
             )
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             if launch.ended:  # else its workers go on
                 drop_unfinished(config)
             raise

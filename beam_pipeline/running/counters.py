@@ -5,8 +5,6 @@ from typing import Any
 
 from apache_beam.metrics import Metrics, MetricsFilter
 
-SHARDS = "shards written"
-BYTES = "bytes written"
 _NAMESPACE = "beam_tfrecords"
 
 

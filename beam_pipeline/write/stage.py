@@ -34,7 +34,6 @@ from beam_pipeline.describe import index
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
-from beam_pipeline.running import counters
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.parallel import choose_parallelism, start_processes
@@ -127,9 +126,9 @@ class _WriteShard(beam.DoFn):
 
     def setup(self) -> None:
         self._meter = Meter(self._job.progress_dir, "write", self._job.beat_s)
-        self._num_shards = counter(counters.SHARDS)
+        self._num_shards = counter("shards written")
         self._num_records = counter("records written")
-        self._num_bytes = counter(counters.BYTES)
+        self._num_bytes = counter("bytes written")
         self._shard_threads = ThreadPoolExecutor(_SHARDS_AT_ONCE)
         self._receipt_threads = ThreadPoolExecutor(_RECEIPTS_AT_ONCE)
 

@@ -29,13 +29,7 @@ class Cluster(abc.ABC):
 
     A job is found by its name, which the launcher gives it: a launcher that is run again knows
     no more of it.
-
-    Attributes:
-        slots: Parts of a job that it runs at once, known once `prepare` has run; 0 if it does not
-            say.
     """
-
-    slots = 0
 
     @abc.abstractmethod
     def prepare(self, output: str, inputs: Sequence[str]) -> None:

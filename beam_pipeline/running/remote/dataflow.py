@@ -4,7 +4,6 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -131,46 +130,25 @@ class DataflowCluster(Cluster):
         return AuthorizedSession(credentials.get_google_auth_credentials())
 
     def _check_settings(self) -> None:
+        """Fills in region and temporary folder, and checks all as Beam does once the job starts."""
         from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
 
-        google = self._google
+        google, workers = self._google, self._options.view_as(WorkerOptions)
         validator = PipelineOptionsValidator(self._options, None)
-        _check_project(google.project)
         google.region = google.region or DataflowRunner().get_default_gcp_region()
-        if not google.region:
-            raise ConfigError(
-                "--region is missing: say where the workers run, next to the data, such as "
-                "--region=us-central1"
-            )
-        if not re.fullmatch(r"[a-z]+-[a-z]+\d+", google.region):
-            raise ConfigError(f"--region={google.region} is no region such as us-central1")
         google.temp_location = google.temp_location or google.staging_location
-        if not google.temp_location:
-            raise ConfigError(
-                "--temp_location is missing: name a folder in a bucket for the package and for "
-                "temporary files, such as --temp_location=gs://BUCKET/temporary"
-            )
-        for name in ("temp_location", "staging_location"):
-            value = getattr(google, name)
-            if value and (problems := validator.validate_gcs_path(google, name)):
-                raise ConfigError(
-                    f"--{name}={value} is no folder in a bucket ({problems[0]}); write "
-                    f"--{name}=gs://BUCKET/FOLDER"
-                )
-        name = google.job_name
-        if name and not validator.is_full_string_match(validator.JOB_PATTERN, name):
-            raise ConfigError(
-                f"--job_name={name} cannot be used: start with a letter, then letters, digits and "
-                "hyphens, all lower case"
-            )
-        workers = self._options.view_as(WorkerOptions)
+        google.staging_location = google.staging_location or google.temp_location
         problems = [
+            *([] if google.region else ["Missing required option: region."]),
+            *validator.validate_cloud_options(google),
+            *validator.validate_gcs_path(google, "temp_location"),
+            *validator.validate_gcs_path(google, "staging_location"),
             *validator.validate_num_workers(workers),
             *validator.validate_worker_region_zone(workers),
             *validator.validate_sdk_container_image_options(workers),
         ]
         if problems:
-            raise ConfigError(f"options of the workers do not fit: {'; '.join(problems)}")
+            raise ConfigError(f"Dataflow would not take these options: {' '.join(problems)}")
 
     def _check_service(self) -> None:
         """Asks the service for one job: it knows whether project, region and credentials fit."""
@@ -206,17 +184,6 @@ def _check_installed() -> None:
         raise ConfigError(
             "--runner=DataflowRunner needs Google's libraries, which are not installed; run "
             f"{extras.install('gcp')}"
-        )
-
-
-def _check_project(project: str | None) -> None:
-    if not project:
-        raise ConfigError("--project is missing: give the id of a project of Google Cloud")
-    if not re.fullmatch(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]", project):
-        raise ConfigError(
-            f"--project={project} is no project's id: those have 6 to 30 lower-case letters, "
-            "digits and hyphens and start with a letter (it is neither the name nor the number; "
-            "`gcloud projects list` shows them)"
         )
 
 

@@ -159,7 +159,6 @@ class FlinkCluster(Cluster):
             )
         if self._flink.parallelism < 1 and slots:
             self._flink.parallelism = slots
-        self.slots = max(0, self._flink.parallelism)
 
     def _choose_environment(self) -> None:
         """Where Python's workers come from.

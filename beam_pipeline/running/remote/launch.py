@@ -9,7 +9,7 @@ import contextlib
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -36,8 +36,6 @@ _MAY_GO_ON = (JobState.RUNNING, JobState.UNREACHABLE)
 # Between the counts of a stage: on a store each is a request.
 _BEAT_S = 1.0
 _REMOTE_BEAT_S = 5.0
-# A smaller part of a dataset takes longer to give to a slot than to write.
-_WORTH_A_SLOT = 8 << 20
 
 
 class Launch:
@@ -157,8 +155,6 @@ class Launch:
             counts = counters.counted(attempt.result)
         if counts:
             _say(f"counted: {counters.as_text(counts)}")
-        if note := idle_slots(self._cluster.slots, counts):
-            _say(note)
 
     def _watch(self, name: str, has_ended: Callable[[], bool]) -> None:
         """Waits until the job has ended.
@@ -274,21 +270,3 @@ def _last_reason(text: str) -> str:
 
 def _say(text: str) -> None:
     print(one_line(text), file=sys.stderr, flush=True)
-
-
-def idle_slots(slots: int, counts: Mapping[str, int]) -> str:
-    """A note on slots that had no shard to write, of a dataset of some size; "" for none.
-
-    The number of shards does not follow from the slots: the same build has the same bytes on
-    every runner.
-
-    Args:
-        slots: Parts of a job that run at once; 0 if it is not known.
-        counts: What the job counted.
-    """
-    shards, num_bytes = counts.get(counters.SHARDS, 0), counts.get(counters.BYTES, 0)
-    if not 0 < shards < slots or num_bytes < slots * _WORTH_A_SLOT:
-        return ""
-    return (
-        f"note: {shards} of {slots} slots had a shard to write; --num-shards {slots} gives each one"
-    )

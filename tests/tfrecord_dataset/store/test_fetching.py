@@ -20,8 +20,9 @@ def small_ranges(monkeypatch):
 
 
 @pytest.fixture
-def stored(bucket, small_ranges):
-    """Ten files of 2,500 bytes on a store, and the store."""
+def stored(bucket, small_ranges, monkeypatch):
+    """Ten files of 2,500 bytes on a store that is asked for a second, and the store."""
+    monkeypatch.setattr(clients, "LIMIT_S", 1)
     url, store = bucket
     digests = []
     for number in range(10):
@@ -141,8 +142,7 @@ def test_a_passing_fault_passes(stored, cache, status):
         (503, TrainerError, "s3://.*/4 cannot be read: 503 Service Unavailable, also after"),
     ],
 )
-def test_a_lasting_fault_names_the_object(stored, cache, monkeypatch, status, error, message):
-    monkeypatch.setattr(clients, "LIMIT_S", 1)
+def test_a_lasting_fault_names_the_object(stored, cache, status, error, message):
     files, store = stored
     store.fail(files[4].url, status)
     fetcher = Fetcher(files, cache)

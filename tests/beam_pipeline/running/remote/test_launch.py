@@ -8,7 +8,7 @@ import pytest
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.running.remote import launch as launching
 from beam_pipeline.running.remote.clusters import JobState
-from beam_pipeline.running.remote.launch import Launch, _last_reason, idle_slots
+from beam_pipeline.running.remote.launch import Launch, _last_reason
 from tfrecord_dataset.sealed_json import sealed
 
 
@@ -168,19 +168,3 @@ def test_without_an_earlier_job(tmp_path):
 )
 def test_the_reason_in_a_traceback_of_two_languages(text, reason):
     assert _last_reason(text) == reason
-
-
-@pytest.mark.parametrize(
-    ("slots", "shards", "num_bytes", "said"),
-    [
-        (4, 1, 100 << 20, "1 of 4 slots had a shard to write; --num-shards 4 gives each one"),
-        (4, 4, 100 << 20, ""),
-        (4, 1, 4 << 20, ""),
-        (0, 1, 100 << 20, ""),
-    ],
-    ids=["idle", "none idle", "little to write", "slots unknown"],
-)
-def test_slots_without_a_shard_are_said(slots, shards, num_bytes, said):
-    counts = {"shards written": shards, "bytes written": num_bytes}
-    assert idle_slots(slots, counts).removeprefix("note: ") == said
-    assert idle_slots(slots, {}) == ""
