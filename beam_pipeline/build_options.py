@@ -282,6 +282,13 @@ class BuildOptions(Options):
         BuildOption("the first line of a CSV file is a row; columns are column_1, column_2, …"),
         _INPUT,
     ] = False
+    encoding: Annotated[
+        str,
+        BuildOption(
+            "encoding of CSV files, such as cp1252 (default: utf-8)", metavar="E", recipe_only=True
+        ),
+        _INPUT,
+    ] = "utf-8"
     table: Annotated[
         str,
         BuildOption(

@@ -22,7 +22,7 @@ from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
 _MAY_BE_ABSENT = frozenset(
-    {"missing_values", "image_template", "ignore", "no_header", "decimal_comma"}
+    {"missing_values", "image_template", "ignore", "no_header", "decimal_comma", "encoding"}
     | {"masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
     | {"points"}
 )

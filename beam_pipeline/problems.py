@@ -26,6 +26,10 @@ SENTENCES: Mapping[str, str] = {
     "unnamed colours": "the maps have colours such as {colour} that no file gives a class; put a "
     "class_dict.csv with the columns name,r,g,b beside the folders",
     "no file": "{path} has no file; name a folder with data",
+    "refused": "{why}",
+    "header is data": "{path}: the first row looks like data ({cell!r}), not names of columns",
+    "encoding": "{path} is {encoding}, not UTF-8",
+    "several tables": "{path} has {number} tables that name its files: {tables}",
 }
 
 

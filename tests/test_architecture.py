@@ -62,23 +62,22 @@ LAYERS = {
         ignored
         splits references unpacking nesting
         archives tree
-        input_files columns
+        input_files
         image_folders
         beside not_read
-        tables
         listing gather split_lists
         unread
         layout
         adapter
+        tables
         annotations
         side_files image_items
         folders
         masks
-        manifest
         texts
         karpathy
         captions transcripts cub voc yolo kitti labelme
-        columnar tar arrays idx tfrecord
+        tar arrays idx tfrecord
         dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot vott
         registry
         detect
@@ -212,7 +211,7 @@ KINDS = {
     "scalar",
 }
 # Cells of tables become values of the kind that a user declares: what is read tells them apart.
-READERS_OF_CELLS = {"sources/columns/fitting.py", "sources/manifest/feature_columns.py"}
+READERS_OF_CELLS = {"sources/tables/fitting.py", "sources/tables/convert.py"}
 
 
 def told_apart(path: Path) -> set[str]:

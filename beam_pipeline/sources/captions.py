@@ -7,24 +7,23 @@ Kaggle's `captions.txt` (`image,caption`).
 
 import dataclasses
 import re
-from collections.abc import Mapping
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.columns.column import CAPTIONS, IMAGE
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
-from beam_pipeline.sources.manifest.cells import Cells
-from beam_pipeline.sources.manifest.first_rows import first_rows, texts_of
-from beam_pipeline.sources.manifest.read import ReadCsv
-from beam_pipeline.sources.manifest.whereabouts import whereabouts
 from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
 from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
+from beam_pipeline.sources.tables.cells import Cells
+from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE
+from beam_pipeline.sources.tables.read import ReadCsv
+from beam_pipeline.sources.tables.table import Table, TableFile
 from beam_pipeline.sources.texts import CaptionFiles, is_numbered, texts_beside
 from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.split_names import split_in_name
@@ -45,14 +44,13 @@ class ReadCaptionList(ReadCsv):
     the image's name and the number of the caption, "x.jpg#0".
     """
 
-    def __post_init__(self) -> None:
-        if _is_numbered(self.path):
-            self.column_names = self.column_names or ("image", "caption")
-
-    def cells(self, names: Mapping[str, None]) -> Cells:
-        """As `ReadManifest.cells`."""
-        column = "image" if _is_numbered(self.path) else ""
-        return dataclasses.replace(super().cells(names), numbered=column)
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        if not _is_numbered(file.path):
+            return super().opened(file)
+        named = dataclasses.replace(self, column_names=self.column_names or ("image", "caption"))
+        table = super(ReadCaptionList, named).opened(file)
+        return dataclasses.replace(table, cells=Cells(numbered="image"))
 
 
 def _is_numbered(path: str) -> bool:
@@ -96,7 +94,7 @@ def _split_lists(tree: Tree, place: str) -> dict[str, str]:
 
 
 def read_captions(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
-    """What reads captions: a list, or a folder of images with texts beside."""
+    """Return what reads captions: a list, or a folder of images with texts beside."""
     path = claim.path
     if storage.is_directory(path):
         if config.image_root:
@@ -107,10 +105,8 @@ def read_captions(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTran
         ignored = Ignored.of(config, path)
         return ReadSideFiles(input_folder(path), CaptionFiles(), ignored=ignored)
     source: ReadCaptionList = reading(ReadCaptionList)(claim, config, scratch)
-    if not (config.image_root or config.image_template):
-        top = config.input if storage.is_directory(config.input) else parent(path)
-        tree = Tree(top, Ignored(tuple(config.ignore)))
-        source = dataclasses.replace(source, image_root=_image_root(source, tree))
+    top = config.input if storage.is_directory(config.input) else parent(path)
+    source = dataclasses.replace(source, image_root=config.image_root or _image_root(source, top))
     place = parent(path)
     lists = [
         SplitList(path=storage.join(place, name), name=name, split=split)
@@ -121,13 +117,13 @@ def read_captions(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTran
     return WithSplits(source, lists, (source.image_root or place,))
 
 
-def _image_root(source: ReadCaptionList, tree: Tree) -> str:
-    """The folder of a tree where the images of a list are, if it is another than the list's."""
-    tables, _ = source.tables()
-    cells = source.cells({})
-    tables = [dataclasses.replace(table, cells=cells) for table in tables]
-    found = whereabouts(tree, texts_of(first_rows(tables)))
-    return found[0].folders[0] if len(found) == 1 and not found[0].suffix else ""
+def _image_root(source: ReadCaptionList, top: str) -> str:
+    """Return the folder below `top` that has the images of a list."""
+    plan, _ = dataclasses.replace(source, image_root=top).plan()
+    names = (row.values.get(plan.roles.key) for row in plan.sample.rows)
+    found = (FileIndex.of(top).find(name) for name in names if isinstance(name, str))
+    key = next(filter(None, found), "")
+    return storage.join(top, folder(key)) if folder(key) else top
 
 
 LAYOUT = Layout(

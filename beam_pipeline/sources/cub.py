@@ -22,11 +22,11 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.running.gathering import Balance
-from beam_pipeline.sources.columns.class_values import is_class_number
 from beam_pipeline.sources.layout import Layout, Place
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, input_folder, joined
 from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.tables.labels import is_class_number
 from beam_pipeline.sources.tree import Tree
 
 _IMAGES, _LABELS, _CLASSES = "images.txt", "image_class_labels.txt", "classes.txt"

@@ -26,11 +26,11 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.beside import may_hold_data, not_read
-from beam_pipeline.sources.columns.class_values import named_class
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
 from beam_pipeline.sources.paths import left_out
+from beam_pipeline.sources.tables.labels import named_class
 from beam_pipeline.sources.tree import Tree, shown
 from beam_pipeline.sources.unpacking import unpacked
 from tfrecord_dataset.split_names import split_in_name

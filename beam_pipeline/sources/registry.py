@@ -12,7 +12,6 @@ from beam_pipeline.sources.annotations.coco.read import LAYOUT as COCO
 from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
 from beam_pipeline.sources.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
-from beam_pipeline.sources.columnar.read import ARROW, PARQUET, SQLITE
 from beam_pipeline.sources.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.cub import LAYOUT as CUB
 from beam_pipeline.sources.cvat import LAYOUT as CVAT
@@ -24,10 +23,10 @@ from beam_pipeline.sources.kitti import LAYOUT as KITTI
 from beam_pipeline.sources.label_studio import LAYOUT as LABEL_STUDIO
 from beam_pipeline.sources.labelme import LAYOUT as LABELME
 from beam_pipeline.sources.layout import Layout
-from beam_pipeline.sources.manifest.layout import CSV, JSONL, XLSX
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.mot import LAYOUT as MOT
 from beam_pipeline.sources.supervisely import LAYOUT as SUPERVISELY
+from beam_pipeline.sources.tables.layout import ARROW, CSV, JSONL, PARQUET, SQLITE, XLSX
 from beam_pipeline.sources.tar.read import LAYOUT as TAR
 from beam_pipeline.sources.tfrecord.read import LAYOUT as TFRECORD
 from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS

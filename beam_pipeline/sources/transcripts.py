@@ -5,7 +5,7 @@ audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalis
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -21,11 +21,12 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.manifest.cells import Cells
-from beam_pipeline.sources.manifest.read import ReadCsv
 from beam_pipeline.sources.paths import below, folder, input_folder, joined, media_kind, stem
 from beam_pipeline.sources.side_files.files import MAX_BYTES
 from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.tables.cells import Cells
+from beam_pipeline.sources.tables.read import ReadCsv
+from beam_pipeline.sources.tables.table import Table, TableFile
 from beam_pipeline.sources.texts import (
     LabFiles,
     NormalizedFiles,
@@ -152,9 +153,10 @@ class ReadLjSpeech(ReadCsv):
     def __post_init__(self) -> None:
         self.column_names = _COLUMNS[_first_line(self.path).count("|") + 1]
 
-    def cells(self, names: Mapping[str, None]) -> Cells:
-        """As `ReadManifest.cells`."""
-        return Cells(column="audio", template=((f"{_HOME}/", "id"), (".wav", "")))
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        cells = Cells(column="audio", template=((f"{_HOME}/", "id"), (".wav", "")))
+        return dataclasses.replace(super().opened(file), cells=cells)
 
 
 def _first_line(path: str) -> str:

@@ -1,6 +1,5 @@
 """Commit: counts are compared, files get their final names, and metadata.json comes last."""
 
-import contextlib
 import dataclasses
 import itertools
 from collections import Counter
@@ -22,15 +21,16 @@ from beam_pipeline.files import storage
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
-from beam_pipeline.running.spill import NOT_SPILLED, Spill, spilling
+from beam_pipeline.running.spill import NOT_SPILLED, Spill
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.final_files import is_committed, make_dataset
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
     RejectsRange,
+    SortRejects,
     failed_rejects_path,
     num_rejected,
-    sort_rejects,
+    sorted_here,
     write_failed_rejects,
     write_rejects,
 )
@@ -84,25 +84,27 @@ class Commit(beam.PTransform):
 
     config: BuildConfig
     assigned: Assigned
-    counts: beam.PCollection[int]
+    num_read: beam.PCollection[int]
     job: Job
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
-        return (
-            shards.pipeline
-            | "Once" >> beam.Impulse()
-            | "CommitOnce"
-            >> beam.Map(
-                _commit,
-                *map(beam.pvalue.AsIter, self.assigned.rejected),
-                config=self.config,
-                job=self.job,
-                plan=beam.pvalue.AsSingleton(self.assigned.plan),
-                statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
-                shards=beam.pvalue.AsList(shards),
-                counts=beam.pvalue.AsIter(self.counts),
-            )
-        )
+        plan = beam.pvalue.AsSingleton(self.assigned.plan)
+        num_read = beam.pvalue.AsSingleton(self.num_read)
+        statistics, rejected = self.assigned.statistics, self.assigned.rejected
+        infos = beam.pvalue.AsList(shards)
+        once = shards.pipeline | "Once" >> beam.Create([self.config])
+        found: dict[str, Any] = {
+            "job": self.job,
+            "plan": plan,
+            "statistics": beam.pvalue.AsSingleton(statistics),
+            "shards": infos,
+            "num_read": num_read,
+        }
+        if self.job.is_here:
+            batches = map(beam.pvalue.AsIter, rejected)
+            return once | "CommitOnce" >> beam.Map(_commit_here, *batches, **found)
+        rejects = beam.pvalue.AsList(rejected | "SortRejects" >> SortRejects(statistics))
+        return once | "CommitOnce" >> beam.Map(_commit, rejects=rejects, **found)
 
 
 def _has_problem(job: Job) -> bool:
@@ -113,29 +115,19 @@ def _files(shards: Sequence[ShardInfo]) -> dict[str, TemporaryFile]:
     return {final: file for info in shards for final, file in info.temporary.items()}
 
 
-def _commit(
-    _: bytes,
-    *rejected: Iterable[bytes],
-    config: BuildConfig,
-    job: Job,
-    statistics: Statistics,
-    counts: Iterable[int],
-    **found: Any,
+def _commit_here(
+    config: BuildConfig, *rejected: Iterable[bytes], job: Job, statistics: Statistics, **found: Any
 ) -> str:
+    """`_commit` of packed batches of rejects, which are sorted here."""
+    rejects = sorted_here(itertools.chain(*rejected), statistics, job.spill)
+    return _commit(config, job=job, statistics=statistics, rejects=rejects, **found)
+
+
+def _commit(config: BuildConfig, *, job: Job, **found: Any) -> str:
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
-    with contextlib.ExitStack() as resources, handed_over(job):
+    with handed_over(job):
         if not _has_problem(job):
-            sorting = job.spill if job.is_here else resources.enter_context(spilling())
-            batches = itertools.chain(*map(job.spill.all, rejected))
-            rejects = sort_rejects(batches, statistics, sorting)
-            commit(
-                config,
-                statistics=statistics,
-                rejects=rejects,
-                num_read=sum(counts),
-                spill=sorting,
-                **found,
-            )
+            commit(config, **found, spill=job.spill)
     return config.dataset_dir
 
 

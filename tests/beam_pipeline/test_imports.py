@@ -31,8 +31,7 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
     names = [
         *("running.parallel", "inspect.batch", "sources.tar.records"),
         *("dataset.shard_inspection", "dataset.verification.shards"),
-        *(f"sources.manifest.{name}_table" for name in ("csv", "json")),
-        "sources.manifest.feature_columns",
+        "sources.tables.convert",
     ]
     script = "import " + ", ".join(f"beam_pipeline.{name}" for name in names)
     script += "\nbeam_pipeline.running.parallel.import_work()"

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -16,25 +15,19 @@ from beam_pipeline.media import matlab, npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.arrays.table import ArrayFile, ArrayTable, Column
+from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.beside import beside_containers
-from beam_pipeline.sources.columns.choice import check_ignored
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, stem, suffix
-from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.splits import without_split
+from beam_pipeline.sources.tables.names import check_ignored
+from beam_pipeline.sources.tables.table import TableFile
 
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
 # What an array is called whose name is a split's or a number alone.
 _UNNAMED = "array"
 _FIRST_UNNAMED = "arr_0"  # by np.savez
-# Makes one .npz of files that have the rows of one class each.
-_PROGRAM = (
-    "import numpy as np, pathlib, sys; f = sorted(pathlib.Path(sys.argv[1]).glob('*.npy')); "
-    "a = [np.load(p, mmap_mode='r') for p in f]; np.savez(sys.argv[2], x=np.concatenate(a), "
-    "label=np.repeat([p.stem for p in f], [len(b) for b in a]))"
-).replace("'", '"')
 
 
 def find_tables(
@@ -204,8 +197,9 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
 
 def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTable:
     """The table whose rows' keys begin with this name."""
-    file = ArrayFile(path=name, relative=name, split=split, folder="", root="")
-    return ArrayTable(manifest=file, header=tuple(columns), columns=columns)
+    path = next((column.path for column in columns.values()), name)
+    file = TableFile(path=path, relative=name, split=split, folder="", root="")
+    return ArrayTable(file=file, header=tuple(columns), columns=columns)
 
 
 def _members(path: str) -> Mapping[str, Place | StoredArray]:
@@ -275,18 +269,6 @@ def _checked_column(
     return Column(path=path, member=member, dtype=dtype, shape=shape, offset=offset)
 
 
-def _of_classes(table: ArrayTable) -> str:
-    """How files of one class each, as Quick, Draw! has them, become one; "" of other arrays."""
-    columns = table.columns.values()
-    has_rows = all(each.shape and not each.member for each in columns)
-    if not has_rows or len({each.shape[1:] for each in columns}) > 1:
-        return ""
-    home = parent(next(iter(columns)).path)
-    made = shlex.quote(storage.join(home, "classes.npz"))
-    words = " ".join(map(shlex.quote, ["python", "-c", _PROGRAM, home]))
-    return f"; or, if each is of one class, put them together by {words} {made}, and give {made}"
-
-
 def _check(tables: Sequence[ArrayTable]) -> None:
     for table in tables:
         lengths = {
@@ -296,10 +278,8 @@ def _check(tables: Sequence[ArrayTable]) -> None:
         if len(set(lengths.values())) > 1 or not all(c.shape for c in table.columns.values()):
             row_counts = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise ConfigError(
-                f"the arrays of {table.name} are not columns of one table, since they have "
-                f"different numbers of rows ({row_counts}); leave some out with "
-                "--ignore-columns, or, if each file is one record, pass --layout folders"
-                f"{_of_classes(table)}"
+                f"the arrays of {table.name} have different numbers of rows ({row_counts}); leave "
+                "some out with --ignore-columns, or pass --layout folders if each file is a record"
             )
     for table in tables[1:]:
         if table.columns.keys() != tables[0].columns.keys():

@@ -11,14 +11,14 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.media import hdf5, matlab
 from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
-from beam_pipeline.sources.columns.choice import checked, lowered, there_are
-from beam_pipeline.sources.columns.column import LABELS, Columns, ValueOptions
 from beam_pipeline.sources.folders.structure import main_kind, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Layout, Place, container_places, read_by
-from beam_pipeline.sources.manifest.records import ReadTables
-from beam_pipeline.sources.manifest.survey import Questions
 from beam_pipeline.sources.paths import folder
+from beam_pipeline.sources.tables.names import LABELS, checked, lowered, there_are
+from beam_pipeline.sources.tables.options import ValueOptions
+from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.split_names import is_split
@@ -32,7 +32,7 @@ class ReadArrays(ValueOptions, beam.PTransform):
     the file unless they are small. Compressed arrays are unpacked into `scratch`.
 
     The column of a usual name (`y`, `label`, …), if it has one whole number or text a row and
-    these are no measures (`class_values`), is the feature `label`, a class.
+    these are no measures (`tables.labels`), is the feature `label`, a class.
 
     Yields Records, and a bad Rejected for a file that cannot be used.
 
@@ -48,27 +48,25 @@ class ReadArrays(ValueOptions, beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         tables, rejected = find_tables(self.path, self.ignore_columns, self.ignored)
-        questions = questions_of(tables, self)
-        return pipeline | ReadTables(tables, questions, self.scratch, rejected)
+        return pipeline | ReadRows(tables, questions_of(tables, self), self.scratch, rejected)
 
 
 def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questions:
-    """What each column is, and what only all rows tell: whether the usual label is a class.
+    """Decide what each column is, and what only all rows tell: whether the label is a class.
 
     Raises:
-        ConfigError: What a user names or declares is not there, or cannot be a class.
+        ConfigError: What a user names or declares does not exist, or cannot be a class.
     """
     labels = find_labels(tables, options.labels)
     if options.schema:
-        declared = declared_columns(tables, labels, options.schema)
-        return Questions(columns=Columns(declared=declared), kinds=False)
-    columns = Columns(
+        return Questions(roles=Roles(declared=declared_columns(tables, labels, options.schema)))
+    roles = Roles(
         labels=tuple((feature, name) for name, feature in labels.items()),
         classes=tuple(options.classes),
     )
     dtypes = [np.dtype(table.columns[name].dtype) for table in tables for name in labels]
     is_sure = options.label_column or any(dtype.kind not in "biu" for dtype in dtypes)
-    return Questions(columns=columns, kinds=False).about_label("" if is_sure else columns.label)
+    return Questions(roles=roles, label="" if is_sure else roles.label)
 
 
 def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict[str, str]:

@@ -2,34 +2,18 @@
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Array, FileRef, Value
-from beam_pipeline.sources.columns.choice import lowered
-from beam_pipeline.sources.columns.column import LABELS, Columns
-from beam_pipeline.sources.columns.fitting import no_path
-from beam_pipeline.sources.columns.kinds import Kind
-from beam_pipeline.sources.manifest.feature_columns import FeatureColumn
-from beam_pipeline.sources.manifest.files import Manifest
-from beam_pipeline.sources.manifest.lines import BLOCK_BYTES
-from beam_pipeline.sources.manifest.table import RANGE_BYTES, Batch, Range, Table
+from beam_pipeline.sources.tables.names import LABELS, lowered
+from beam_pipeline.sources.tables.table import BATCH_BYTES, BATCH_ROWS, Batch, Scratch, Table
 from beam_pipeline.sources.unpacking import check_stored, unpack_array, with_ranges
 
-_ROWS_A_RANGE = 16_384
 # A reference takes as much; rows of less travel with their records.
 _INLINE_BYTES = 256
-_BLOCK_BYTES = 8 << 20
-
-
-class ArrayFile(Manifest):
-    """A file of arrays, whose values name no files."""
-
-    def path_of(self, name: str) -> str:
-        """Raises ValueError."""
-        return no_path(name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,64 +47,42 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArrayTable(Table):
-    """Columns of one length; positions are the numbers of rows.
+    """Columns of one length.
 
     Attributes:
         columns: By name.
     """
 
-    has_sources = False
+    has_values = True
+    has_lines = False
+    sign = "#"
 
     columns: Mapping[str, Column]
-    numbering: tuple[str, int] = ("#", 0)
 
     @property
     def name(self) -> str:
         """What the rows' keys begin with: a file's path below the input."""
-        return self.manifest.relative
+        return self.file.relative
 
     @property
     def num_rows(self) -> int:
         """How many rows there are."""
         return next(iter(self.columns.values())).shape[0]
 
-    def ranges(self, range_bytes: int = RANGE_BYTES, scratch: str = "") -> list[Range]:
-        """As `Table.ranges`, of so many rows each; raises RecordError where one is damaged."""
-        columns = {name: _stored(name, each, scratch) for name, each in self.columns.items()}
-        table = dataclasses.replace(self, columns=columns)
-        starts = range(0, self.num_rows, _ROWS_A_RANGE)
-        return [Range(table, start, start + _ROWS_A_RANGE) for start in starts]
+    def only(self, column: str) -> Table:
+        """As `Table.only`."""
+        return dataclasses.replace(self, columns={column: self.columns[column]})
 
-    def bare(self, only: Collection[str] = ()) -> Table:
-        """As `Table.bare`."""
-        columns = {name: each for name, each in self.columns.items() if not only or name in only}
-        return dataclasses.replace(self, columns=columns)
-
-    def batches(self, start: int, end: int, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
-        """As `Table.batches`."""
-        inline = sum(each.row_bytes for each in self.columns.values() if each.is_inline)
-        step = max(1, _BLOCK_BYTES // max(1, inline))
-        end = min(end, self.num_rows)
-        for first in range(start, end, step):
-            stop = min(first + step, end)
-            yield Batch(
-                columns={name: _cells(each, first, stop) for name, each in self.columns.items()},
-                lines=range(first - start, stop - start),
-                next_line=stop - start,
-                next_offset=stop,
-            )
-
-    def skim(self, start: int, end: int) -> tuple[int, int]:
-        """As `Table.skim`."""
-        end = min(end, self.num_rows)
-        return end - start, end
-
-    def other_columns(
-        self, columns: Columns, kinds: Mapping[str, Kind | None]
-    ) -> list[FeatureColumn]:
-        """As `Table.other_columns`: values that have their type."""
-        others = () if columns.declared else self.columns
-        return [FeatureColumn(name, name, list) for name in others if name not in columns.taken]
+    def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
+        """As `Table.rows`; what is compressed is unpacked into `scratch` once."""
+        folder = scratch.folder if scratch else ""
+        columns = {name: _stored(name, each, folder) for name, each in self.columns.items()}
+        inline = sum(each.row_bytes for each in columns.values() if each.is_inline)
+        step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, inline)))
+        for start in range(0, self.num_rows, step):
+            stop = min(start + step, self.num_rows)
+            cells = {name: _cells(each, start, stop) for name, each in columns.items()}
+            yield Batch(columns=cells, lines=range(start, stop))
 
 
 def _stored(name: str, column: Column, scratch: str) -> Column:

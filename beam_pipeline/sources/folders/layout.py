@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.sources.columns.class_values import class_name
 from beam_pipeline.sources.folders.npz_record import may_be_records
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.folders.structure import (
@@ -18,6 +17,7 @@ from beam_pipeline.sources.folders.structure import (
 )
 from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
 from beam_pipeline.sources.paths import joined, stem, suffix
+from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tree import Tree, counted, head
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.split_names import split_in_name

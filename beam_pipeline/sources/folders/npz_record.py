@@ -11,8 +11,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import top_of
 from beam_pipeline.media.arrays import array_header
 from beam_pipeline.records import Array, ClassLabel, FileRef, Value
-from beam_pipeline.sources.columns.class_values import class_name
-from beam_pipeline.sources.columns.column import LABELS
+from beam_pipeline.sources.tables.labels import class_name
+from beam_pipeline.sources.tables.names import LABELS
 
 _FILES_LOOKED_INTO = 4
 _HEAD_BYTES = 1 << 10

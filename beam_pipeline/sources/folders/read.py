@@ -13,9 +13,6 @@ from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import ClassLabel, Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.columns.class_values import class_name
-from beam_pipeline.sources.columns.fitting import OF_FILE
-from beam_pipeline.sources.columns.kinds import convert
 from beam_pipeline.sources.folders.npz_record import features_of_npz
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.structure import (
@@ -29,6 +26,9 @@ from beam_pipeline.sources.folders.structure import (
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import below, input_folder, left_out
+from beam_pipeline.sources.tables.fitting import OF_FILE
+from beam_pipeline.sources.tables.labels import class_name
+from beam_pipeline.sources.tables.types import convert
 
 
 @dataclasses.dataclass

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.columns.class_values import class_name
-from beam_pipeline.sources.columns.kinds import Kind, kind_of_text, merge_kinds
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
 from beam_pipeline.sources.paths import (
@@ -18,6 +16,8 @@ from beam_pipeline.sources.paths import (
     media_kind,
     suffix,
 )
+from beam_pipeline.sources.tables.labels import class_name
+from beam_pipeline.sources.tables.types import Kind, kind_of_text, merge_kinds
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.split_names import is_split
 

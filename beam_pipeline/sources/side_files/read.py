@@ -13,7 +13,6 @@ from beam_pipeline.records import Consumed, DeclaredClasses, FileRef, Record, Re
 from beam_pipeline.running.buckets import gather
 from beam_pipeline.running.gathering import Balance, Merge
 from beam_pipeline.running.pickling import pack, unpack
-from beam_pipeline.sources.columns.fitting import OF_FILE
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import FILES_PER_BUCKET, ListNames, buckets_of_names, paths_in
 from beam_pipeline.sources.paths import below, in_batches, shared_name
@@ -28,6 +27,7 @@ from beam_pipeline.sources.side_files.pairing import (
     pair,
     read_annotation,
 )
+from beam_pipeline.sources.tables.fitting import OF_FILE
 
 _Bucket = tuple[int, Iterable[bytes]]
 

@@ -17,8 +17,9 @@ class FileIndex:
     """Media files of a tree by their names.
 
     A name may be a path below the tree, a path of another machine (`C:\\data\\cat\\1.jpg`,
-    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, a name with another suffix,
-    or a stem (an id). It stands for the file that shares the most folders above it.
+    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, or a stem (an id). It stands
+    for the file that shares the most folders above it; one with another suffix has to share one,
+    unless all files are in one folder.
 
     Args:
         keys: Paths of the files, relative to the tree.
@@ -27,9 +28,13 @@ class FileIndex:
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys: dict[str, str | list[str]] = {}  # by stem; nearly all have one file
         self._folders: set[str] = set()
+        homes = set()
         for key in keys:
             self._add(stem(composed(key)), key)
-            self._folders.update(key.split("/")[:-1])
+            homes.add(key.rpartition("/")[0])
+        for home in homes:
+            self._folders.update(home.split("/"))
+        self._is_one_folder = len(homes) == 1
 
     @classmethod
     def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
@@ -59,18 +64,19 @@ class FileIndex:
         """
         wanted = _normal(name)
         base = wanted.rpartition("/")[2]
-        found = self._keys.get(stem(base) if media_kind(base) else base, ())
+        found = self._keys.get(stem(base) if media_kind(base) else base, [])
         keys = [found] if isinstance(found, str) else found
-        keys = [key for key in keys if composed(key).rpartition("/")[2] == base] or keys
-        keys = self._nearest(keys, wanted.split("/")[:-1])
-        in_split = [key for key in keys if split and split in _splits(key.split("/")[:-1])]
-        return in_split if len(in_split) == 1 else keys
+        same = [key for key in keys if composed(key).rpartition("/")[2] == base]
+        must_share = bool(not same and media_kind(base) and not self._is_one_folder)
+        nearest = self._nearest(same or keys, wanted.split("/")[:-1], int(must_share))
+        in_split = [key for key in nearest if split and split in _splits(key.split("/")[:-1])]
+        return in_split if len(in_split) == 1 else nearest
 
-    def _nearest(self, keys: Sequence[str], folders: Sequence[str]) -> Sequence[str]:
+    def _nearest(self, keys: Sequence[str], folders: Sequence[str], least: int) -> Sequence[str]:
         """Return the files that share the most folders; none if these folders are others."""
         shared = [_num_shared(key.split("/")[:-1], folders) for key in keys]
         most = max(shared, default=0)
-        if folders and not most and folders[-1] in self._folders:
+        if most < least or (folders and not most and folders[-1] in self._folders):
             return []
         splits = set(filter(is_split, folders))
         nearest = [key for key, number in zip(keys, shared, strict=True) if number == most]
@@ -81,6 +87,8 @@ class FileIndex:
 
 @functools.lru_cache(maxsize=4)
 def _index_of(root: str, ignored: Ignored) -> FileIndex:
+    if not storage.is_directory(root):
+        return FileIndex(())
     return FileIndex(
         key
         for folder, names in storage.list_names(root)

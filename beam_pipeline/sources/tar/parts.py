@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.paths import Member
 from beam_pipeline.running.pickling import crosses
-from beam_pipeline.sources.columns.kinds import Kind, kind_of_json, kind_of_text
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.manifest.feature_columns import is_long, is_long_range
 from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
+from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
 from tfrecord_dataset.feature import Feature
 
 # What an extension's last part stands for; media are told by `paths.media_kind`.
@@ -146,7 +146,7 @@ def read_part(
             )
         if form in READ and not problem:
             value = _value(member, form, read)
-            if is_long_range(member.length) and form in ("text", "json"):
+            if member.length >= LONG_VALUE_BYTES and form in ("text", "json"):
                 value = _shortened(value, form)
     except RecordError as error:
         problem = (error.reason, error.detail)

@@ -16,12 +16,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.running.gathering import Merge
-from beam_pipeline.sources.columns.column import ValueOptions, value_options
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.tables.options import ValueOptions, value_options
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import (

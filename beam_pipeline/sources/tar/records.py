@@ -8,18 +8,18 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
-from beam_pipeline.sources.columns.choice import there_are
-from beam_pipeline.sources.columns.class_values import class_label
-from beam_pipeline.sources.columns.column import ValueOptions
-from beam_pipeline.sources.columns.fitting import (
+from beam_pipeline.sources.input_files import InputFile
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.tables.fitting import (
     OF_FILE,
     fit,
     no_path,
     value_of_feature,
 )
-from beam_pipeline.sources.columns.kinds import convert
-from beam_pipeline.sources.input_files import InputFile
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.tables.labels import class_label
+from beam_pipeline.sources.tables.names import there_are
+from beam_pipeline.sources.tables.options import ValueOptions
+from beam_pipeline.sources.tables.types import convert
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, stem_of, text_of, values_of
 from beam_pipeline.sources.tar.roles import Role
 from tfrecord_dataset.feature import Feature

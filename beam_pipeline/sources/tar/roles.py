@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.columns.choice import check_ignored, lowered, there_are
-from beam_pipeline.sources.columns.column import LABELS, ValueOptions
-from beam_pipeline.sources.columns.kinds import Kind, ListOf, kind_of_text, merge_kinds
+from beam_pipeline.sources.tables.names import LABELS, check_ignored, lowered, there_are
+from beam_pipeline.sources.tables.options import ValueOptions
+from beam_pipeline.sources.tables.types import Kind, ListOf, kind_of_text, merge_kinds
 from beam_pipeline.sources.tar.parts import (
     LABEL_EXTENSIONS,
     READ,

@@ -9,11 +9,14 @@ import pytest
 from beam_pipeline.records import Element, Record, Rejected
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
-from beam_pipeline.sources.manifest.joining import join_rows, numbered
-from beam_pipeline.sources.manifest.read import ReadManifest
-from beam_pipeline.sources.manifest.records import read_rows
-from beam_pipeline.sources.manifest.survey import overview, survey
-from beam_pipeline.sources.manifest.table import RANGE_BYTES
+from beam_pipeline.sources.tables.read import ReadTables
+from beam_pipeline.sources.tables.records import (
+    join_rows,
+    numbered,
+    overview,
+    read_rows,
+    survey,
+)
 
 
 @pytest.fixture
@@ -63,17 +66,17 @@ def gather() -> Callable[..., list[Any]]:
 
 
 @pytest.fixture(scope="session")
-def read_manifest(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """read_manifest(source, range_bytes=) -> what a source of manifests yields, without Beam."""
+def read_tables(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """read_tables(source) -> what a source of tables yields, without Beam."""
 
-    def run(source: ReadManifest, range_bytes: int = RANGE_BYTES) -> list[Any]:
+    def run(source: ReadTables) -> list[Any]:
         job = source.job()
-        parts = [part for table in job.tables for part in table.ranges(range_bytes, job.scratch)]
-        all_rows = overview([survey(part, job.questions) for part in parts], job.questions)
-        read = (each for part in [*parts, *job.folders] for each in read_rows(part, all_rows))
-        if not all_rows.columns.key:
+        surveys = [each for table in job.tables for each in survey(table, job.questions)]
+        all_rows = overview(surveys, job.questions)
+        read = (each for table in job.tables for each in read_rows(table, all_rows, job.scratch))
+        if not all_rows.roles.key:
             return [*read]
-        if all_rows.columns.joins_rows:
+        if all_rows.roles.joins_rows:
             return gather(read, join_rows, all_rows)
         return gather(read, numbered)
 

@@ -28,10 +28,10 @@ from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC
 from beam_pipeline.sources.annotations.shapes import around, stated_size
-from beam_pipeline.sources.columns.lists import array_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.tables.lists import array_of
 from tfrecord_dataset.image_size import ImageSize
 
 # Of LVIS: the classes that an image does not have, and those of which it may have more.

@@ -10,9 +10,8 @@ import pytest
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import questions_of
-from beam_pipeline.sources.columns.column import ValueOptions
-from beam_pipeline.sources.manifest.records import ranges_of, read_rows
-from beam_pipeline.sources.manifest.survey import overview, surveyed
+from beam_pipeline.sources.tables.options import ValueOptions
+from beam_pipeline.sources.tables.records import overview, read_rows, survey
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 
@@ -48,10 +47,11 @@ def read(
         options = ValueOptions(**said)
         tables, elements = find_tables(f"{write(files)}/{path}", options.ignore_columns)
         questions = questions_of(tables, options)
-        parts = [each for table in tables for each in ranges_of(table, str(tmp_path / "scratch"))]
-        rows = overview([found for part in parts for found in surveyed(part, questions)], questions)
-        for part in parts:
-            elements += read_rows(part, rows)
+        scratch = str(tmp_path / "scratch")
+        surveys = [each for table in tables for each in survey(table, questions, scratch)]
+        rows = overview(surveys, questions)
+        for table in tables:
+            elements += read_rows(table, rows, scratch)
         return by_name(elements)
 
     return run

@@ -86,7 +86,7 @@ CELLS = np.array(["a", 1.5], dtype=object)[None]
         ({"X": IMAGES.T}, "along which axis the records of X 3x6x8x30 lie is not clear"),
         ({"a": LABELS, "b": LABELS[:5]}, "the records of a 1x30, b 1x5 lie is not clear"),
         ({"X": IMAGES[:3], "y": LABELS[:3]}, "the records of X 3x8x6x3, y 1x3 lie is not clear"),
-        ({"names": CELLS, "y": LABELS[:2]}, "class cell; leave it out with --ignore-columns names"),
+        ({"names": CELLS, "y": LABELS[:2]}, "class cell; leave it out by ignore_columns: names"),
         ({"s": {"x": LABELS}, "y": LABELS}, "'s' is of MATLAB's class struct"),
     ],
 )

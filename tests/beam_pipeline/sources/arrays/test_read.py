@@ -9,7 +9,8 @@ from beam_pipeline.records import Array, ClassLabel
 from beam_pipeline.sources.arrays import table as array_table
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import ReadArrays
-from beam_pipeline.sources.columns import class_values
+from beam_pipeline.sources.tables import labels
+from beam_pipeline.sources.tables.table import Scratch
 from tfrecord_dataset.feature import Feature
 
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
@@ -56,7 +57,7 @@ def test_rows(write, read, tmp_path, save):
 
 def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
     """Over all files."""
-    monkeypatch.setattr(class_values, "_FEW", 3)
+    monkeypatch.setattr(labels, "_FEW", 3)
     records, _ = read({"a.npz": {"y": Y}, "b.npz": {"y": Y}})
     assert records["a.npz#1"].features == {"label": ClassLabel("1")}
     records, _ = read({"b.npz": {"y": Y + 1}})
@@ -66,8 +67,7 @@ def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
 
 def test_labels_are_looked_at_alone(write, tmp_path):
     [table], _ = find_tables(write({"a.npz": {"x": X, "y": Y}}))
-    [(stored, start, end)] = table.ranges(scratch=str(tmp_path))
-    [batch] = stored.bare({"y"}).batches(start, end)
+    [batch] = table.only("y").batches(Scratch(table.file.path, str(tmp_path)))
     assert batch.columns == {"y": Y.tolist()}
 
 
@@ -112,21 +112,14 @@ def test_a_declared_schema(read):
 
 
 @pytest.mark.parametrize("rows", [1, 4, 100])
-def test_the_transform_in_ranges(read, write, run_transform, tmp_path, monkeypatch, rows, by_name):
-    """Ranges, and blocks within them, make the same of it."""
+def test_the_transform_in_batches(read, write, run_transform, tmp_path, monkeypatch, rows, by_name):
+    """Batches of any size make the same of it."""
     files = {"a.npz": {"x_train": LARGE, "y_train": Y, "x_test": LARGE[1:3], "y_test": Y[1:3]}}
     expected = read(files)
-    monkeypatch.setattr(array_table, "_ROWS_A_RANGE", rows)
-    monkeypatch.setattr(array_table, "_BLOCK_BYTES", 20)
+    monkeypatch.setattr(array_table, "BATCH_ROWS", rows)
     found = by_name(run_transform(ReadArrays(write(files), str(tmp_path / "scratch"))))
     assert found == expected
     assert len(expected[0]) == 8
-
-
-def test_ranges_are_of_bounded_size(write, monkeypatch, tmp_path):
-    monkeypatch.setattr(array_table, "_ROWS_A_RANGE", 4)
-    [table], _ = find_tables(write({"x.npy": X}))
-    assert [part[1:] for part in table.ranges(scratch=str(tmp_path))] == [(0, 4), (4, 8)]
 
 
 def test_a_declared_class_may_have_a_default(read):

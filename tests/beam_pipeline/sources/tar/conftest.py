@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.columns.column import ValueOptions
 from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.input_files import find_files
+from beam_pipeline.sources.tables.options import ValueOptions
 from beam_pipeline.sources.tar.read import is_tar, read_tar
 from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import find_roles, kinds_of_members, merge_member_kinds

@@ -8,7 +8,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Deferred
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.manifest import feature_columns
+from beam_pipeline.sources.tar import parts
 
 TEXT = "wörds and words\n" * 900
 MEMBERS = {
@@ -20,7 +20,7 @@ MEMBERS = {
         "json": {
             "age": number,
             "caption": TEXT,
-            "vector": [each / 7 for each in range(99)],
+            "vector": [each / 7 for each in range(199)],
             "tags": ["ä", TEXT],
             "deep": [{"a": [TEXT]}],
         },
@@ -40,9 +40,9 @@ SCHEMA = {
 @pytest.mark.parametrize("label_column", ["", "txt"])
 def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_column):
     options = {"schema": parse_schema(schema) if schema else (), "label_column": label_column}
-    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 40)
+    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 40)
     inline, _ = read({"a.tar": MEMBERS}, **options)
-    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
+    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 10)
     small, _ = read({"a.tar": MEMBERS}, **options)
 
     assert inline.keys() == small.keys() == {"a.tar/0", "a.tar/1"}
@@ -59,7 +59,7 @@ def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_colu
 
 
 def test_a_member_that_is_another_than_before(read, monkeypatch):
-    monkeypatch.setattr(feature_columns, "LONG_RANGE_BYTES", 1 << 10)
+    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 10)
     records, _ = read({"a.tar": MEMBERS})
     features = records["a.tar/0"].features
     for name, data in (("txt", b"\xff"), ("caption", b"{}"), ("caption", b"{")):

@@ -1,1 +1,0 @@
-"""Columns of values with names, in manifests, tars, arrays and file names: what each becomes."""

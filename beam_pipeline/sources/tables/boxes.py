@@ -1,0 +1,288 @@
+"""Make the objects of one image from the rows of a table."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.kinds.masks import box_of, mask_of_runs
+from beam_pipeline.media.images import size_in_file
+from beam_pipeline.records import FileRef, Mask, Objects
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.tables.labels import is_stated, label_name, named_class
+from beam_pipeline.sources.tables.names import CORNERS, LABELS, attribute_name
+from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.types import Kind, ListOf, convert_column, list_of_text
+from tfrecord_dataset.image_size import ImageSize
+
+# Members of Hugging Face's `objects` that hold the boxes, in order of preference.
+_COORDINATES = ("bbox", "bboxes", "boxes", "box")
+_HEADER_BYTES = 1 << 16
+
+
+def _attribute(
+    column: str, values: Sequence[Any], kind: Kind | None, roles: Roles
+) -> tuple[Any, ...]:
+    """The values of some boxes; lists in a CSV stay the text that they are."""
+    kind = str if isinstance(kind, ListOf) else kind
+    return tuple(convert_column(values, column, kind, roles.missing_number))
+
+
+def boxes_from_rows(
+    rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Mapping[str, Kind | None]
+) -> Objects:
+    """The boxes of one image from its rows, a box each; a row without coordinates adds none.
+
+    Other columns become attributes of the boxes.
+
+    Raises:
+        RecordError: A coordinate is not a number or missing, or another value is missing.
+    """
+    check_number(len(rows))
+    stated = [(row, _stated_box(row, roles.boxes.corners)) for row in rows]
+    with_box = [(row, box) for row, box in stated if any(map(is_stated, box))]
+    return dataclasses.replace(
+        facts_of_rows([row for row, _ in with_box], roles, kinds),
+        boxes=tuple(_four(box) for _, box in with_box),
+        format=roles.boxes.format,
+        image_size=stated_size(rows, roles),
+    )
+
+
+def facts_of_rows(
+    with_box: Sequence[Mapping[str, Any]], roles: Roles, kinds: Mapping[str, Kind | None]
+) -> Objects:
+    """The classes and attributes of objects, which have a row each."""
+    names = sorted(kinds.keys() - roles.taken)
+    return Objects(
+        boxes=(),
+        labels=tuple(
+            label_name(row.get(roles.boxes.labels), roles.boxes.labels) for row in with_box
+        )
+        if roles.boxes.labels
+        else (),
+        attributes={
+            attribute_name(name): _attribute(
+                name, [row.get(name) for row in with_box], kinds[name], roles
+            )
+            for name in names
+        },
+    )
+
+
+def boxes_from_lists(
+    row: Mapping[str, Any], roles: Roles, kinds: Mapping[str, Kind | None] | None
+) -> Objects:
+    """The boxes of one row that has them all.
+
+    The column holds a list of four numbers each (format "xyxy" unless stated otherwise)
+    with the classes and other values in lists beside; or Hugging Face's object of lists;
+    or a list of objects. In these two a `bbox` is "xywh", as in COCO.
+
+    Args:
+        row: The values by column.
+        columns: Which column is which.
+        kinds: Of the attributes, under "<column>.<attribute>"; None leaves values as they are.
+
+    Raises:
+        RecordError: The lists differ in length, or hold something else.
+    """
+    members, box_format = _as_lists(row, roles)
+    coordinates = tuple(_four(box) for box in members.pop("", []))
+    labels = members.pop("labels", None)
+    attributes = {}
+    for stated_name, values in members.items():
+        name = attribute_name(stated_name)
+        column = f"{roles.boxes.lists}.{name}"
+        if roles.ignored & {stated_name, column}:
+            continue
+        if any(isinstance(value, list | dict) for value in values):
+            raise RecordError(
+                "unsupported column",
+                f"{column!r} holds a list or an object per box; leave it out with --ignore-columns",
+            )
+        attributes[name] = (
+            tuple(values) if kinds is None else _attribute(column, values, kinds.get(column), roles)
+        )
+    return Objects(
+        boxes=coordinates,
+        format=roles.boxes.format or box_format,
+        labels=tuple(
+            label_name(label, roles.boxes.labels or roles.boxes.lists) for label in labels or ()
+        ),
+        attributes=attributes,
+        image_size=stated_size([row], roles),
+    )
+
+
+def _as_lists(row: Mapping[str, Any], roles: Roles) -> tuple[dict[str, list[Any]], str]:
+    """Lists of n values: "" the boxes, "labels" their classes, and attributes by name."""
+    value = row.get(roles.boxes.lists)
+    if isinstance(value, dict):
+        members, box_format = _standard_names(value)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        if not all(isinstance(item, dict) for item in value):
+            raise malformed(f"{roles.boxes.lists!r} mixes objects with other values")
+        names = dict.fromkeys(name for item in value for name in item)
+        members, box_format = _standard_names(
+            {name: [item.get(name) for item in value] for name in names}
+        )
+    elif isinstance(value, list) or value is None:
+        beside = {name: row.get(name) for name in sorted(roles.boxes.beside)}
+        stated = {name: values for name, values in beside.items() if values is not None}
+        members, box_format = {"": value or [], **stated}, "xyxy"
+        if roles.boxes.labels:
+            members["labels"] = row.get(roles.boxes.labels) or []
+    else:
+        raise malformed(f"{roles.boxes.lists!r} is {value!r}, not a list of boxes")
+    for name, values in members.items():
+        if not isinstance(values, list) or len(values) != len(members[""]):
+            shown = f"{len(values)} values" if isinstance(values, list) else repr(values)
+            raise malformed(f"{name or 'box'!r} has {shown} for {len(members[''])} boxes")
+    return members, box_format
+
+
+def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Boxes under "" and classes under "labels", whatever their names were.
+
+    Raises:
+        RecordError: "malformed annotation": the boxes are no list.
+    """
+    renamed = dict(members)
+    boxes = next((name for name in _COORDINATES if name in members), "")
+    box_format = "xywh"
+    if boxes:
+        renamed[""] = renamed.pop(boxes)
+        if not isinstance(renamed[""], list):
+            raise malformed(f"{boxes!r} is {renamed['']!r:.80}, not a list of boxes")
+        if renamed[""] and all(isinstance(box, dict) for box in renamed[""]):
+            corners, box_format = _corner_names(renamed[""][0])
+            renamed[""] = [[box.get(corner) for corner in corners] for box in renamed[""]]
+    elif members:
+        corners, box_format = _corner_names(members)
+        columns = [renamed.pop(corner) for corner in corners]
+        lengths = {len(each) if isinstance(each, list) else -1 for each in columns}
+        if len(lengths) > 1 or -1 in lengths:
+            raise malformed(f"{', '.join(corners)} are not lists of one length")
+        renamed[""] = [list(box) for box in zip(*columns, strict=True)]
+    else:
+        renamed[""] = []
+    if label := next((name for name in LABELS.in_boxes if name in renamed), ""):
+        renamed["labels"] = renamed.pop(label)
+    return renamed, box_format
+
+
+def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    for names, box_format in CORNERS:
+        if all(name in members for name in names):
+            return names, box_format
+    raise malformed(f"no bbox among {', '.join(map(repr, members))}")
+
+
+def _stated_box(row: Mapping[str, Any], corners: Sequence[str]) -> list[Any]:
+    """The numbers of a box as a row states them, in four columns or in one list."""
+    if len(corners) > 1:
+        return list(map(row.get, corners))
+    value = row.get(corners[0])
+    if isinstance(value, list):
+        return value
+    return list_of_text(value) if isinstance(value, str) and value.strip() else [value]
+
+
+def _four(box: Any) -> tuple[float, float, float, float]:
+    try:
+        a, b, c, d = map(float, box)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise malformed(f"box {str(box)[:100]} is not four numbers") from error
+    if not all(map(math.isfinite, (a, b, c, d))):
+        raise malformed(f"box {box!r} is not four finite numbers")
+    return a, b, c, d
+
+
+def stated_size(rows: Sequence[Mapping[str, Any]], roles: Roles) -> ImageSize | None:
+    """What the rows state of the image's size, if they do.
+
+    Raises:
+        RecordError: They contradict one another, or state no number.
+    """
+    if roles.boxes.size is None:
+        return None
+    width, height = roles.boxes.size
+    stated = {(row.get(width), row.get(height)) for row in rows}
+    if len(stated) > 1:
+        raise malformed(f"rows of one image state the sizes {sorted(map(str, stated))}")
+    sides: tuple[Any, Any] = stated.pop()
+    if not all(map(is_stated, sides)):
+        return None
+    try:
+        pixels = ImageSize(width=int(float(sides[0])), height=int(float(sides[1])))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise malformed(f"width and height are {sides!r}") from error
+    return pixels if min(pixels) > 0 else None
+
+
+def named_boxes(boxes: Objects, roles: Roles) -> Objects:
+    """Replace labels that are numbers of the user's classes by the classes' names."""
+    if roles.labels or not roles.classes:
+        return boxes
+    labels = tuple(named_class(name, roles.classes) for name in boxes.labels)
+    return dataclasses.replace(boxes, labels=labels)
+
+
+def objects_from_runs(
+    rows: Sequence[Mapping[str, Any]],
+    roles: Roles,
+    kinds: Mapping[str, Kind | None],
+    image_path: str,
+) -> Objects:
+    """Return the objects of one image from rows of run lengths; a row without any adds none.
+
+    Raises:
+        RecordError: The run lengths do not fit into the image, or another value is missing.
+    """
+    size = stated_size(rows, roles) or _size_in_file(image_path)
+    [column] = roles.boxes.corners
+    check_number(len(rows))
+    with_mask = [row for row in rows if is_stated(row.get(column))]
+    masks = [mask_of_starts(str(row[column]), size) for row in with_mask]
+    return dataclasses.replace(
+        facts_of_rows(with_mask, roles, kinds),
+        boxes=tuple(box for mask in masks if (box := box_of(mask))),
+        format="xywh",
+        masks=tuple(masks),
+        image_size=size,
+    )
+
+
+def _size_in_file(path: str) -> ImageSize:
+    """Return the size that an image's header states; raise RecordError if there is none."""
+    with contextlib.suppress(RecordError):
+        return size_in_file(storage.read_start(path, _HEADER_BYTES))
+    return size_in_file(storage.read_bytes(FileRef(path=path)))
+
+
+def mask_of_starts(text: str, size: ImageSize) -> Mask:
+    """Return the mask of "start length start length …": pixels from 1 on, down each column.
+
+    Raises:
+        RecordError: "malformed annotation": they overlap, or reach out of the image.
+    """
+    try:
+        numbers = list(map(int, text.split()))
+    except ValueError:
+        numbers = []
+    runs, behind = list[int](), 0
+    for start, length in sorted(zip(numbers[::2], numbers[1::2], strict=False)):
+        runs += [start - 1 - behind, length]
+        behind = start - 1 + length
+    pixels = size.height * size.width
+    if not numbers or len(numbers) % 2 or min(runs) < 0 or 0 in runs[1::2] or behind > pixels:
+        raise malformed(
+            f"run lengths {text[:60]!r} are no starts and lengths of pixels that do not overlap, "
+            f"in an image of {size}"
+        )
+    return mask_of_runs(size, [*runs, pixels - behind])

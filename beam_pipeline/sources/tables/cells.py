@@ -1,0 +1,144 @@
+"""Prepare the values of rows: missing values, decimal commas, paths of templates, JSON texts."""
+
+import dataclasses
+import json
+import re
+import string
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.tables.labels import class_name, classes_marked
+from beam_pipeline.sources.tables.names import there_are
+from beam_pipeline.sources.tables.options import TableOptions
+
+_NUMBER = re.compile(r"#\d+$")
+# With points between thousands, as they are written where the comma is the decimal one.
+_DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """What becomes of the values of a row before anything else is made of them.
+
+    Attributes:
+        missing: Texts that stand for a missing value.
+        column: The column that gets the image's path; "" leaves all columns as they are.
+        template: The path in parts: a literal text and the column behind it, "" for none.
+        decimal_comma: Whether "1,5" is a number.
+        numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
+        classes: Columns that say by 1, and 0 or -1, whether the row has this class; `label`, the
+            column of the names of these that it has, takes their place.
+        as_json: Columns of objects, whose values become texts in JSON.
+    """
+
+    missing: frozenset[str] = frozenset()
+    column: str = ""
+    template: tuple[tuple[str, str], ...] = ()
+    decimal_comma: bool = False
+    numbered: str = ""
+    as_json: frozenset[str] = frozenset()
+    classes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The column that takes the place of `classes`; "" if there are none."""
+        few = (*self.classes[:2], "…", self.classes[-1]) if self.classes[4:] else self.classes
+        return ", ".join(few)
+
+    def names(self, names: Iterable[str]) -> dict[str, None]:
+        """The columns that become of those of these names."""
+        kept = [name for name in names if name not in self.classes]
+        return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
+
+    def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
+        """Changes the values of some rows; no path is made of a value that is missing.
+
+        Args:
+            columns: The values of each column, one a row.
+            missing: What the table has where there is no value.
+        """
+        num_rows = len(next(iter(columns.values()), ()))
+        for name in self.as_json.intersection(columns):
+            columns[name] = list(map(json_text, columns[name]))
+        if self.missing:
+            for name, values in columns.items():
+                columns[name] = [
+                    missing if isinstance(value, str) and value.strip() in self.missing else value
+                    for value in values
+                ]
+        if self.decimal_comma:
+            for name, values in columns.items():
+                columns[name] = list(map(_with_point, values))
+        if self.numbered in columns:
+            columns[self.numbered] = [
+                _NUMBER.sub("", value) if isinstance(value, str) else value
+                for value in columns[self.numbered]
+            ]
+        if self.classes and columns:
+            has_classes = any(name in columns for name in self.classes)
+            marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
+            columns[self.label] = [
+                classes_marked(self.classes, values) if has_classes else missing
+                for values in zip(*marks, strict=True)
+            ]
+        if self.column and columns:
+            used = [name for _, name in self.template if name]
+            parts = [map(class_name, columns.get(name, [None] * num_rows)) for name in used]
+            columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
+
+    def _path(self, texts: Sequence[str]) -> str:
+        """The path that the template makes of the texts of its columns."""
+        if not all(texts):
+            return ""
+        behind = iter(texts)
+        return "".join(literal + (next(behind) if name else "") for literal, name in self.template)
+
+
+def json_text(value: Any) -> str | None:
+    """A value as JSON; None of a missing one."""
+    if value is None:
+        return None
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _with_point(value: Any) -> Any:
+    """A number that is written with a decimal comma as others are; all else as it is."""
+    is_number = isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip())
+    return value.strip().replace(".", "").replace(",", ".") if is_number else value
+
+
+AS_THEY_ARE = Cells()
+
+
+def cells(options: TableOptions, names: Collection[str]) -> Cells:
+    """What a user says of the cells of a table whose columns are `names`.
+
+    Raises:
+        ConfigError: The template of the images' paths cannot be used.
+    """
+    missing, template = frozenset(options.missing_values), options.image_template
+    if not template:
+        return Cells(missing, decimal_comma=options.decimal_comma)
+    try:
+        parts = [(literal, name) for literal, name, *_ in string.Formatter().parse(template)]
+    except ValueError as error:
+        raise _error(template, f"{error}; write a brace itself as {{{{ or }}}}") from error
+    used = [name for _, name in parts if name is not None]
+    for name in used:
+        if name not in names:
+            raise _error(template, f"{name!r} is not a column; {there_are(name, names)}")
+    if not used:
+        raise _error(template, "it names no column; write it as '{id}.png'")
+    column = options.image_column or "image"
+    if column in names and column not in used:
+        raise _error(
+            template,
+            f"there is a column {column!r} already; name the column of the path by --image-column",
+        )
+    path = tuple((literal, name or "") for literal, name in parts)
+    return Cells(missing, column, path, options.decimal_comma)
+
+
+def _error(template: str, why: str) -> ConfigError:
+    return ConfigError(f"--image-template {template!r} cannot be used: {why}")

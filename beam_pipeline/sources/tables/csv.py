@@ -1,0 +1,525 @@
+"""CSV and TSV files: cells are texts; a row that cannot be read is rejected with its line."""
+
+import codecs
+import csv
+import dataclasses
+import functools
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+import numpy.typing as npt
+import pyarrow
+import pyarrow.compute as compute
+import pyarrow.csv
+
+from beam_pipeline.errors import ConfigError, DataError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
+from beam_pipeline.sources.tables.table import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    BadRow,
+    Batch,
+    Scratch,
+    Table,
+    TableFile,
+)
+
+DEFAULT_ENCODING = "utf-8"
+_HEAD_BYTES = 1 << 16
+_ROWS = 100
+# Of those that the first line has as many of, the first: texts hold the others more often.
+_DELIMITERS = "\t|;,"
+_COMMENT = "#"
+_EXCEL_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_WHOLE, _DIGIT = re.compile("[0-9]{1,18}"), re.compile("[0-9]")
+_DIGITS_OF_YEARS = 4
+_WORDS = 5  # of a sentence
+_FEWEST_NUMBERS = 3  # that name columns
+_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_QUOTED = r'\A"([^"]|"")*"\z'
+# Stands for bytes that are not of the encoding: a character that no text has (Unicode 23.7).
+_UNREADABLE = "\ufdd0"
+# So many rows within quotes are no text.
+_MANY_ROWS = 10
+
+_ERRORS = "beam_tfrecords.unreadable"
+
+
+def _unreadable(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return _UNREADABLE, error.end
+
+
+codecs.register_error(_ERRORS, _unreadable)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Attributes:
+        delimiter: What separates fields.
+        has_quotes: Whether double quotes enclose fields.
+        skips_spaces: Whether blanks behind a delimiter belong to no field.
+        has_header: Whether the first row names the columns.
+        num_before: How many lines are above that row.
+        encoding: Python's name of the file's encoding.
+    """
+
+    delimiter: str = ","
+    has_quotes: bool = True
+    skips_spaces: bool = False
+    has_header: bool = True
+    num_before: int = 0
+    encoding: str = DEFAULT_ENCODING
+
+    def rows(self, lines: Sequence[str]) -> list[list[str]]:
+        """Return the first rows of some lines."""
+        quoting = csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE
+        reader = csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quoting=quoting,  # type: ignore[arg-type]
+            skipinitialspace=self.skips_spaces,
+        )
+        return list(itertools.islice(reader, _ROWS))
+
+
+def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> Dialect:
+    """Find how rows are written by the first lines of a file.
+
+    The delimiter is the one of tab, bar, semicolon and comma that the first line has most of, or,
+    with blanks, that gives as many fields as there are columns. In tables of tabs and bars, quotes
+    enclose no delimiters and line ends (Common Voice, GLUE), unless rows are of one width only
+    then. (`csv.Sniffer` takes letters of texts for delimiters.)
+
+    Args:
+        lines: The first ones.
+        is_tsv: Whether the file's name says that the delimiter is a tab.
+        num_columns: How many columns there are, if that is known.
+    """
+    num_before = _num_comments(lines)
+    first = lines[num_before] if lines[num_before:] else ""
+    if found := _EXCEL_SEPARATOR.fullmatch(first):
+        num_before, first = 1, lines[1] if lines[1:] else ""
+        delimiter = found[1]
+    elif is_tsv:
+        delimiter = "\t"
+    else:
+        fitting = [each for each in f"{_DELIMITERS} " if first.count(each) + 1 == num_columns]
+        possible = fitting or [each for each in _DELIMITERS if each in first]
+        delimiter = max(possible, key=first.count, default=",")
+    dialect = Dialect(
+        delimiter=delimiter,
+        has_quotes=delimiter not in "\t|",
+        skips_spaces=delimiter != " " and f"{delimiter} " in first,
+        num_before=num_before,
+    )
+    if dialect.has_quotes:
+        return dialect
+    quoted = dataclasses.replace(dialect, has_quotes=True)
+    is_quoted = len(_widths(dialect, lines)) > 1 and len(_widths(quoted, lines)) == 1
+    return quoted if is_quoted else dialect
+
+
+def _num_comments(lines: Sequence[str]) -> int:
+    """Return how many lines of "#" are above the header, which may be the last of them."""
+    number = len([*itertools.takewhile(lambda line: line.startswith(_COMMENT), lines)])
+    if not number or not lines[number:]:
+        return 0
+    delimiter = max(_DELIMITERS, key=lines[number].count)
+    last, row = Dialect(delimiter=delimiter, skips_spaces=True).rows(lines[number - 1 : number + 1])
+    return number - (len(last) == len(row) > 1)
+
+
+def _widths(dialect: Dialect, lines: Sequence[str]) -> set[int]:
+    return {len(row) for row in dialect.rows(lines[dialect.num_before :]) if row}
+
+
+def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
+    """Return the names of the columns, which the first row states; "" of one that is left out.
+
+    Raises:
+        ConfigError: There is none, or a name twice, or it looks like a row of data.
+    """
+    names = [name.strip().removeprefix(f"{_COMMENT} ") for name in rows[0]] if rows else []
+    if not any(names):
+        raise ConfigError(f"{path} is empty, or its first line is; write the columns' names there")
+    below = [row for row in rows[1:] if len(row) == len(names)]
+    if cell := data_in(names, below):
+        facts = {"path": path, "cell": cell}
+        raise ProblemError(Problem(code="header is data", facts=facts, option="no_header"))
+    counts = Counter(filter(None, names))
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise ConfigError(f"{path} has the column {twice[0]!r} twice; rename one")
+    for at, name in enumerate(names):  # pandas's index has no name
+        if not name and (kind := kind_of_all(row[at] for row in below)) and kind not in names:
+            names[at] = kind
+    return names
+
+
+def data_in(names: Sequence[str], below: Sequence[Sequence[str]]) -> str:
+    """Return a cell of the first row that names no column; "" if all may be names.
+
+    Args:
+        names: The cells of the first row.
+        below: The rows behind it, as wide.
+    """
+    below = [row for row in below if [*map(str.strip, row)] != [*names]]
+    columns = zip(*below, strict=True) if below else [()] * len(names)
+    numbers = [int(name) for name in names if _WHOLE.fullmatch(name)]  # years, pixels
+    for name, column in zip(names, columns, strict=True):
+        values = [text.strip() for text in column if text.strip()]
+        if name and _is_data(name, values, is_alone=len(numbers) < _FEWEST_NUMBERS):
+            return name
+    return next((str(two) for one, two in itertools.pairwise(numbers) if two <= one), "")
+
+
+def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
+    """Return whether a cell is like the values below it, and no name.
+
+    Args:
+        name: The cell.
+        values: Those below it.
+        is_alone: Whether hardly another cell of its row is a number.
+    """
+    if media_kind(name) or (_NUMBER.fullmatch(name) and not name.isdecimal()):
+        return True
+    if name in values and len(set(values)) < len(values):
+        return True
+    if name.endswith((".", "!")) and len(name.split()) >= _WORDS:
+        return True
+    if _WHOLE.fullmatch(name) and is_alone and len(name) < _DIGITS_OF_YEARS:
+        return bool(values) and all(map(_NUMBER.fullmatch, values))
+    shapes = {_DIGIT.sub("0", value) for value in values}
+    return len(values) > 1 and len(_DIGIT.findall(name)) > 1 and shapes == {_DIGIT.sub("0", name)}
+
+
+class _Text:
+    """A file as UTF-8, whatever its encoding, without byte order mark and with a last line end.
+
+    Args:
+        handle: The file.
+        dialect: How it is written.
+
+    Attributes:
+        num_quotes: How many double quotes it had so far.
+        is_readable: Whether all of it so far was of the encoding.
+    """
+
+    closed = False
+
+    def __init__(self, handle: Any, dialect: "Dialect") -> None:
+        encoding = dialect.encoding
+        name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+        self._handle = handle
+        self._spaced = f'{dialect.delimiter} "' if dialect.skips_spaces else ""
+        self._tail = ""
+        self._decoder = codecs.getincrementaldecoder(name)(_ERRORS)
+        self._rest = b""
+        self._is_at_end = False
+        self.num_quotes = 0
+        self.is_readable = True
+
+    def read(self, num_bytes: int) -> bytes:
+        """Return at most so many bytes; none at the end."""
+        while len(self._rest) < num_bytes and not self._is_at_end:
+            data = self._handle.read(num_bytes)
+            self._is_at_end = not data
+            text = self._decoder.decode(data, final=not data)
+            self.is_readable = self.is_readable and _UNREADABLE not in text
+            if self._spaced:
+                text = self._without_spaces(text)
+            self._rest += text.encode() + b"\n" * self._is_at_end
+        data, self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
+        self.num_quotes += data.count(b'"')
+        return data
+
+    def _without_spaces(self, text: str) -> str:
+        """Take off blanks before quotes, which Arrow would take for text."""
+        text = (self._tail + text).replace(self._spaced, self._spaced.replace(" ", ""))
+        kept = 0 if self._is_at_end else len(self._spaced) - 1
+        text, self._tail = text[: len(text) - kept], text[len(text) - kept :] if kept else ""
+        return text
+
+    def close(self) -> None:
+        """Leave the file to whoever opened it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CsvTable(Table):
+    """One file of CSV.
+
+    Attributes:
+        dialect: How its rows are written.
+        block_bytes: What is parsed at once; a row has no more.
+    """
+
+    is_typed = False
+
+    dialect: Dialect
+    block_bytes: int = BATCH_BYTES
+
+    def head(self) -> Iterator[Batch]:
+        """As `Table.head`."""
+        few = dataclasses.replace(self, block_bytes=_HEAD_BYTES)
+        try:
+            yield from [*Table.head(few)]
+        except DataError:  # a row may be longer
+            yield from Table.head(self)
+
+    def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
+        """As `Table.rows`; rows without any value are skipped."""
+        path = self.file.path
+        try:
+            with storage.decompressed(path) as content:
+                yield from self._batches(_Text(content, self.dialect))
+        except RecordError as error:
+            raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+        except pyarrow.ArrowInvalid as error:
+            raise DataError(
+                f"{path} cannot be read as CSV: a quote is not closed, or a row has over "
+                f"{BATCH_BYTES >> 20} MiB; fix the row ({str(error)[:60]})"
+            ) from error
+
+    def _batches(self, text: _Text) -> Iterator[Batch]:
+        bad: list[tuple[int, str]] = []
+        places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
+        with _reader(text, self, bad) as reader:
+            blocks = itertools.chain(reader, [None])
+            block = next(blocks)
+            for following in blocks:
+                assert block is not None
+                lines, wrong = places.of(block, has_lines=text.num_quotes > 0)
+                faults = [
+                    *(BadRow(line, self._wrong_width(row)) for line, row in wrong),
+                    *self._faults(block, lines, text, is_last=following is None),
+                ]
+                yield from self._good(block, lines, faults, text)
+                block = following
+        rest = [BadRow(line, self._wrong_width(row)) for line, row in places.rest()]
+        yield Batch(columns={}, lines=(), bad=rest)
+
+    def _wrong_width(self, row: str) -> str:
+        [fields] = self.dialect.rows([row.replace("\n", " ")])
+        num_lines = row.count("\n") + 1
+        quote = f", in {num_lines:,} lines: is a quote not closed?" if num_lines > 1 else ""
+        return f"{len(fields)} fields where the header has {len(self.header)}{quote}: {row[:200]!a}"
+
+    def _faults(
+        self, block: pyarrow.RecordBatch, lines: npt.NDArray[Any], text: _Text, *, is_last: bool
+    ) -> Iterator[BadRow]:
+        """Yield rows of the right width that cannot be used."""
+        if not text.is_readable:
+            found = [compute.match_substring(each, _UNREADABLE) for each in block.columns]
+            for at in numpy.flatnonzero(functools.reduce(compute.or_, found)).tolist():
+                why = f"not {self.dialect.encoding}; set encoding if the file has another"
+                yield BadRow(int(lines[at]), why)
+        if is_last and text.num_quotes % 2 and block[-1][-1].as_py().endswith("\n"):
+            yield BadRow(int(lines[-1]), "a quote opens that is not closed before the file's end")
+        elif text.num_quotes:
+            yield from self._rows_in_cells(block, lines)
+
+    def _rows_in_cells(
+        self, block: pyarrow.RecordBatch, lines: npt.NDArray[Any]
+    ) -> Iterator[BadRow]:
+        """Yield rows with a cell of many lines that are rows, as of a quote that is not closed."""
+        for column in block.columns if len(self.header) > 1 else ():
+            are_long = compute.greater(compute.count_substring(column, "\n"), _MANY_ROWS)
+            for at in numpy.flatnonzero(are_long).tolist():
+                inner = str(column[at]).split("\n")[1:-1]
+                if all(len(row) == len(self.header) for row in self.dialect.rows(inner)):
+                    why = f"a quote is not closed: {len(inner):,} rows are within it"
+                    yield BadRow(int(lines[at]), why)
+
+    def _good(
+        self,
+        block: pyarrow.RecordBatch,
+        lines: npt.NDArray[Any],
+        faults: list[BadRow],
+        text: _Text,
+    ) -> Iterator[Batch]:
+        """Yield the rows of a block without those that are empty or have faults."""
+        columns = block.columns
+        if self.dialect.skips_spaces:
+            columns = [compute.utf8_ltrim(column, " ") for column in columns]
+        if not self.dialect.has_quotes and text.num_quotes:
+            columns = [_unquoted(column) for column in columns]
+        keep = ~numpy.isin(lines, [fault.line for fault in faults])
+        empty = [numpy.asarray(compute.equal(column, "")) for column in columns]
+        keep &= ~functools.reduce(numpy.logical_and, empty)
+        if not keep.all():
+            columns, lines = [column.filter(keep) for column in columns], lines[keep]
+        named = [(name, each) for name, each in zip(self.header, columns, strict=True) if name]
+        for start in range(0, max(1, len(lines)), BATCH_ROWS):
+            rows = {name: each.slice(start, BATCH_ROWS).to_pylist() for name, each in named}
+            numbers = lines[start : start + BATCH_ROWS].tolist()
+            yield Batch(columns=rows, lines=numbers, bad=() if start else faults)
+
+
+def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
+    """Take off quotes that enclose a whole field, and halve those in it."""
+    is_quoted = compute.match_substring_regex(column, _QUOTED)
+    if not compute.any(is_quoted).as_py():
+        return column
+    bare = compute.replace_substring(compute.utf8_slice_codeunits(column, 1, -1), '""', '"')
+    return compute.if_else(is_quoted, bare, column)
+
+
+def _reader(
+    text: _Text, table: CsvTable, bad: list[tuple[int, str]]
+) -> pyarrow.csv.CSVStreamingReader:
+    """Open a file of CSV; rows of another width are added to `bad` with their numbers."""
+
+    def skip(row: Any) -> str:
+        bad.append((row.number, row.text))
+        return "skip"
+
+    dialect, names = table.dialect, [str(number) for number in range(len(table.header))]
+    return pyarrow.csv.open_csv(
+        pyarrow.PythonFile(text, "r"),
+        pyarrow.csv.ReadOptions(
+            use_threads=False,  # else rows have no numbers
+            block_size=table.block_bytes,
+            column_names=names,
+            skip_rows=dialect.num_before,
+            skip_rows_after_names=int(dialect.has_header),
+        ),
+        pyarrow.csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char='"' if dialect.has_quotes else False,
+            newlines_in_values=dialect.has_quotes,
+            ignore_empty_lines=False,
+            invalid_row_handler=skip,
+        ),
+        pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pyarrow.string()),
+            strings_can_be_null=False,
+            check_utf8=False,
+        ),
+    )
+
+
+class _Places:
+    """The lines on which rows begin: a row has a number, and may have several lines.
+
+    Args:
+        first: The number of the first row, from 1.
+        bad: The numbers and texts of rows of another width, as the parser meets them.
+    """
+
+    def __init__(self, first: int, bad: list[tuple[int, str]]) -> None:
+        self._next = first
+        self._bad = bad
+        self._more_lines = 0
+
+    def of(
+        self, block: pyarrow.RecordBatch, *, has_lines: bool
+    ) -> tuple[npt.NDArray[Any], list[tuple[int, str]]]:
+        """Return the lines of a block's rows, and the lines and texts of those between them.
+
+        Args:
+            block: Rows of the right width.
+            has_lines: Whether cells may have several lines.
+        """
+        numbers = [number for number, _ in self._bad]
+        every = numpy.arange(self._next, self._next + len(block) + len(numbers))
+        good = numpy.setdiff1d(every, numbers, assume_unique=True)[: len(block)]
+        count = int(numpy.searchsorted(numbers, good[-1])) if len(good) else 0
+        taken, self._bad[:] = self._bad[:count], self._bad[count:]
+        wrong = numpy.array(numbers[:count], numpy.int64)
+        more = numpy.zeros(int(good[-1]) - self._next + 2 if len(good) else 1, numpy.int64)
+        if has_lines:
+            counts = [compute.count_substring(column, "\n") for column in block.columns]
+            more[good - self._next + 1] = numpy.sum(list(map(numpy.asarray, counts)), axis=0)
+            more[wrong - self._next + 1] = [text.count("\n") for _, text in taken]
+        before = numpy.cumsum(more) + self._more_lines
+        lines, others = good + before[good - self._next], wrong + before[wrong - self._next]
+        self._next, self._more_lines = self._next + len(more) - 1, int(before[-1])
+        return lines, [(int(at), text) for at, (_, text) in zip(others, taken, strict=True)]
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines and texts of the rows behind the last of the right width."""
+        for number, text in self._bad:
+            yield number + self._more_lines, text
+            self._more_lines += text.count("\n")
+
+
+def opened_csv(
+    file: TableFile,
+    column_names: Sequence[str] = (),
+    *,
+    no_header: bool = False,
+    encoding: str = DEFAULT_ENCODING,
+) -> CsvTable:
+    """Look into a CSV file.
+
+    Args:
+        file: The file.
+        column_names: The header of a file that has none; "" leaves a column out.
+        no_header: Whether it has none, so that columns are called "column_1", "column_2", ….
+        encoding: Python's name of its encoding.
+
+    Raises:
+        ConfigError: It is empty, has a name twice, or begins with a row of data.
+        DataError: It has too many columns.
+    """
+    lines = _first_lines(file.path, encoding)
+    is_tsv = suffix(uncompressed(file.path)) == "tsv"
+    if not column_names and not no_header and suffix(uncompressed(file.path)) == "txt":
+        column_names = columns_of_list(lines)
+    dialect = dialect_of(lines, is_tsv=is_tsv, num_columns=len(column_names))
+    rows = dialect.rows(lines[dialect.num_before :])
+    header = list(column_names)
+    if no_header and not header:
+        header = [f"column_{number}" for number in range(1, len(rows[0] if rows else ()) + 1)]
+    has_header = not header
+    header = header or header_of(rows, file.path)
+    check_number(header, file.path)
+    dialect = dataclasses.replace(dialect, has_header=has_header, encoding=encoding)
+    return CsvTable(file=file, header=tuple(header), dialect=dialect)
+
+
+def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
+    """Return the columns of a list with a file and its class a line, and no header; or none."""
+    for delimiter in f"{_DELIMITERS} ":
+        rows = [line.strip("\r\n").split(delimiter) for line in lines[:_ROWS]]
+        if not rows or any(len(row) != 2 or not row[1].strip() for row in rows):
+            continue
+        labels = [row[1] for row in rows]
+        are_classes = all(map(str.isdecimal, labels)) or len(set(labels)) < len(labels)
+        if are_classes and not any(map(media_kind, labels)):
+            kind = kind_of_all(row[0] for row in rows)
+            return (kind, "label") if kind else ()
+    return ()
+
+
+def is_list(start: bytes) -> bool:
+    """Return whether a text that begins so has a file and its class a line."""
+    lines = start.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+    return bool(columns_of_list(lines[:-1] if lines[1:] and not start.endswith(b"\n") else lines))
+
+
+def _first_lines(path: str, encoding: str) -> list[str]:
+    """Return the first whole lines of a file."""
+    try:
+        with storage.decompressed(path) as content:
+            data = bytes(content.read(_HEAD_BYTES))
+    except RecordError as error:
+        raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+    if encoding == DEFAULT_ENCODING and data.startswith(_UTF_16_MARKS):
+        facts = {"path": path, "encoding": "UTF-16"}
+        raise ProblemError(
+            Problem(code="encoding", facts=facts, option="encoding", choices=("utf-16",))
+        )
+    name = "utf-8-sig" if encoding == DEFAULT_ENCODING else encoding
+    lines = data.decode(name, errors="replace").splitlines(keepends=True)
+    return lines[:-1] if len(data) == _HEAD_BYTES and lines[1:] else lines

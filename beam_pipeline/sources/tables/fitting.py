@@ -1,0 +1,241 @@
+"""A manifest's values become what a user's schema declares, or do not fit it."""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.wording import of_classes, shortened
+from beam_pipeline.records import (
+    Array,
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    FileRef,
+    Image,
+    Map,
+    RawFile,
+    Value,
+)
+from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
+from beam_pipeline.sources.tables.labels import class_name, is_stated, named_class
+from beam_pipeline.sources.tables.lists import array_of, flatten, listed_texts
+from beam_pipeline.sources.tables.types import parse_list, truth_as_number
+from tfrecord_dataset.feature import Feature
+
+# What is made of a file, by kind.
+OF_FILE: dict[str, Callable[..., Value]] = {
+    "image": Image,
+    "audio": Audio,
+    "array": Array,
+    "bytes": RawFile,
+}
+_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
+
+
+def fit(
+    feature: Feature,
+    column: str,
+    value: Any,
+    path_of: Callable[[str], str],
+    *,
+    missing_number: float | None = None,
+) -> Value:
+    """The value of a column as `feature` declares it; what only a file tells is Inspect's.
+
+    Args:
+        feature: What is declared.
+        column: Where the value stands.
+        value: Text of a CSV, or any JSON value.
+        path_of: From a file's name in the manifest to its absolute path or URL.
+        missing_number: What stands for a float32 scalar that is missing; None if nothing does.
+
+    Raises:
+        RecordError: "does not fit the schema"; the detail names column, value, and what was
+            expected.
+    """
+    if feature.is_fraction and missing_number is not None and not is_stated(value):
+        return missing_number
+    try:
+        return _READERS[feature.kind](feature, value, path_of)
+    except (ValueError, RecordError) as error:
+        shown = shortened(value) if is_stated(value) else "empty"
+        why = f" ({error.detail})" if isinstance(error, RecordError) else ""
+        raise RecordError(
+            "does not fit the schema",
+            f"column {column!r} is {shown}, where {_expected(feature)} was expected{why}",
+        ) from error
+
+
+def _expected(feature: Feature) -> str:
+    what = "texts" if feature.dtype == "string" else f"{feature.dtype} numbers"
+    sizes = "×".join(str(size) for size in feature.shape if size is not None)
+    match feature.kind:
+        case "scalar":
+            is_text = feature.dtype in ("string", "bytes")
+            return "a text" if is_text else f"one {feature.dtype} number"
+        case "tensor":
+            return f"a list of {sizes or 1} {what}"
+        case "sequence":
+            return f"a list of {what}" + (f" in rows of {sizes}" if sizes else "")
+        case "class_label":
+            return of_classes("a list of classes" if feature.shape else "a class", feature)
+        case "text":
+            return "a text"
+        case _:
+            return "the path of a file"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError
+    return str(value)
+
+
+def _scalar(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
+    match feature.dtype:
+        case "string":
+            return _text(value)
+        case "bytes":
+            return _text(value).encode()
+    if isinstance(value, str):
+        value = truth_as_number(value)
+    if isinstance(value, str):
+        (value,) = _parsed([value.strip()], feature.dtype)
+    if type(value) not in _types(feature.dtype):
+        raise ValueError
+    array_of([value], (), feature.dtype)  # its range
+    return float(value) if feature.dtype == "float32" else int(value)
+
+
+def _types(dtype: str) -> tuple[type, ...]:
+    return (int, bool, float) if dtype.startswith("float") else (int, bool)
+
+
+def _parsed(texts: list[str], dtype: str) -> list[Any]:
+    """Numbers from their digits; Python's own spellings "1_000" and "١" are none."""
+    joined = "".join(texts)
+    if "_" in joined or not joined.isascii():
+        raise ValueError
+    numbers: list[Any] = list(map(float if dtype.startswith("float") else int, texts))
+    if math.inf in map(abs, numbers) and "inf" not in joined.lower():
+        raise ValueError  # 1e400
+    return numbers
+
+
+def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
+    if not is_stated(value):
+        raise ValueError
+    if isinstance(value, Array):
+        return value  # what holds of all its values is Inspect's
+    if isinstance(value, str):
+        text = value.strip()
+        if feature.dtype != "string" and suffix(text) in ARRAY_SUFFIXES:
+            return Array(file=FileRef(path=path_of(text)))
+        value = parse_list(text) if text.startswith("[") else _split(text, feature.dtype)
+    elif not isinstance(value, list):
+        value = [value]
+    flat, shape = flatten(value)
+    shape = _shaped(feature, len(flat), shape)
+    if feature.dtype == "string":
+        return listed_texts(flat)
+    if not set(map(type, flat)) <= set(_types(feature.dtype)):
+        raise ValueError
+    return array_of(flat, shape, feature.dtype)
+
+
+def _split(text: str, dtype: str) -> list[Any]:
+    if dtype == "string":
+        return _names(text)
+    return _parsed(_SEPARATOR.split(text), dtype)
+
+
+def _names(text: str) -> list[str]:
+    """The names in "a|b" or "a,b"."""
+    names = text.split("|" if "|" in text else ",")
+    return [name.strip() for name in names if name.strip()]
+
+
+def _shaped(feature: Feature, count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of so many values, which may be written flat, as the schema has it."""
+    wanted = feature.shape
+    inner = tuple(size for size in wanted if size is not None)
+    size: int = math.prod(inner)
+    if feature.kind == "tensor":
+        if shape == wanted or (len(shape) == 1 and count == size):
+            return inner
+    elif not count:
+        return (0, *inner)
+    elif shape[1:] == inner:
+        return shape
+    elif len(shape) == 1 and size and count % size == 0:
+        return (count // size, *inner)
+    raise RecordError("", f"its shape is {list(shape)}")
+
+
+def _class_label(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
+    if not feature.shape:
+        return ClassLabel(_class(feature, value))
+    if isinstance(value, str):
+        text = value.strip()
+        if text in feature.classes:
+            value = [text]
+        else:
+            value = parse_list(text) if text.startswith("[") else _names(text)
+    elif not isinstance(value, list):
+        value = [] if value is None else [value]
+    return ClassLabels(tuple(_class(feature, each) for each in value))
+
+
+def _class(feature: Feature, value: Any) -> str:
+    """The class of that name; where there is none, of that number."""
+    if isinstance(value, list | dict):
+        raise ValueError
+    name = class_name(value)
+    if not name:
+        raise ValueError
+    label = named_class(name, feature.classes)
+    if feature.classes and label not in feature.classes:
+        (number,) = _parsed([name], "float32")  # "3.0" in a CSV
+        label = named_class(class_name(number), feature.classes)
+        if label not in feature.classes:
+            raise ValueError
+    return label
+
+
+def value_of_feature(feature: Feature, file: FileRef) -> Value:
+    """What a file is that holds a declared feature of such a kind, or a map."""
+    if feature.kind != "map":
+        return OF_FILE[feature.kind](file=file)
+    shows = "depth" if feature.dtype == "uint16" else "classes"
+    return Map(file=file, shows=shows, num_classes=len(feature.classes))
+
+
+def no_path(name: str) -> str:
+    """The path of a file that a value names, where values name none."""
+    raise ValueError(f"{name!r} is no file's")
+
+
+def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:
+    if isinstance(value, FileRef):
+        return value
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError
+    return FileRef(path=path_of(value))
+
+
+def _file(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
+    return value_of_feature(feature, _path(value, path_of))
+
+
+_READERS: dict[str, Callable[[Feature, Any, Callable[[str], str]], Value]] = {
+    **dict.fromkeys(("image", "map", "audio", "bytes"), _file),
+    "text": lambda _, value, path_of: _text(value),
+    "scalar": _scalar,
+    "tensor": _numbers,
+    "sequence": _numbers,
+    "class_label": _class_label,
+}

@@ -1,0 +1,200 @@
+"""Which values are classes, and which ones they name.
+
+A column that is called as labels are may still be a number to predict. The first rows tell where
+one has a fraction, or many are written as if they had; all rows, where they are whole numbers.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import ClassLabel, ClassLabels
+from beam_pipeline.sources.tables.types import (
+    Kind,
+    ListOf,
+    kind_of_text,
+    list_of_text,
+    listed,
+    truth_as_number,
+)
+
+# Of so many numbers that are written with a point, as 151.0, none is meant to be a class.
+_MANY_WRITTEN_SO = 20
+# So few classes are never doubted, and so many never believed.
+_FEW = 1_000
+_MANY = 100_000
+_ROWS_OF_A_CLASS = 10
+# Python makes no number of thousands of digits.
+_DIGITS = 20
+# Between the names of classes of which each has a column of its own.
+OF_COLUMNS = "\n"
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
+
+
+def class_name(value: Any) -> str:
+    """The class that a value names: 3, 3.0 and "3" are all the class "3"; "" for none."""
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    return "" if value is None else str(value).strip()
+
+
+def is_class_number(name: str) -> bool:
+    """Whether a name is digits, of which a number can be made."""
+    return name.isascii() and name.isdigit() and len(name) < _DIGITS
+
+
+def named_class(name: str, classes: Sequence[str]) -> str:
+    """The class of that name among `classes`; where there is none, of that number.
+
+    A name that is neither stays as it is: whether classes are missing is told of all at once.
+    """
+    if name not in classes and is_class_number(name) and int(name) < len(classes):
+        return classes[int(name)]
+    return name
+
+
+def is_stated(value: Any) -> bool:
+    """Whether a row has a value: neither null nor blank."""
+    return bool(value.strip()) if isinstance(value, str) else value is not None
+
+
+def label_name(value: Any, column: str) -> str:
+    """The class name of a label: 3, 3.0 and "3" are all the class "3".
+
+    Raises:
+        RecordError: "missing value": there is none.
+    """
+    name = class_name(value)
+    if not name:
+        raise RecordError("missing value", f"column {column!r} is empty here: there is no label")
+    return name
+
+
+def class_label(
+    value: Any,
+    column: str,
+    kind: Kind | None,
+    classes: Sequence[str] = (),
+    separator: str = "",
+    names: Mapping[str, str] = _NO_NAMES,
+) -> ClassLabel | ClassLabels:
+    """The class that a value names; of a list, or text of a column of lists, all of them.
+
+    Args:
+        value: Text, a number or a list.
+        column: For messages.
+        kind: The column's.
+        classes: Names of classes that are written as numbers.
+        separator: What stands between the classes in a text; "" where it is one class.
+        names: Of classes, by what stands for them.
+
+    Raises:
+        RecordError: "missing value": there is none, or a name in the list is missing.
+    """
+    if separator and isinstance(value, str) and value:
+        value = list(filter(None, map(str.strip, value.split(separator))))
+    elif isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
+        value = listed(value, kind)
+
+    def named(each: Any) -> str:
+        name = label_name(each, column)
+        return names.get(name) or named_class(name, classes)
+
+    if isinstance(value, list):
+        return ClassLabels(tuple(map(named, value)))
+    if kind is float and isinstance(value, str) and value.strip():
+        value = float(value)  # "3.0", as pandas writes 3 where others are missing
+    return ClassLabel(named(value))
+
+
+def mark_of(value: object) -> str:
+    """ "1", "0" or "-1", also where they are written 1.0 or true; anything else as it is."""
+    text = str(value).strip().lower().removesuffix(".0")
+    return {"true": "1", "false": "0"}.get(text, text)
+
+
+def classes_marked(names: Sequence[str], values: Sequence[object]) -> str:
+    """The names of the classes that a row has, as one text; "" where a value says neither."""
+    marks = list(map(mark_of, values))
+    if not all(mark == "1" or mark in ("0", "-1") for mark in marks):
+        return ""
+    found = [name for name, mark in zip(names, marks, strict=True) if mark == "1"]
+    return OF_COLUMNS.join(found) or OF_COLUMNS
+
+
+def are_no_classes(values: Sequence[Any]) -> bool:
+    """Whether numbers, or lists, of the first rows are none, whatever their column's name.
+
+    There is a number with a fraction, a list in a list, or a list with a value twice; or many are
+    written as if they had a fraction.
+    """
+    is_written_so = any(not isinstance(each, list) and "." in str(each) for each in values)
+    many = len(set(map(str, values))) > _MANY_WRITTEN_SO
+    return (many and is_written_so) or any(map(_is_no_class, values))
+
+
+def _is_no_class(value: Any) -> bool:
+    """Whether a number has a fraction, or a list holds such, lists, or something twice."""
+    if isinstance(value, str):
+        is_list = isinstance(kind_of_text(value), ListOf)
+        value = list_of_text(value) if is_list else float(truth_as_number(value))
+    if isinstance(value, list):
+        plain = [each for each in value if not isinstance(each, list | dict | float)]
+        return len(set(plain)) < len(value)
+    return not (isinstance(value, int) or float(value).is_integer())
+
+
+def _none() -> npt.NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WholeNumbers:
+    """What the values of a column are.
+
+    Attributes:
+        num_rows: How many are stated.
+        numbers: The different ones, int64 [n], the first few of very many.
+        all_whole: Whether each is a whole number without leading zeros.
+    """
+
+    num_rows: int = 0
+    numbers: npt.NDArray[np.int64] = dataclasses.field(default_factory=_none)
+    all_whole: bool = True
+
+    def merge(self, other: "WholeNumbers") -> "WholeNumbers":
+        """These values and others."""
+        if not self.num_rows or not other.num_rows:
+            return self if self.num_rows else other
+        all_whole = self.all_whole and other.all_whole
+        numbers = np.union1d(self.numbers, other.numbers)[: _MANY + 1] if all_whole else _none()
+        return WholeNumbers(self.num_rows + other.num_rows, numbers, all_whole)
+
+    @property
+    def are_measures(self) -> bool:
+        """Whether these are so many different numbers that they are no classes."""
+        count = len(self.numbers)
+        return count > _MANY or (count > _FEW and self.num_rows < _ROWS_OF_A_CLASS * count)
+
+
+def whole_numbers(values: Iterable[Any]) -> WholeNumbers:
+    """What some values of a column are: texts of a CSV, or values of JSON."""
+    stated = [value for value in values if is_stated(value)]
+    try:
+        if not {str, int}.issuperset(map(type, stated)):
+            raise ValueError
+        numbers = list(map(int, stated))
+        array = np.array(numbers, np.int64)
+    except (ValueError, OverflowError):
+        return WholeNumbers(len(stated), _none(), all_whole=not stated)
+    if list(map(str, numbers)) != [str(value).strip() for value in stated]:
+        return WholeNumbers(len(stated), _none(), all_whole=False)
+    return WholeNumbers(len(stated), np.unique(array))

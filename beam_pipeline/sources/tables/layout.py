@@ -1,0 +1,317 @@
+"""The layouts of tables: `csv`, `jsonl`, `xlsx`, `parquet`, `arrow` and `sqlite`."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import storage
+from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.sources.beside import may_hold_data
+from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by, splits_shown
+from beam_pipeline.sources.paths import (
+    ARRAY_SUFFIXES,
+    AUDIO_SUFFIXES,
+    IMAGE_SUFFIXES,
+    folder,
+    is_submission,
+    joined,
+    media_kind,
+    suffix,
+    uncompressed,
+)
+from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.splits import splits_of_tables
+from beam_pipeline.sources.tables.csv import is_list
+from beam_pipeline.sources.tables.database import MAGIC
+from beam_pipeline.sources.tables.json import place_of_rows
+from beam_pipeline.sources.tables.planning import TablePlan
+from beam_pipeline.sources.tables.read import (
+    ReadArrow,
+    ReadContainers,
+    ReadCsv,
+    ReadJsonl,
+    ReadParquet,
+    ReadSqlite,
+    ReadTables,
+    ReadXlsx,
+)
+from beam_pipeline.sources.tree import Tree, head, shown
+from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.store.urls import unsigned
+
+_MEDIA_NAME = re.compile(
+    rf"\.({'|'.join(sorted(IMAGE_SUFFIXES | AUDIO_SUFFIXES | ARRAY_SUFFIXES))})\b".encode(),
+    re.IGNORECASE,
+)
+_NUMBER = re.compile("[0-9]+")
+# So many tables of a tree are looked into.
+_TABLES = 20
+# What may be beside a table that is the data itself.
+_BESIDE_TABLES = frozenset({
+    "", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "xlsx", "html",
+    "pdf", "names",
+})  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Tables:
+    """Claims of tables of one format.
+
+    Attributes:
+        name: The layout's.
+        source: Reads them.
+        suffixes: Of files that are looked into; others are read if they are given.
+    """
+
+    name: str
+    source: type[ReadTables]
+    suffixes: tuple[str, ...]
+
+    def claim(self, tree: Tree, config: BuildConfig) -> Claim | None:
+        """Return what would be read of a tree: tables that name its files, or are all its data."""
+        if not tree.is_folder:
+            is_meant = config.layout == self.name or self._fits(tree.input)
+            names: Sequence[str] = [name_of(tree.input)] if tree.is_file and is_meant else ()
+            return self._claim(tree, names, Rank.TABLE, config, reads=()) if names else None
+        if metadata := self._metadata(tree):
+            return self._claim(tree, metadata, Rank.NAMED_TABLE, config)
+        names = tree.files()
+        tables = [name for name in names if self._fits(tree.path(name))]
+        if tables and not tree.has_all_folders and all("/" in name for name in tables):
+            tables = [name for name in _all_files(tree) if self._fits(tree.path(name))]
+        if any(_holds_data(name) and not is_submission(name) for name in names):
+            tables = [name for name in tables if not is_submission(name)]
+        at_top = [name for name in tables if "/" not in name]
+        if tree.only_folder and not at_top:
+            return None  # what is in that folder is claimed
+        if self._are_all(tree):
+            return self._claim(tree, at_top or tables, Rank.TABLE, config)
+        naming: list[str] = []
+        if any(map(media_kind, names)):
+            naming = self._naming(tree, at_top, config) or self._naming(tree, tables, config)
+        if not naming and config.layout == self.name:
+            naming = at_top or tables
+        return self._claim(tree, naming, Rank.TABLE, config)
+
+    def _fits(self, path: str) -> bool:
+        """Return whether a file is such a table by its suffix, and by its start."""
+        ending = suffix(uncompressed(unsigned(path)))
+        if ending == "txt":
+            return self.name == "csv" and is_list(head(path))
+        is_rows = ending != "json" or place_of_rows(path) is not None
+        return ending in self.suffixes and is_rows
+
+    def _metadata(self, tree: Tree) -> list[str]:
+        """Return Hugging Face's metadata.csv (.jsonl), at the top or in each split's folder."""
+        metadata = f"metadata.{self.suffixes[0]}"
+        if metadata in tree.look().files:
+            found = [metadata]
+        else:
+            folders = [name for name in tree.first_folders() if metadata in tree.look(name).files]
+            found = [joined(name, metadata) for name in sorted(folders) if is_split(name)]
+            found = found if len(found) == len(folders) else []
+        names_files = found and b"file_name" in tree.head(found[0])
+        return found if names_files or not any(map(media_kind, tree.files())) else []
+
+    def _are_all(self, tree: Tree) -> bool:
+        """Return whether there is nothing but tables and what explains them."""
+        return all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files())
+
+    def _naming(self, tree: Tree, tables: Sequence[str], config: BuildConfig) -> list[str]:
+        """Return the tables that name files of the tree; of several the ones with labels."""
+        parts = len(tables) > _TABLES and _are_one(tree, tables)
+        if parts:
+            return [*tables] if self._plan_of(tree, tables[0], config) else []
+        plans = {name: self._plan_of(tree, name, config) for name in tables[:_TABLES]}
+        plans = {name: plan for name, plan in plans.items() if plan is None or plan.roles.key}
+        plans = {
+            name: plan
+            for name, plan in plans.items()
+            if plan or _MEDIA_NAME.search(tree.head(name))
+        }
+        of_splits = splits_of_tables([*map(name_of, plans)])
+        if len(of_splits) > 1:
+            return [name for name in plans if name_of(name) in of_splits]
+        labelled = [name for name, plan in plans.items() if plan and plan.roles.has_target]
+        return labelled or [name for name, plan in plans.items() if not plan or _covers(tree, plan)]
+
+    def _plan_of(self, tree: Tree, name: str, config: BuildConfig) -> TablePlan | None:
+        """Return what a table is read as; None if it cannot be."""
+        try:
+            return self._source(tree, [name], config).plan()[0]
+        except (ConfigError, DataError):
+            return None
+
+    def _source(self, tree: Tree, names: Sequence[str], config: BuildConfig) -> ReadTables:
+        claim = Claim(layout=self.name, rank=Rank.TABLE, path=tree.root, reads=tuple(names))
+        source = read_by(self.source)["read"](claim, config, "")
+        assert isinstance(source, ReadTables)
+        return source
+
+    def _claim(
+        self,
+        tree: Tree,
+        names: Sequence[str],
+        rank: Rank,
+        config: BuildConfig,
+        reads: Sequence[str] | None = None,
+    ) -> Claim | None:
+        if not names:
+            return None
+        claim = Claim(
+            layout=self.name,
+            rank=rank,
+            path=tree.input,
+            reads=tuple(names if reads is None else reads),
+            understood=(("files", ", ".join(names) if len(names) < 5 else shown(names, "table")),),
+        )
+        if names[1:] and not _are_one(tree, names):
+            facts = {"path": tree.input, "number": len(names), "tables": ", ".join(names[:5])}
+            problem = Problem(
+                code="several tables", facts=facts, option="ignore", choices=("all but one",)
+            )
+            return dataclasses.replace(claim, problem=problem)
+        return _planned(claim, self._source(tree, names, config))
+
+
+def _holds_data(name: str) -> bool:
+    return may_hold_data(name) or bool(media_kind(name))
+
+
+def _covers(tree: Tree, plan: TablePlan) -> bool:
+    """Return whether a table names files in the folders of most files of a tree."""
+    named = (row.file.key_of(str(row.values.get(plan.roles.key))) for row in plan.sample.rows)
+    folders = set(map(folder, named))
+    homes = [folder(name) for name in tree.files() if media_kind(name)]
+    return sum(home in folders for home in homes) * 2 >= len(homes)
+
+
+def _all_files(tree: Tree) -> list[str]:
+    """Return all files of a tree of so many folders that it is not walked whole."""
+    return [
+        file.relative for file in storage.list_files(tree.root) if not tree.ignored(file.relative)
+    ]
+
+
+def _are_one(tree: Tree, names: Sequence[str]) -> bool:
+    """Return whether tables are those of splits, or parts of one with the same first line.
+
+    Parts are in a folder each, or differ in a number.
+    """
+    files = [*map(name_of, names)]
+    if len(splits_of_tables(files)) == len(names) or len(set(files)) == 1:
+        return True
+    forms = {_NUMBER.sub("0", file) for file in files}
+    are_parts = len(forms) == 1 or len(set(map(folder, names))) == len(names)
+    return are_parts and len({tree.head(name).partition(b"\n")[0] for name in names}) == 1
+
+
+def _planned(claim: Claim, source: ReadTables) -> Claim:
+    """Return the claim with what the tables are read as, or why they cannot be."""
+    try:
+        plan, _ = source.plan()
+    except ProblemError as error:
+        return dataclasses.replace(claim, problem=error.problem)
+    except ConfigError as error:
+        problem = Problem(code="refused", facts={"why": str(error)})
+        return dataclasses.replace(claim, problem=problem)
+    except DataError:  # it is raised when the file is read
+        return claim
+    understood = (*claim.understood, *plan.understood)
+    return dataclasses.replace(claim, understood=understood, options=_options(plan, source))
+
+
+def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
+    """Return what was decided by looking, by option; those of the user stay."""
+    roles, stated = plan.roles, plan.sample.tables[0].header
+    label = roles.label if roles.label in stated and not plan.sample.is_numeric(roles.label) else ""
+    found = {
+        "label_column": label,
+        "split_column": roles.split,
+        "box_format": roles.boxes.format if not roles.boxes.has_runs else "",
+        "label_separator": roles.separator.strip("\n"),
+        **{
+            f"{media.kind}_column": media.column
+            for media in roles.media
+            if media.feature in ("image", "audio") and media.column in stated
+        },
+    }
+    if source.schema:
+        return {}
+    return {name: value for name, value in found.items() if value and not getattr(source, name)}
+
+
+def _table_layout(
+    name: str, sign: str, source: type[ReadTables], suffixes: tuple[str, ...] = ()
+) -> Layout:
+    tables = _Tables(name, source, suffixes or source.suffixes)
+    return Layout(
+        name=name,
+        sign=sign,
+        **read_by(source),
+        suffixes=suffixes or source.suffixes,
+        claim=tables.claim,
+    )
+
+
+def _container_layout(
+    name: str,
+    sign: str,
+    source: type[ReadContainers],
+    begins: Callable[[str], bool] | None = None,
+) -> Layout:
+    def claim(tree: Tree, config: BuildConfig) -> Claim | None:
+        """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
+        files = [
+            name
+            for name in sorted(tree.files())
+            if suffix(name) in source.suffixes and ".tfrecord" not in name
+            if begins is None or begins(tree.path(name)) or config.layout == layout.name
+        ]
+        if not files and config.layout == layout.name and not tree.is_folder:
+            files = [*tree.files()]
+        if not files:
+            return None
+        is_metadata = {*map(name_of, files)} == {f"metadata.{source.suffixes[0]}"}
+        found = Claim(
+            layout=name,
+            rank=Rank.NAMED_TABLE if is_metadata else Rank.CONTAINER,
+            path=tree.input,
+            understood=(("files", shown(files, "file") + splits_shown(files)),),
+        )
+        if stated := next((each for each in files if "=" in folder(each)), ""):
+            why = f"the folders of {stated} state values of columns; write them as columns"
+            return dataclasses.replace(
+                found, problem=Problem(code="unclear", facts={"path": tree.input, "why": why})
+            )
+        first = layout.read(dataclasses.replace(found, path=tree.path(files[0])), config, "")
+        assert isinstance(first, ReadTables)
+        return _planned(found, first) if len(files) == 1 else found
+
+    layout = Layout(name=name, sign=sign, **read_by(source), suffixes=source.suffixes, claim=claim)
+    return layout
+
+
+CSV = _table_layout(
+    "csv",
+    "one .csv or .tsv file that names images, audio or arrays, or that holds all data itself",
+    ReadCsv,
+    ("csv", "tsv"),
+)
+JSONL = _table_layout(
+    "jsonl",
+    "one such .jsonl or .ndjson file, or a .json file that is a list of objects",
+    ReadJsonl,
+)
+XLSX = _table_layout("xlsx", "one .xlsx file", ReadXlsx)
+PARQUET = _container_layout("parquet", ".parquet files", ReadParquet)
+ARROW = _container_layout("arrow", ".arrow or .feather files", ReadArrow)
+SQLITE = _container_layout(
+    "sqlite",
+    ".db or .sqlite files that begin like SQLite databases",
+    ReadSqlite,
+    begins=lambda path: head(path).startswith(MAGIC),
+)

@@ -1,0 +1,141 @@
+"""Usual names of columns, by what such columns hold.
+
+Names are compared without regard to case; of a list the first name that a table has is taken.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+from beam_pipeline.errors import ConfigError
+
+# Names that say that there is a file, and not what it holds.
+FILE = ("file_name", "filename", "path", "file", "filepath", "file_path", "uri")
+IMAGE = (
+    "image", "file_name", "filename", "image_path", "path", "file", "filepath", "file_path",
+    "image_file", "image_file_name", "image_name", "image_uri", "uri", "img", "img_path",
+)  # fmt: skip
+AUDIO = (
+    "audio", "audio_path", "audio_file", "audio_filepath", "audio_file_name", "audio_uri", "wav",
+    "wav_path", "wav_file", "wav_filepath", "sound", "sound_path", "sound_file", "recording",
+    *FILE,
+)  # fmt: skip
+ARRAY = ("array", *FILE)
+SPLIT = ("split", "set", "subset", "ml_use")
+# A text of an image that is in several rows, and what numbers such rows.
+CAPTIONS = ("caption", "captions", "comment", "sentence", "text", "description")
+NUMBERS = (
+    "caption_number", "comment_number", "sentence_number", "caption_id", "comment_id",
+    "sentence_id", "caption_index", "sentence_index", "number", "index", "id",
+)  # fmt: skip
+WIDTH = ("width", "image_width", "img_width")
+HEIGHT = ("height", "image_height", "img_height")
+
+# Four columns that hold one box, and the format that their names state, in pixels.
+CORNERS = (
+    (("xmin", "ymin", "xmax", "ymax"), "xyxy"),
+    (("x_min", "y_min", "x_max", "y_max"), "xyxy"),
+    (("x1", "y1", "x2", "y2"), "xyxy"),
+    (("roi.x1", "roi.y1", "roi.x2", "roi.y2"), "xyxy"),
+    (("left", "top", "right", "bottom"), "xyxy"),
+    (("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax"), "xyxy"),
+    (("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"), "xyxy"),
+    (
+        (
+            "upper left corner x",
+            "upper left corner y",
+            "lower right corner x",
+            "lower right corner y",
+        ),
+        "xyxy",
+    ),
+    (("x", "y", "w", "h"), "xywh"),
+    (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), "xywh"),
+    (("bbox_x", "bbox_y", "bbox_width", "bbox_height"), "xywh"),
+    (("x", "y", "width", "height"), "xywh"),
+    (("left", "top", "width", "height"), "xywh"),
+    (("x_center", "y_center", "width", "height"), "center_xywh"),
+    (("x_center", "y_center", "w", "h"), "center_xywh"),
+    (("cx", "cy", "w", "h"), "center_xywh"),
+)
+# One column that holds a box, in CSV, too; or, in JSON only, all boxes of an image.
+BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
+# One column that holds the run lengths of a mask, as Kaggle's competitions have them; without "_".
+RUN_LENGTHS = ("encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle")
+# The names that this project's boxes use, whatever the manifest calls them.
+_ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelNames:
+    """Names of columns and members that hold classes, by what they are the classes of.
+
+    Attributes:
+        of_record: The one class of a record.
+        of_tables: The same in a table, whose columns are called in more ways.
+        lists_of_record: Its classes, where such a column holds lists.
+        of_rows: Arrays with the class of each row.
+        beside_boxes: Lists beside the list of boxes.
+        in_boxes: Members of Hugging Face's `objects`, and of lists of objects.
+    """
+
+    of_record: tuple[str, ...] = (
+        "label", "class", "category", "class_name", "label_name", "category_name", "target",
+        "class_label", "labels",
+    )  # fmt: skip
+    of_tables: tuple[str, ...] = (
+        *of_record, "labelname", "class_id", "classid", "breed", "diagnosis", "dx",
+        "annotation tag", "finding labels", "finding_labels",
+    )  # fmt: skip
+    lists_of_record: tuple[str, ...] = (
+        *of_record, "classes", "categories", "class_names", "label_names",
+    )  # fmt: skip
+    of_rows: tuple[str, ...] = (
+        *of_record[:-1], "y", "labels", "targets", "classes", "categories", "class_labels",
+    )  # fmt: skip
+    beside_boxes: tuple[str, ...] = (
+        "box_labels", "labels", "categories", "classes", "category", "label", "class",
+    )  # fmt: skip
+    in_boxes: tuple[str, ...] = (
+        "label", "labels", "category", "categories", "class", "classes", "class_name",
+        "category_name", "name", "category_id",
+    )  # fmt: skip
+
+
+LABELS = LabelNames()
+
+
+def attribute_name(column: str) -> str:
+    """What an attribute of boxes is called that stands in `column`."""
+    return _ATTRIBUTE_NAMES.get(column, column)
+
+
+def lowered(name: str) -> str:
+    """Return a column's name as the lists above have it."""
+    return name.strip().lower()
+
+
+def first(wanted: Iterable[str], names: Mapping[str, str]) -> str:
+    """Return the first of the names `wanted` that is there, as it is written; else ""."""
+    return next((names[name] for name in wanted if name in names), "")
+
+
+def there_are(wanted: str, names: Collection[str]) -> str:
+    """Return the names that exist, for an error about one that does not."""
+    near = difflib.get_close_matches(wanted, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"there are {', '.join(map(repr, names)) or 'none'}{hint}"
+
+
+def checked(part: str, name: str, usable: Collection[str]) -> str:
+    """Return the column that a user names for a part; raise ConfigError if it does not exist."""
+    if name and name not in usable:
+        raise ConfigError(f"--{part}-column {name!r} is not a column; {there_are(name, usable)}")
+    return name
+
+
+def check_ignored(ignored: Iterable[str], names: Collection[str]) -> None:
+    """Raise ConfigError if what a user leaves out does not exist: it may be a typing error."""
+    for name in sorted(ignored):
+        if name not in names:
+            raise ConfigError(f"--ignore-columns {name!r} is not there; {there_are(name, names)}")

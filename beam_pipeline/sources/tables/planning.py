@@ -1,0 +1,241 @@
+"""Look at the first rows of tables: what each column is, and where the files are that they name."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import DeclaredClasses
+from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.tables.box_columns import ignorable
+from beam_pipeline.sources.tables.cells import AS_THEY_ARE, cells
+from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tables.names import (
+    AUDIO,
+    BOXES,
+    IMAGE,
+    LABELS,
+    SPLIT,
+    check_ignored,
+    lowered,
+)
+from beam_pipeline.sources.tables.options import TableOptions
+from beam_pipeline.sources.tables.roles import Roles, columns_of_classes, roles_of, understood
+from beam_pipeline.sources.tables.sample import Sample
+from beam_pipeline.sources.tables.table import Table
+
+# Columns of these names are files, boxes, classes, splits, or errors.
+_OF_ROLES = frozenset({*BOXES, *IMAGE, *AUDIO, *SPLIT, *LABELS.of_record})
+# So many of a column's values must be files: of ids, and of what ends as a file's name.
+_SHARE, _SHARE_OF_NAMES = 0.9, 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """What tables are read as.
+
+    Attributes:
+        tables: The tables, with what becomes of their cells and where their files are.
+        roles: The role of each column.
+        sample: The first rows.
+        understood: The same in words: (role, columns).
+        classes: Those that the tables themselves state.
+    """
+
+    tables: Sequence[Table]
+    roles: Roles
+    sample: Sample
+    understood: Sequence[tuple[str, str]]
+    classes: Sequence[DeclaredClasses] = ()
+
+
+def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
+    """Decide by the first rows of tables, and by options, what is read.
+
+    Raises:
+        ConfigError: An option does not fit the tables, or these do not fit one another.
+    """
+    sample = Sample.of(tables)
+    if not sample.rows and not tables[0].header:
+        raise ConfigError(f"{tables[0].file.path} has no line with a JSON object; write some")
+    names = {**sample.names} | dict.fromkeys(
+        name for row in sample.rows for name in ignorable(row.values)
+    )
+    if sample.rows or tables[0].header:
+        check_ignored(options.ignore_columns, [*names])
+    sample = _prepared(sample, options)
+    sample = _with_files(sample, options)
+    if classes := columns_of_classes(sample, options):
+        sample = _with_cells(sample, classes=classes)
+    roles = roles_of(sample, options)
+    _check_headers(sample, options, roles, classes)
+    return TablePlan(
+        tables=sample.tables,
+        roles=roles,
+        sample=sample,
+        understood=[*_files_understood(sample), *understood(roles, sample)],
+        classes=[*_classes_of_forms(sample, roles)],
+    )
+
+
+def _with_cells(sample: Sample, **changes: object) -> Sample:
+    tables = [
+        dataclasses.replace(table, cells=dataclasses.replace(table.cells, **changes))  # type: ignore[arg-type]
+        for table in sample.tables
+    ]
+    return sample.having(tables)
+
+
+def _prepared(sample: Sample, options: TableOptions) -> Sample:
+    """Return the sample with cells as options ask, and with objects as texts in JSON."""
+    nested = _objects_in(sample, options).difference(options.ignore_columns)
+    asked = cells(options, sample.names)
+    tables = [
+        dataclasses.replace(
+            table,
+            cells=dataclasses.replace(
+                table.cells if asked == AS_THEY_ARE else asked, as_json=nested
+            ),
+        )
+        for table in sample.tables
+    ]
+    return sample.having(tables)
+
+
+def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:
+    """Return columns of which most values are objects or lists of them, and no boxes."""
+    values: dict[str, list[bool]] = {}
+    for row in sample.rows:
+        for name, value in row.values.items():
+            if value not in (None, "", [], {}):
+                values.setdefault(name, []).append(_holds_object(value))
+    stated = {options.image_column, options.audio_column, options.split_column, *options.labels}
+    return frozenset(
+        name
+        for name, hold in values.items()
+        if sum(hold) * 2 > len(hold) and name not in stated and lowered(name) not in _OF_ROLES
+    )
+
+
+def _holds_object(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """A column whose values are names of files elsewhere in the input.
+
+    Attributes:
+        column: Its name.
+        kind: "image", "audio" or "array".
+        rank: Decides between columns: how many of its values are, and whether they have suffixes.
+        unclear: Files that one value may mean.
+    """
+
+    column: str
+    kind: str
+    rank: tuple[int, bool]
+    unclear: Sequence[str] = ()
+
+
+def _with_files(sample: Sample, options: TableOptions) -> Sample:
+    """Return the sample with tables whose files are resolved by the index, if that is needed.
+
+    Raises:
+        ConfigError: Names may be those of several files.
+    """
+    if sample.facts.files or options.schema or options.image_template or not sample.rows:
+        return sample
+    left_out = {*options.ignore_columns, *options.labels, options.split_column}
+    found = [_names_in(sample, table, left_out) for table in sample.tables]
+    best = max(filter(None, found), key=lambda each: each.rank, default=None)
+    if not best:
+        return sample
+    for table, each in zip(sample.tables, found, strict=True):
+        if each and each.unclear:
+            raise ConfigError(
+                f"{table.file.path}: column {each.column!r} names {each.unclear[0]} and "
+                f"{each.unclear[1]}; leave one out by --ignore, or pass --image-template"
+            )
+        if not each:
+            raise ConfigError(
+                f"{table.file.path}: column {best.column!r} names no files, as it does in another "
+                f"table; pass --ignore {table.file.relative}"
+            )
+    tables, kinds = [], {}
+    for table, each in zip(sample.tables, found, strict=True):
+        assert each
+        file = dataclasses.replace(table.file, by_index=True)
+        table = dataclasses.replace(table, file=file)
+        column = each.column
+        has_names = any(map(media_kind, sample.texts[column]))
+        if not has_names and each.kind not in sample.names:  # the id stays a feature
+            prepared = dataclasses.replace(
+                table.cells, column=each.kind, template=(("", column), ("", ""))
+            )
+            table, column = dataclasses.replace(table, cells=prepared), each.kind
+        kinds[column] = each.kind
+        tables.append(table)
+    return sample.having(tables, kinds)
+
+
+def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names | None:
+    """Return the column of a table that names the most files below the input."""
+    index = FileIndex.of(table.file.root, table.file.ignored)
+    best: _Names | None = None
+    rows = sample.rows_of(table)
+    for name in dict.fromkeys(name for row in rows for name in row.values):
+        if name in left_out or lowered(name) in LABELS.lists_of_record:
+            continue
+        values = {
+            str(row.values[name]).strip()
+            for row in rows
+            if isinstance(row.values.get(name), str | int)
+        }
+        found = [index.matches(value, table.file.near) for value in sorted(filter(None, values))]
+        there = [each for each in found if each]
+        share = _SHARE_OF_NAMES if any(map(media_kind, values)) else _SHARE
+        if not there or len(there) < share * len(found):
+            continue
+        kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
+        unclear = next((each for each in there if each[1:]), ())
+        rank = (len(there), any(map(media_kind, values)))
+        if best is None or rank > best.rank:
+            best = _Names(column=name, kind=kind, rank=rank, unclear=unclear)
+    return best
+
+
+def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:
+    for table in sample.tables:
+        if table.file.by_index:
+            made_of = [name for _, name in table.cells.template if name]
+            column = next(iter(made_of or sample.found))
+            yield "files", f"found by their names in column {column!r} of {table.file.relative}"
+
+
+def _check_headers(
+    sample: Sample, options: TableOptions, roles: Roles, classes: Collection[str]
+) -> None:
+    """Raise ConfigError if a table lacks columns that another one has, but the label."""
+    may_lack = {*options.ignore_columns, *options.labels, *classes, roles.optional, roles.split}
+    headers = sample.headers
+    for name in dict.fromkeys(name for header in headers.values() for name in header if name):
+        without = [table for table, header in headers.items() if name not in header]
+        if (
+            without
+            and name not in may_lack | {roles.label}
+            and lowered(name) not in LABELS.of_tables
+        ):
+            raise ConfigError(
+                f"column {name!r} is not in {without[0]}, but in other tables; pass --label-column "
+                f"{name} if it is the label, else --ignore-columns {name}"
+            )
+
+
+def _classes_of_forms(sample: Sample, roles: Roles) -> Iterator[DeclaredClasses]:
+    """Yield the classes of labels and boxes that the tables themselves state."""
+    boxes = [("boxes", roles.boxes.lists)] if roles.boxes.lists else []
+    forms: Mapping[str, object] = sample.forms
+    for feature, column in (*roles.labels, *boxes):
+        if column in forms and (classes := sample.forms[column].classes):
+            yield DeclaredClasses(feature=feature, names=dict(enumerate(classes)))

@@ -1,0 +1,216 @@
+"""Read tables: the rows of CSV, JSON, Parquet, Arrow, SQLite and workbooks, a record each."""
+
+import abc
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+import apache_beam as beam
+
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.records import Rejected
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.tables.columnar import opened_columnar
+from beam_pipeline.sources.tables.csv import DEFAULT_ENCODING, opened_csv
+from beam_pipeline.sources.tables.database import opened_database
+from beam_pipeline.sources.tables.json import LINES, JsonLinesTable, JsonListTable, place_of_rows
+from beam_pipeline.sources.tables.options import TableOptions
+from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
+from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.table import Table, TableFile
+from beam_pipeline.sources.tables.table_files import find_container_files, find_table_files
+from beam_pipeline.sources.tables.workbook import opened_workbook
+from tfrecord_dataset.store.urls import unsigned
+
+
+@dataclasses.dataclass
+class ReadTables(TableOptions, beam.PTransform, abc.ABC):
+    """The rows of tables, a record each.
+
+    Columns have roles by options, by their names and by what the first rows hold
+    (docs/tables.md); all others are features under their own name. A row that misses a number, a
+    list or its label is rejected. With a schema its features alone are read.
+
+    Attributes:
+        path: The file; or a folder with metadata.csv (.jsonl), or one in the folder of each
+            split (Hugging Face), or with one such file, or train.csv, test.csv, ….
+        divided: Whether the build divides what states no split into several.
+        scratch: A folder that all workers see, for long values and files in tables; "" keeps long
+            values in memory.
+        ignored: Files that are left out.
+        names: The files below the folder `path` that are read; empty finds them.
+        suffixes: Of such files; "metadata." and the first is Hugging Face's.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]]
+
+    path: str
+    divided: bool = False
+    scratch: str = ""
+    ignored: Ignored = NOTHING
+    names: tuple[str, ...] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return pipeline | self.job()
+
+    @abc.abstractmethod
+    def opened(self, file: TableFile) -> Table:
+        """Look into one file; raise ConfigError or RecordError if it cannot be read."""
+
+    def files(self) -> list[TableFile]:
+        """Return the files that are read; raise ConfigError if there are none."""
+        return find_table_files(self.path, self.suffixes, self, self.ignored, self.names)
+
+    def plan(self) -> tuple[TablePlan, list[Rejected]]:
+        """Return what is to be read, and the files that cannot be.
+
+        Raises:
+            ConfigError: There is no table, or none that can be read as asked.
+        """
+        tables: list[Table] = []
+        rejected: list[Rejected] = []
+        for file in self.files():
+            try:
+                tables.append(self.opened(file))
+            except RecordError as error:
+                rejected.append(Rejected.of(file.relative, error))
+        if not tables:
+            raise ConfigError(rejected[-1].detail)
+        return plan_tables(tables, self), rejected
+
+    def job(self) -> ReadRows:
+        """Return what reads the tables; raises what `plan` does."""
+        found, rejected = self.plan()
+        roles = found.roles
+        # The files' folders state the splits, if nothing else does. But a folder `train` alone
+        # states nothing that `--split` could not divide.
+        by_index = any(table.file.by_index for table in found.tables)
+        states = not by_index and not roles.split and self._are_in_split_folders(found)
+        questions = Questions(
+            roles=dataclasses.replace(roles, split_folders=states),
+            one_folder=states and self.divided,
+            label="" if self.label_column or self.classes else roles.label,
+        )
+        return ReadRows(found.tables, questions, self.scratch, [*rejected, *found.classes])
+
+    def _are_in_split_folders(self, found: TablePlan) -> bool:
+        return found.sample.are_in_split_folders(found.roles.key)
+
+
+@dataclasses.dataclass
+class ReadCsv(ReadTables):
+    """The rows of CSV or TSV files, a record each.
+
+    Attributes:
+        column_names: The header of files that have none; "" leaves a column out.
+        no_header: Whether files have none, and columns are called "column_1", ….
+        encoding: Python's name of the files' encoding.
+    """
+
+    suffixes = ("csv", "tsv", "txt")
+
+    column_names: Sequence[str] = ()
+    no_header: bool = False
+    encoding: str = DEFAULT_ENCODING
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        return opened_csv(file, self.column_names, no_header=self.no_header, encoding=self.encoding)
+
+
+@dataclasses.dataclass
+class ReadJsonl(ReadTables):
+    """The lines of JSON Lines files, or the items of a list in JSON, an object and a record each.
+
+    Lists of numbers are arrays and may be nested, lists of strings tuples. A column `boxes`,
+    `bboxes` or `bbox` may hold all boxes of the image, four numbers each in format "xyxy", with
+    their classes and other values in lists beside; or `objects` as Hugging Face has it, with `bbox`
+    in format "xywh". Columns of other objects are texts in JSON.
+    """
+
+    suffixes = ("jsonl", "ndjson", "json")
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        is_json = suffix(uncompressed(unsigned(file.path))) == "json"
+        place = place_of_rows(file.path) if is_json else None
+        if place in (None, LINES):
+            return JsonLinesTable(file=file)
+        return JsonListTable(file=file, place=place or "")
+
+
+@dataclasses.dataclass
+class ReadXlsx(ReadTables):
+    """The rows of a sheet of workbooks, a record each.
+
+    Attributes:
+        table: The sheet; "" is the only one that holds anything.
+    """
+
+    suffixes = ("xlsx",)
+
+    table: str = ""
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        return opened_workbook(file, self.table)
+
+
+@dataclasses.dataclass
+class ReadContainers(ReadTables):
+    """The rows of files that hold images, audio and other values: `<file>#<row>`, a record each.
+
+    Yields besides a bad Rejected for a file that cannot be read.
+
+    Attributes:
+        path: The file; a folder; or a pattern of files.
+    """
+
+    def files(self) -> list[TableFile]:
+        """As `ReadTables.files`."""
+        return find_container_files(
+            self.path, lambda name: suffix(name) in self.suffixes, self, self.ignored
+        )
+
+
+@dataclasses.dataclass
+class ReadParquet(ReadContainers):
+    """The rows of Parquet files.
+
+    Class labels whose names the schema's metadata states are classes of these names.
+    """
+
+    suffixes = ("parquet",)
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        return opened_columnar(file, self.ignore_columns, is_parquet=True)
+
+
+@dataclasses.dataclass
+class ReadArrow(ReadContainers):
+    """The rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
+
+    suffixes = ("arrow", "feather")
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        return opened_columnar(file, self.ignore_columns, is_parquet=False)
+
+
+@dataclasses.dataclass
+class ReadSqlite(ReadContainers):
+    """The rows of a table of SQLite databases.
+
+    Attributes:
+        table: The table; "" is the only one.
+    """
+
+    suffixes = ("db", "sqlite", "sqlite3")
+
+    table: str = ""
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        return opened_database(file, self.table, self.ignore_columns)

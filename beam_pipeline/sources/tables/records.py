@@ -1,0 +1,394 @@
+"""From tables to records: each table is read twice, for what all rows are and for the records."""
+
+import dataclasses
+import functools
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.kinds.boxes import MAX_BOXES
+from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, Value
+from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.pickling import crosses
+from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.tables.boxes import boxes_from_rows, named_boxes, objects_from_runs
+from beam_pipeline.sources.tables.convert import (
+    Converter,
+    Kinds,
+    check_plain,
+    kinds_of,
+    main_columns,
+    path_text,
+)
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, WholeNumbers, is_stated, whole_numbers
+from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.sample import split_folder, split_folders
+from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.types import merge_kinds
+
+_LOG = logging.getLogger(__name__)
+
+# What AutoML and Vertex write in their ML_USE column.
+_ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
+_UNASSIGNED = "UNASSIGNED"
+_MAX_CAPTIONS = 10_000
+
+# What goes along with tables.
+Other = Rejected | DeclaredClasses
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What the first pass is to find out.
+
+    Attributes:
+        roles: The role of each column.
+        one_folder: Whether it matters that all main files lie in one split's folder, of which a
+            build then makes several splits.
+        label: The column of classes, if its name alone says so: it may be a number to predict.
+    """
+
+    roles: Roles
+    one_folder: bool = False
+    label: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Survey:
+    """What the rows of some tables are.
+
+    Attributes:
+        kinds: Of their columns.
+        split_folders: The splits' folders of their main files; None of a file in none.
+        labels: What they have of `Questions.label`.
+        has_several: Whether one has several classes, or none, of those with columns of their own.
+    """
+
+    kinds: Kinds = dataclasses.field(default_factory=dict)
+    split_folders: frozenset[str | None] = frozenset()
+    labels: WholeNumbers = dataclasses.field(default_factory=WholeNumbers)
+    has_several: bool = False
+
+    def merge(self, other: "Survey") -> "Survey":
+        """Return what these rows and others are."""
+        return Survey(
+            merge_kinds([self.kinds, other.kinds]),
+            self.split_folders | other.split_folders,
+            self.labels.merge(other.labels),
+            self.has_several or other.has_several,
+        )
+
+
+class Overview(NamedTuple):
+    """The roles and the kinds of columns, once all rows of all tables are known."""
+
+    roles: Roles
+    kinds: Kinds
+
+
+def survey(
+    table: Table | Other, questions: Questions, scratch_folder: str = ""
+) -> Iterator[Survey]:
+    """Yield what the rows of a table are, if it can be read."""
+    if not isinstance(table, Table) or (table.has_values and not questions.label):
+        return
+    scratch = None
+    if table.has_values:
+        table, scratch = table.only(questions.label), Scratch(table.file.path, scratch_folder)
+    found = Survey()
+    try:
+        for batch in table.batches(scratch):
+            found = found.merge(_survey_of(table, batch, questions))
+    except RecordError:  # it is rejected when it is read
+        return
+    yield found
+
+
+def _survey_of(table: Table, batch: Batch, questions: Questions) -> Survey:
+    roles = questions.roles
+    folders: Iterable[str | None] = ()
+    if questions.one_folder:
+        files = batch.columns.get(roles.key, ())
+        folders = split_folders((table.file, name) for name in files)
+    labels = batch.columns.get(questions.label, ()) if questions.label else ()
+    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
+    return Survey(
+        {}
+        if table.has_values or (roles.declared and not roles.boxes.taken)
+        else _kinds(table, batch, roles),
+        frozenset(folders),
+        whole_numbers(labels),
+        any(OF_COLUMNS in text for text in marked if text),
+    )
+
+
+def _kinds(table: Table, batch: Batch, roles: Roles) -> dict[str, Any]:
+    """Return the kinds of the columns over those rows that can be used."""
+    try:
+        return kinds_of(table, batch, roles)
+    except RecordError:  # such rows are rejected when they are read
+        if len(batch) == 1:
+            return {}
+    return merge_kinds(_kinds(table, half, roles) for half in batch.halves())
+
+
+def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
+    """Return what the rows of all tables are."""
+    found = functools.reduce(Survey.merge, surveys, Survey())
+    roles, kinds = questions.roles, dict(found.kinds)
+    if questions.one_folder and len(found.split_folders - {None}) < 2:
+        roles = dataclasses.replace(roles, split_folders=False)
+    if roles.separator == OF_COLUMNS and not found.has_several:
+        roles = dataclasses.replace(roles, separator="")
+    if roles.optional:
+        kinds[roles.optional] = float
+    if found.labels.are_measures:
+        _LOG.warning(
+            "column %r is a number to predict, not a class, by its %s different whole numbers; "
+            "pass --label-column %s if it is a class",
+            *(questions.label, f"{len(found.labels.numbers):,}", questions.label),
+        )
+        roles = dataclasses.replace(roles, labels=())
+        kinds[questions.label] = int
+    return Overview(roles, kinds)
+
+
+@crosses
+class JoinedRow(NamedTuple):
+    """A row of an image that is one of its boxes or captions.
+
+    Attributes:
+        file: The table's file.
+        source: For messages: "labels.csv:12".
+        values: By column.
+    """
+
+    file: TableFile
+    source: str
+    values: Mapping[str, Any]
+
+
+class RecordMaker:
+    """Makes records of the rows of one table.
+
+    Args:
+        table: The table.
+        overview: What all tables are.
+        scratch: Takes long values; None keeps them in the records.
+    """
+
+    def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
+        self._table, self._file, self._scratch = table, table.file, scratch
+        self._roles, self._kinds = overview
+        self._converter = Converter.of(table, *overview)
+
+    def elements(self, batch: Batch) -> list[Record | Rejected]:
+        """Return the record of each row, or why it can be none."""
+        try:
+            return list(self._records(batch))
+        except RecordError as error:
+            if len(batch) == 1:
+                return [self.reject(batch.lines[0], error)]
+        return [element for half in batch.halves() for element in self.elements(half)]
+
+    def reject(self, line: int, error: RecordError) -> Rejected:
+        """Return what becomes of a row that cannot be used."""
+        return Rejected.of(self._table.row(line), error)
+
+    def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
+        """Yield the rows, keyed by their main file: to be joined as they are, or as elements."""
+        elements: Iterable[Any] = (
+            self._joined(batch) if self._roles.joins_rows else self.elements(batch)
+        )
+        names = batch.columns.get(self._roles.key) or [None] * len(batch)
+        for line, name, element in zip(batch.lines, names, elements, strict=True):
+            try:
+                key = element.key if isinstance(element, Record) else self._key(name, line)
+            except RecordError as error:
+                yield self.reject(line, error)
+            else:
+                yield Entry(key, (self._file.relative, line), element)
+
+    def _joined(self, batch: Batch) -> Iterator[JoinedRow]:
+        rows = zip(batch.lines, batch.by_row(), strict=True)
+        return (JoinedRow(self._file, self._table.row(line), values) for line, values in rows)
+
+    def _key(self, name: Any, line: int) -> str:
+        """Return the path of the record's main file, or its place in the table.
+
+        Raises:
+            RecordError: "malformed annotation" or "file outside the input".
+        """
+        if self._roles.key and not self._roles.declared:  # else the schema refuses it
+            path_text(name, self._roles.key)
+        if isinstance(name, str) and name.strip():
+            return self._file.key_of(name)
+        return self._table.row(line)
+
+    def _records(self, batch: Batch) -> Iterator[Record]:
+        roles, columns = self._roles, batch.columns
+        rows = list(map(self._table.row, batch.lines))
+        keys = rows
+        if names := columns.get(roles.key):
+            keys = list(map(self._key, names, batch.lines))
+        features = self._converter.features(batch, self._scratch)
+        splits: Sequence[str | None] = [self._file.split] * len(keys)
+        if roles.split in columns or roles.split_folders:
+            stated = columns.get(roles.split) or [None] * len(keys)
+            splits = [
+                split_of_row(split, key, self._file, roles)
+                for split, key in zip(stated, keys, strict=True)
+            ]
+        sources = rows if self._table.has_lines else [""] * len(rows)
+        return map(_record, keys, features, splits, sources)
+
+
+def _record(key: str, features: dict[str, Value], split: str | None, source: str) -> Record:
+    return Record(key=key, features=features, split=split, source=source)
+
+
+def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
+    """Return the split of the row, else its table's, else its folder's; None leaves it open."""
+    split = "" if stated is None else str(stated).strip()
+    if split == _UNASSIGNED:
+        return None
+    by_folder = split_folder(key) if roles.split_folders else None
+    return (split.lower() if split in _ML_USES else split) or file.split or by_folder
+
+
+def read_rows(
+    table: Table | Other, all_rows: Overview, scratch_folder: str = ""
+) -> Iterator[Entry | Element]:
+    """Yield the rows of a table: entries by their main file; records, if they go by their line."""
+    if not isinstance(table, Table):
+        yield table
+        return
+    scratch = Scratch(table.file.path, scratch_folder) if scratch_folder else None
+    maker = RecordMaker(table, all_rows, scratch)
+    try:
+        for batch in table.batches(scratch):
+            made = [*(maker.entries if all_rows.roles.key else maker.elements)(batch)]
+            if scratch:
+                scratch.flush()
+            for row in batch.bad:
+                yield maker.reject(row.line, malformed(row.detail))
+            yield from made
+    except RecordError as error:
+        yield Rejected.of(table.file.relative, error)
+
+
+def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kinds) -> Record:
+    """Return the record of one image from its rows, a box or a caption each.
+
+    Raises:
+        RecordError: A value cannot be used, or the rows contradict one another.
+    """
+    first, values = rows[0], [row.values for row in rows]
+    stated = (row.values.get(roles.split) for row in rows)
+    splits = {split_of_row(split, key, first.file, roles) for split in stated}
+    if len(splits) > 1:
+        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
+    features = _shared_features(rows, roles, kinds)
+    names = dict.fromkeys(name for row in values for name in row)
+    check_plain({name: [row.get(name) for row in values] for name in names}, roles)
+    notes: Mapping[str, int] = {}
+    if roles.captions:
+        features["captions"] = _captions([row.get(roles.captions) for row in values])
+        notes = not_kept(name for name in roles.numbers for _ in rows)
+    elif roles.boxes.has_runs:
+        path = first.file.path_of(first.values[roles.key])
+        features["boxes"] = named_boxes(objects_from_runs(values, roles, kinds, path), roles)
+    else:
+        features["boxes"] = named_boxes(boxes_from_rows(values, roles, kinds), roles)
+    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+
+
+def _shared_features(rows: Sequence[JoinedRow], roles: Roles, kinds: Kinds) -> dict[str, Value]:
+    """Return the features of the image itself, in which its rows must be alike."""
+    alike = {column for _, column in (*roles.declared, *roles.labels)}
+    features: dict[str, Value] = {}
+    for column in main_columns(rows[0].file, roles, kinds):
+        stated = rows[0].values.get(column.column)
+        (value,) = column.convert([stated])
+        if value is None:
+            continue
+        others = (row.values.get(column.column) for row in rows[1:])
+        if column.column in alike and any(other != stated for other in others):
+            raise malformed(f"rows of one image differ in the column {column.column!r}")
+        features[column.feature] = value
+    return features
+
+
+def _captions(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the texts of an image; rows without one add none."""
+    if len(values) > _MAX_CAPTIONS:
+        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
+    return tuple(str(value) for value in values if is_stated(value))
+
+
+def join_rows(
+    key: str, rows: Sequence[JoinedRow], all_rows: Overview
+) -> Iterator[Record | Rejected]:
+    """Yield the record of one image from its rows, or why it can be none."""
+    try:
+        yield joined_record(key, rows, *all_rows)
+    except RecordError as error:
+        yield Rejected.of(rows[0].source, error)
+
+
+def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
+    """Yield what the rows of one key became, with the keys "path", "path#2", …."""
+    for number, element in enumerate(elements, start=1):
+        if number > 1 and isinstance(element, Record):
+            element = dataclasses.replace(element, key=f"{key}#{number}")
+        yield element
+
+
+@dataclasses.dataclass
+class ReadRows(beam.PTransform):
+    """Reads tables twice: for what all rows are, then for the records.
+
+    Attributes:
+        tables: The tables.
+        questions: What the first time is to find out.
+        scratch: The folder for long values; "" keeps them in the records.
+        others: What cannot be read; classes that the tables state.
+    """
+
+    tables: Sequence[Table]
+    questions: Questions
+    scratch: str
+    others: Sequence[Other] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        tables = (
+            pipeline
+            | "Tables" >> beam.Create([*self.tables, *self.others])
+            | "BalanceTables" >> Balance()  # Table | Other
+        )
+        all_rows = (
+            tables
+            | "SurveyTables" >> beam.FlatMap(survey, self.questions, self.scratch)  # Survey
+            | "GatherSurveys" >> beam.combiners.ToList()  # list of Survey
+            | "Overview" >> beam.Map(overview, self.questions)  # Overview
+        )
+        arguments = (AsSingleton(all_rows), self.scratch)
+        roles = self.questions.roles
+        if not roles.key:
+            read = beam.FlatMap(read_rows, *arguments).with_output_types(Element)
+            return tables | "ReadTables" >> read  # Element
+        sizes = storage.sizes(table.file.path for table in self.tables)
+        num_bytes = sum(size or 0 for size in sizes)
+        batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
+        if roles.joins_rows:
+            return batches | Gather(
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
+            )  # Record | Other
+        return batches | Gather(numbered, hold=iter)  # Record | Other

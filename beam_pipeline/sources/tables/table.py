@@ -1,0 +1,229 @@
+"""A table: one file of rows, which come in batches of columns.
+
+A further kind of table is a subclass of `Table`, and one of `read.ReadTables` that opens it.
+"""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
+from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.input_files import NamingFile
+from beam_pipeline.sources.paths import below
+from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
+from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.unpacking import place_of
+
+# Rows whose columns are looked at together, and the bytes that they should have at most.
+BATCH_ROWS = 1024
+BATCH_BYTES = 8 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile(NamingFile):
+    """One file of rows.
+
+    Attributes:
+        folder: What the paths in it are relative to.
+        by_index: Whether names in it are resolved by the index of the files below `root`.
+        near: The split whose folders are preferred then; "" for none.
+        ignored: What of `root` is left out then.
+    """
+
+    folder: str
+    by_index: bool = False
+    near: str = ""
+    ignored: Ignored = NOTHING
+
+    def key_of(self, name: str) -> str:
+        """Return the key of the file that the table calls `name`; raises what `locate` does."""
+        return self._located(name)[0]
+
+    def path_of(self, name: str) -> str:
+        """Return the path of the file that the table calls `name`; raises what `locate` does."""
+        return self._located(name)[1]
+
+    def _located(self, name: str) -> tuple[str, str]:
+        index = FileIndex.of(self.root, self.ignored) if self.by_index else None
+        if index and (key := index.find(name, self.near)):
+            return key, below(self.root, key)
+        return self.locate(name, self.folder)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that cannot be read, and why.
+
+    Attributes:
+        line: As in `Batch.lines`.
+        detail: Why.
+    """
+
+    line: int
+    detail: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows that follow one another, as columns.
+
+    Attributes:
+        columns: By name what each row has: text in CSV, any JSON value in others, a FileRef of a
+            file in the table, None if it has nothing.
+        lines: The number of the line or row of each, as in messages.
+        bad: Rows among them that cannot be read, and are in no column.
+        keys: By row the names that it states, if not every row states all; else none.
+    """
+
+    columns: dict[str, list[Any]]
+    lines: Sequence[int]
+    bad: Sequence[BadRow] = ()
+    keys: Sequence[Mapping[str, Any]] = ()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def halves(self) -> "tuple[Batch, Batch]":
+        """Return the first and the other half of the rows, to find those that cannot be used."""
+        middle = len(self) // 2
+        return self.part(0, middle), self.part(middle, len(self))
+
+    def part(self, start: int, stop: int) -> "Batch":
+        """Return some of the rows, with the columns that they state."""
+        part = slice(start, stop)
+        keys = self.keys[part]
+        names = {name for row in keys for name in row} if keys else self.columns
+        columns = {name: each[part] for name, each in self.columns.items() if name in names}
+        return Batch(columns=columns, lines=self.lines[part], keys=keys)
+
+    def by_row(self) -> Iterator[dict[str, Any]]:
+        """Return the values of each row by column."""
+        if not self.columns:
+            return iter([{} for _ in self.lines])
+        values = zip(*self.columns.values(), strict=True)
+        return (dict(zip(self.columns, each, strict=True)) for each in values)
+
+
+def batch_of_rows(
+    rows: Sequence[Mapping[str, Any]], lines: Sequence[int], bad: Sequence[BadRow] = ()
+) -> Batch:
+    """Return a batch of objects, of which each states its own columns."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    is_uneven = any(len(row) < len(names) for row in rows)
+    return Batch(columns=columns, lines=lines, bad=bad, keys=rows if is_uneven else ())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a table itself says of a column.
+
+    Attributes:
+        media: "image" or "audio" of a column of files in the table; else "".
+        classes: The names of classes, by number.
+        is_nested: Whether its values are objects, which become texts in JSON.
+        convert: Makes values of what Arrow has.
+    """
+
+    media: str = ""
+    classes: tuple[str, ...] = ()
+    is_nested: bool = False
+    convert: Callable[[Any], list[Any]] = list
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table(abc.ABC):
+    """One file of rows, whatever form it has.
+
+    Attributes:
+        file: The file.
+        header: The names of its columns, "" for one that is left out; empty if rows state them.
+        cells: What becomes of values before anything else is made of them.
+        forms: What the table itself says of columns, by name.
+        sign: What is between the file and the number of a row in what the row is called.
+        is_typed: Whether values have types; else all of them are texts.
+        has_values: Whether its values are those of features already.
+        has_lines: Whether records say which row they come from; else their keys do.
+    """
+
+    is_typed: ClassVar[bool] = True
+    has_values: ClassVar[bool] = False
+    has_lines: ClassVar[bool] = True
+    sign: ClassVar[str] = ":"
+
+    file: TableFile
+    header: tuple[str, ...] = ()
+    cells: Cells = AS_THEY_ARE
+    forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
+
+    @abc.abstractmethod
+    def rows(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
+        """Read the rows as they are; files in them are put into `scratch`, or None without.
+
+        Raises:
+            ConfigError, DataError, RecordError: The file cannot be read.
+        """
+
+    def only(self, column: str) -> "Table":
+        """Return the table of one column, if others need not be read for that."""
+        return self
+
+    def head(self) -> Iterator[Batch]:
+        """Read the first rows as they are: one batch with rows, and those before it."""
+        for batch in self.rows():
+            yield batch
+            if batch.lines:
+                return
+
+    def batches(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
+        """Read the rows, with their cells prepared."""
+        for batch in self.rows(scratch):
+            self.cells.prepare(batch.columns, self.missing)
+            yield batch
+
+    @property
+    def missing(self) -> str | None:
+        """What a cell without a value is."""
+        return None if self.is_typed else ""
+
+    def row(self, line: int) -> str:
+        """Return the name of a row, for messages, and for a record that nothing else names."""
+        return f"{self.file.relative}{self.sign}{line}"
+
+
+class Scratch:
+    """Files of long values of one table, one for each of its batches; made once.
+
+    Args:
+        path: The table's file.
+        folder: The scratch folder.
+    """
+
+    def __init__(self, path: str, folder: str) -> None:
+        self._path, self.folder = path, folder
+        self._number = 0
+        self._open("")
+
+    def _open(self, place: str) -> None:
+        self._place, self._parts, self._num_bytes = place, list[Any](), 0
+
+    def put(self, data: Any) -> FileRef:
+        """Add bytes to the file of this batch, which `flush` writes."""
+        if not self._place:
+            self._place = place_of(self._path, f"values {self._number}", self.folder)
+        file = FileRef(path=self._place, offset=self._num_bytes, length=len(data))
+        self._parts.append(data)
+        self._num_bytes += len(data)
+        return file
+
+    def flush(self) -> None:
+        """Write the file of this batch; every run writes the same."""
+        self._number += 1
+        if self._place and not storage.exists(self._place):
+            with storage.writing(self._place) as handle:
+                for part in self._parts:
+                    handle.write(part)
+        self._open("")

@@ -1,0 +1,354 @@
+"""Types of columns: whole numbers, numbers, text, or lists of one of these.
+
+The kind of a column is the narrowest that holds all of its values: int < float < text. Texts keep
+what a number would lose: leading zeros, and digits beyond 64 bits.
+"""
+
+import contextlib
+import functools
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow
+import pyarrow.compute as compute
+
+from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.records import Value
+from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.nesting import is_deep
+from beam_pipeline.sources.tables.lists import flatten, listed_texts, number_array
+
+Scalar = type[int] | type[float] | type[str]
+_WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
+
+_INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
+_NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
+_SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
+_NAMES = {
+    "None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity",
+}  # fmt: skip
+# A text in single or double quotes, or a name.
+_PYTHON = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b[A-Za-z]+\b", re.DOTALL)
+_ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
+_ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
+_TRUTHS = {"true": 1, "false": 0}
+
+
+class ListOf(NamedTuple):
+    """The kind of lists.
+
+    Attributes:
+        element: What they hold; None while all of them are empty.
+        inner: The sizes of the lists in them, by axis; empty where they hold none. Where rows
+            differ, the largest.
+        spaced: Whether they are texts of numbers with spaces between them.
+    """
+
+    element: Scalar | None
+    inner: tuple[int, ...] = ()
+    spaced: bool = False
+
+
+Kind = Scalar | ListOf
+
+
+def kind_of_text(text: str) -> Kind | None:
+    """What a CSV field is: int, float, str, or a list, in JSON or spaced; None where it is empty.
+
+    "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits. "True" and
+    "false" are integers.
+    """
+    whole, text = text, text.strip()
+    if not text:
+        return None
+    if len(text) < len(whole) and not {*"\x1c\x1d\x1e\x1f"}.isdisjoint(whole):  # not to float()
+        return str
+    if text.lower() in _TRUTHS:
+        return int
+    if _INTEGER.fullmatch(text):
+        return kind_of_int(int(text)) if len(text) < 25 else str
+    if text[0] == "[":
+        try:
+            return _kind_of_list(parse_list(text))
+        except RecordError:
+            return str
+    if _SPACED.fullmatch(text):
+        elements = set(map(kind_of_text, text.split()))
+        return str if str in elements else ListOf(float if float in elements else int, spaced=True)
+    return float if _DECIMAL.fullmatch(text.lower()) else str
+
+
+def truth_as_number(text: str) -> int | str:
+    """1 for "True", 0 for "false", in any case; any other text as it is."""
+    return _TRUTHS.get(text.strip().lower(), text)
+
+
+def parse_list(text: str) -> list[Any]:
+    """The list that is written in JSON, or as Python writes lists: ['a', None].
+
+    Raises:
+        RecordError: "malformed annotation": it is none.
+    """
+    try:
+        value = None if is_deep(text) else _parse(text)
+    except (ValueError, RecursionError) as error:
+        raise malformed(f"{text[:100]!r} is not a list: {error}") from error
+    if not isinstance(value, list):
+        raise malformed(f"{text[:100]!r} is not a list")
+    return value
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        # Not Python's own parser, to which 'a' 'b' is one text, as NumPy's arrays have two.
+        return json.loads(_PYTHON.sub(_token_as_json, text))
+
+
+def _token_as_json(token: re.Match[str]) -> str:
+    word = token[0]
+    if word[0] == "'":
+        word = _ESCAPE.sub(lambda part: _ESCAPES.get(part[0], part[0]), word[1:-1])
+        return f'"{word}"'
+    return _NAMES.get(word, word)
+
+
+def listed(text: str, kind: ListOf) -> list[Any]:
+    """The list in a text of a column of such lists.
+
+    Raises:
+        RecordError: As `parse_list`.
+    """
+    if not kind.spaced:
+        return parse_list(text)
+    number = float if kind.element is float else int
+    return [number(truth_as_number(word)) for word in text.split()]
+
+
+def list_of_text(text: str) -> list[Any]:
+    """The list that a text is; one item, where it is none."""
+    kind = kind_of_text(text)
+    return listed(text, kind) if isinstance(kind, ListOf) else [text]
+
+
+def kind_of_json(value: Any) -> Kind | None:
+    """What a JSON value is: int (also true and false), float, str or a list; None: it is null.
+
+    Raises:
+        RecordError: It is an object, or a list with objects, or of lists that differ.
+    """
+    match value:
+        case None:
+            return None
+        case int():
+            return kind_of_int(value)
+        case float():
+            return float
+        case str():
+            return str
+        case list():
+            return _kind_of_list(value)
+    raise RecordError("unsupported column", f"{str(value)[:100]} is a {type(value).__name__}")
+
+
+def kind_of_int(number: int) -> Scalar:
+    """int, or str beyond 64 bits."""
+    return int if -(2**63) <= number < 2**63 else str
+
+
+def _kind_of_list(value: list[Any]) -> ListOf:
+    flat, shape = flatten(value)
+    types = set(map(type, flat)) - {type(None)}
+    if dict in types or (str in types and len(shape) > 1):
+        raise RecordError(
+            "unsupported column",
+            f"{str(value)[:100]} is no list of plain values; write it as a text, or leave it out "
+            "with --ignore-columns",
+        )
+    if not types:
+        return ListOf(None)
+    return ListOf(str if str in types else float if float in types else int, shape[1:])
+
+
+def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
+    """Of every column the kind that holds all its values; None while all are missing.
+
+    Raises:
+        DataError: There are too many columns.
+    """
+    merged: dict[str, Kind | None] = {}
+    for kinds in several:
+        for name, kind in kinds.items():
+            merged[name] = wider(merged.get(name), kind)
+        check_number(merged, "the rows")
+    return dict(sorted(merged.items()))
+
+
+def wider(one: Kind | None, other: Kind | None) -> Kind | None:
+    """The kind that holds the values of both: int < float < str, also of lists' elements.
+
+    A number beside spaced lists is one of a single number. Other lists beside other values are
+    text: what a CSV field is anyway.
+    """
+    if one == other or one is None or other is None:
+        return one or other
+    one, other = _as_spaced(one, other), _as_spaced(other, one)
+    if isinstance(one, ListOf) and isinstance(other, ListOf) and one.spaced == other.spaced:
+        element = _wider_scalar(one.element, other.element)
+        return ListOf(element, max(one.inner, other.inner), one.spaced)
+    if isinstance(one, ListOf) or isinstance(other, ListOf):
+        return str
+    return _wider_scalar(one, other)
+
+
+def _as_spaced(kind: Kind, beside: Kind) -> Kind:
+    """A number as a list of one, beside spaced lists."""
+    if isinstance(kind, ListOf) or kind is str:
+        return kind
+    return ListOf(kind, spaced=True) if isinstance(beside, ListOf) and beside.spaced else kind
+
+
+def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
+    if one is None or other is None:
+        return one or other
+    return max(one, other, key=_WIDTH.__getitem__)
+
+
+# Of so few digits that 64 bits hold each; the rest of `kind_of_text` is left to that.
+_INTEGERS = r"\A[+-]?(0|[1-9][0-9]{0,17})\z"
+_FRACTIONS = (
+    r"\A[+-]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
+    r"|\A[+-]?(0|[1-9][0-9]*)[eE][+-]?[0-9]+\z"
+)
+
+
+def kind_of_texts(texts: Sequence[str]) -> Kind | None:
+    """Return what holds all fields of a column of a CSV: the widest `kind_of_text`."""
+    column = pyarrow.array(texts, pyarrow.string())
+    is_integer = compute.match_substring_regex(column, _INTEGERS)
+    rest = column.filter(compute.invert(is_integer))
+    kind: Kind | None = int if len(rest) < len(texts) else None
+    if not len(rest):
+        return kind
+    is_fraction = compute.match_substring_regex(rest, _FRACTIONS)
+    if compute.any(is_fraction).as_py():
+        kind = wider(kind, float)
+    for text in rest.filter(compute.invert(is_fraction)).unique():
+        if kind is str:  # which holds all
+            break
+        kind = wider(kind, kind_of_text(str(text)))
+    return kind
+
+
+def kind_of_values(values: Sequence[Any]) -> Kind | None:
+    """Return what holds all values of a column of JSON: the widest `kind_of_json`.
+
+    Raises:
+        RecordError: As `kind_of_json`.
+    """
+    types = set(map(type, values)) - {type(None)}
+    if not types:
+        return None
+    if not types <= {int, float, bool, str}:
+        return functools.reduce(wider, map(kind_of_json, values))
+    if str in types:
+        return str
+    numbers = [value for value in values if type(value) is int] if int in types else [0]
+    kind: Kind | None = wider(kind_of_int(min(numbers)), kind_of_int(max(numbers)))
+    return wider(kind, float) if float in types else kind
+
+
+def convert_column(
+    values: Sequence[Any], name: str, kind: Kind | None, missing_number: float | None
+) -> list[Value | None]:
+    """`convert` of each value of a column.
+
+    Raises:
+        RecordError: As `convert`.
+    """
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if kind is int:
+            return list(map(int, values))
+        if kind is float and not any(map(math.isinf, numbers := list(map(float, values)))):
+            return list(numbers)
+        if kind in (None, str) and set(map(type, values)) == {str}:
+            return list(values)
+    return [convert(name, value, kind, missing_number=missing_number) for value in values]
+
+
+def convert(
+    name: str, value: Any, kind: Kind | None, *, missing_number: float | None = None
+) -> Value:
+    """`value` of the column `name` as its column's kind; a missing text is "".
+
+    Args:
+        name: For messages.
+        value: A CSV's text, or any JSON value.
+        kind: Of the column.
+        missing_number: What stands for a number that is missing; None if nothing does.
+
+    Returns:
+        An int, float or str; of a list an `Array` of int64 or float32, or a tuple of str.
+
+    Raises:
+        RecordError: "missing value": a number or a list is missing, and nothing stands for
+            that; "unsupported column": a list or object where other rows have none;
+            "malformed annotation", "value out of range": a list cannot be used.
+    """
+    if kind is int or kind is float:
+        try:
+            number = kind(value)  # nearly always
+            if not math.isinf(number) or not _overflows(value):
+                return number
+            raise OverflowError
+        except OverflowError:  # also of a whole number of hundreds of digits
+            raise RecordError(
+                "value out of range",
+                f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
+            ) from None
+        except (TypeError, ValueError):
+            if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
+                return kind(truth)
+    if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
+        if kind in (int, float) and missing_number is not None:
+            return missing_number
+        if kind not in (None, str):
+            what, fill = (
+                ("lists", "fill it")
+                if isinstance(kind, ListOf)
+                else ("numbers", "fill it, store nan with --missing-numbers nan")
+            )
+            raise RecordError(
+                "missing value",
+                f"column {name!r} is empty here, but has {what} elsewhere; {fill}, or "
+                "leave the column out with --ignore-columns",
+            )
+        return ""
+    if isinstance(kind, ListOf):
+        with naming(f"column {name!r}"):
+            return _listed(value, kind)
+    if isinstance(value, list | dict):
+        raise RecordError(
+            "unsupported column",
+            f"column {name!r} holds {str(value)[:100]}, but numbers or text in other rows; make "
+            "them alike, or leave it out with --ignore-columns",
+        )
+    return (kind or str)(value)
+
+
+def _overflows(value: Any) -> bool:
+    """Whether a number is infinite though it is not written so: 1e400."""
+    return isinstance(value, str) and "inf" not in value.lower()
+
+
+def _listed(value: Any, kind: ListOf) -> Value:
+    values = listed(value, kind) if isinstance(value, str) else value
+    if kind.element is str:
+        return listed_texts(values)
+    return number_array(values, "float32" if kind.element is float else "int64", kind.inner)

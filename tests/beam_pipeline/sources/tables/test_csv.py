@@ -1,0 +1,148 @@
+"""CSV: dialects, headers, and rows with the lines that they begin on."""
+
+import csv
+import dataclasses
+import io
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from beam_pipeline.errors import DataError
+from beam_pipeline.problems import ProblemError
+from beam_pipeline.sources.tables.csv import Dialect, data_in, dialect_of
+from beam_pipeline.sources.tables.read import ReadCsv
+
+
+def rows_of(path, **options):
+    """(line, values, or why there are none) of each row."""
+    plan, _ = ReadCsv(path, **options).plan()
+    rows = []
+    for batch in plan.tables[0].batches():
+        rows += zip(batch.lines, batch.by_row(), strict=True)
+        rows += [(row.line, row.detail) for row in batch.bad]
+    return sorted(rows, key=lambda row: row[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a,b;c,d\n", Dialect(), id="the most commas"),
+        pytest.param("a;b;c;d,e\n", Dialect(delimiter=";"), id="the most"),
+        pytest.param("a\n", Dialect(), id="one column"),
+        pytest.param("sep=;\na;b\n", Dialect(delimiter=";", num_before=1), id="Excel"),
+        pytest.param("# x\na, b\n1, 2\n", Dialect(skips_spaces=True, num_before=1), id="comment"),
+        pytest.param('a\tb\n"x\ty\n', Dialect(delimiter="\t", has_quotes=False), id="stray quotes"),
+        pytest.param('a\tb\n"x\ty"\tz\n', Dialect(delimiter="\t"), id="quoted tabs"),
+    ],
+)  # fmt: skip
+def test_dialects(text, expected):
+    assert dialect_of(text.splitlines(keepends=True), is_tsv=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("name,age|cat,3", "", id="names"),
+        pytest.param("2001,2002,country|1,2,Cuba", "", id="years"),
+        pytest.param("0,1,2|5,6,7", "", id="pixels"),
+        pytest.param("5,0,0|1,2,3", "0", id="numbers that repeat"),
+        pytest.param("5.1,setosa|4.9,virginica", "5.1", id="a fraction"),
+        pytest.param("1.jpg,cat|2.jpg,dog", "1.jpg", id="a file"),
+        pytest.param("good,1|bad,0", "1", id="a number above numbers"),
+        pytest.param("so so,pos|fine,pos|bad,neg|dull,neg", "pos", id="a value again"),
+        pytest.param("2020-01-01,ok|2020-01-02,bad|2020-01-03,late", "2020-01-01", id="dates"),
+        pytest.param("This is the best of all.,a|No.,b", "This is the best of all.", id="a text"),
+        pytest.param("a,b|a,b|1,2", "", id="the header again"),
+    ],
+)
+def test_first_rows_that_are_data(text, expected):
+    names, *below = (row.split(",") for row in text.split("|"))
+    assert data_in(names, below) == expected
+
+
+CELLS = st.text(st.sampled_from('ab1,;" \n\tä'), max_size=6)
+
+
+@hypothesis.settings(max_examples=40)
+@hypothesis.given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=9))
+def test_rows_are_those_that_pythons_writer_wrote(tmp_path_factory, rows):
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    lines = []
+    for row in [("x", "y", "z"), *rows]:
+        lines.append(text.getvalue().count("\n") + 1)
+        writer.writerow(row)
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    path.write_text(text.getvalue(), "utf-8", newline="")
+    expected = [
+        (line, dict(zip("xyz", row, strict=True)))
+        for line, row in zip(lines[1:], rows, strict=True)
+        if any(row)
+    ]
+    assert rows_of(str(path), column_names=["x", "y", "z"])[1:] == expected
+
+
+def test_lines_of_rows_and_of_what_is_no_row(write):
+    text = 'a,b\n1,2\n\n3\n"x\ny",5\n6,7,8\n9,"10\n11"\n12,13\n'
+    expected = [
+        (2, {"a": "1", "b": "2"}),
+        (4, "1 fields where the header has 2: '3'"),
+        (5, {"a": "x\ny", "b": "5"}),
+        (7, "3 fields where the header has 2: '6,7,8'"),
+        (8, {"a": "9", "b": "10\n11"}),
+        (10, {"a": "12", "b": "13"}),
+    ]
+    assert rows_of(write("a.csv", text)) == expected
+
+
+@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
+def test_lines_over_many_blocks(write, block_bytes):
+    rows = [f'{n},"x\n{n}"\n' if n % 3 else f"{n}\n" for n in range(500)]
+    plan, _ = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
+    table = dataclasses.replace(plan.tables[0], block_bytes=block_bytes)
+    lines = {}
+    for batch in table.batches():
+        lines |= zip(batch.columns.get("a", ()), batch.lines, strict=True)
+        lines |= {row.detail.rpartition(" ")[2].strip("'"): row.line for row in batch.bad}
+    line, expected = 2, {}
+    for number, row in enumerate(rows):
+        expected[str(number)] = line
+        line += row.count("\n")
+    assert lines == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        pytest.param(b"a,b\n1,\xff\n2,x\n", "not utf-8; set encoding if", id="a letter"),
+        pytest.param(b"a,b\n1,\xff,3\n2,x\n", "3 fields where the header has 2", id="and a field"),
+        pytest.param(b'a,b\n2,x\n1,"y\n', "a quote opens that is not closed", id="a quote"),
+        pytest.param(
+            b'a,b\n1,"y\n' + b"2,z\n" * 12 + b'3,z"\n2,x\n', "12 rows are within it", id="rows"
+        ),
+    ],
+)
+def test_rows_that_cannot_be_used(write, text, bad):
+    rows = dict(rows_of(write("a.csv", text)))
+    assert {"a": "2", "b": "x"} in rows.values()
+    [detail] = [row for row in rows.values() if isinstance(row, str)]
+    assert bad in detail
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("utf-16", "utf-16"), ("cp1251", "windows-1251")])
+def test_encodings(write, encoding, name):
+    path = write("a.csv", "имя,год\nЖук,2\n".encode(encoding))
+    assert rows_of(path, encoding=name) == [(2, {"имя": "Жук", "год": "2"})]
+
+
+def test_utf_16_that_is_not_told(write):
+    with pytest.raises(ProblemError, match=r"is UTF-16, not UTF-8; set encoding .* to utf-16"):
+        ReadCsv(write("a.csv", "a,b\n1,2\n".encode("utf-16"))).plan()
+
+
+def test_a_quote_that_swallows_more_than_two_blocks(write):
+    plan, _ = ReadCsv(write("a.csv", 'a,b\n1,"' + "x\n" * 50_000)).plan()
+    table = dataclasses.replace(plan.tables[0], block_bytes=1 << 12)
+    with pytest.raises(DataError, match="a quote is not closed"):
+        [*table.batches()]

@@ -1,0 +1,192 @@
+"""Records of tables of every format: long values, files in tables, labels of all rows."""
+
+import contextlib
+import csv
+import io
+import json
+import pickle
+import sqlite3
+
+import pyarrow as pa
+import pytest
+from file_bytes import arrow_bytes, parquet_bytes
+
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.files import storage
+from beam_pipeline.records import ClassLabel, Deferred
+from beam_pipeline.sources.tables.read import (
+    ReadArrow,
+    ReadCsv,
+    ReadJsonl,
+    ReadParquet,
+    ReadSqlite,
+)
+
+WORDS = 'long "text", with\nlines; tabs\tand é ' * 40
+LONG = ("note", "vector", "grid", "words", "talk")
+ROWS = [
+    {
+        "id": number,
+        "label": "cat",
+        "note": WORDS + str(number),
+        "vector": [number / 7 + each for each in range(300)],
+        "grid": [[number, each] for each in range(200)],
+        "words": [f"wörd {each}" for each in range(200)],
+        "talk": json.dumps([{"said": WORDS, "by": number}], ensure_ascii=False),
+    }
+    for number in range(5)
+]
+
+
+def as_csv(rows):
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0])
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(
+            {name: json.dumps(v) if isinstance(v, list) else v for name, v in row.items()}
+        )
+    return text.getvalue().encode()
+
+
+def as_jsonl(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def as_parquet(rows):
+    return parquet_bytes(pa.Table.from_pylist(rows), row_group_size=2)
+
+
+def as_arrow(rows):
+    return arrow_bytes(pa.Table.from_pylist(rows))
+
+
+FORMATS = [
+    pytest.param(ReadCsv, "m.csv", as_csv, id="csv"),
+    pytest.param(ReadJsonl, "m.jsonl", as_jsonl, id="jsonl"),
+    pytest.param(ReadParquet, "m.parquet", as_parquet, id="parquet"),
+    pytest.param(ReadArrow, "m.arrow", as_arrow, id="arrow"),
+]
+
+
+def resolved(record):
+    """The values of a record, all inline, and the names of those that were not."""
+    record = pickle.loads(pickle.dumps(record))
+    values = {
+        name: value.read(storage.read_bytes(value.file)) if isinstance(value, Deferred) else value
+        for name, value in record.features.items()
+    }
+    return values, {name for name, value in record.features.items() if isinstance(value, Deferred)}
+
+
+@pytest.mark.parametrize(("read", "name", "write_rows"), FORMATS)
+def test_long_values_go_to_scratch_and_are_the_same(
+    write, tmp_path, read_tables, read, name, write_rows
+):
+    path = write(name, write_rows(ROWS))
+    inline = read_tables(read(path))
+    for _ in range(2):  # a worker that tries again finds the files
+        spilled = read_tables(read(path, scratch=str(tmp_path / "scratch")))
+        assert [resolved(record) for record in spilled] == [
+            (record.features, set(LONG)) for record in inline
+        ]
+    assert all(len(pickle.dumps(record)) < 2500 for record in spilled)
+
+
+def test_a_field_longer_than_pythons_own_reader_takes(write, tmp_path, read_tables):
+    path = write("m.csv", f'x\n"{list(range(100_000))}"\n')
+    (record,) = read_tables(ReadCsv(path, scratch=str(tmp_path / "scratch")))
+    long = record.features["x"]
+    assert long.read(storage.read_bytes(long.file)).shape == (100_000,)
+
+
+@pytest.mark.parametrize(("read", "name", "write_rows"), FORMATS)
+def test_thousands_of_whole_numbers_are_one_to_predict(
+    write, read_tables, caplog, read, name, write_rows
+):
+    path = write(name, write_rows([{"x": 1, "target": 17 * n + 10**5} for n in range(1500)]))
+    records = read_tables(read(path))
+    assert {record.features["target"] for record in records} == {
+        17 * n + 10**5 for n in range(1500)
+    }
+    assert "1,500 different whole numbers" in caplog.text
+    first, *_ = read_tables(read(path, label_column="target"))
+    assert first.features["label"] == ClassLabel("100000")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param([number % 900 for number in range(1500)], id="hundreds of classes"),
+        pytest.param([number % 1100 for number in range(11_000)], id="ten rows each"),
+        pytest.param([f"{number:05d}" for number in range(1500)], id="names"),
+        pytest.param([*range(1500), "cat"], id="a word"),
+    ],
+)
+def test_whole_numbers_that_are_classes(write, read_tables, numbers):
+    path = write("m.csv", "x,target\n" + "".join(f"1,{number}\n" for number in numbers))
+    records = read_tables(ReadCsv(path))
+    assert {record.features["label"].name for record in records} == set(map(str, numbers))
+
+
+def test_a_split_whose_labels_come_late(write, read_tables, tmp_path):
+    write("train.csv", "x,label\n1,cat\n")
+    write("test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
+    records = {each.key: each for each in read_tables(ReadCsv(str(tmp_path / "input")))}
+    assert records["test.csv:101"].features.keys() == {"x"}
+    assert records["test.csv:102"].features["label"] == ClassLabel("dog")
+
+
+def test_files_of_a_column_in_parquet_are_put_into_scratch(write, tmp_path, read_tables):
+    png = b"\x89PNG\r\n\x1a\n"
+    rows = [{"image": {"bytes": png + bytes([n]) * n * 100, "path": None}} for n in range(200)]
+    path = write("m.parquet", parquet_bytes(pa.Table.from_pylist(rows), row_group_size=150))
+    records = read_tables(ReadParquet(path, scratch=str(tmp_path / "scratch")))
+    files = [record.features["image"].file for record in records]
+    assert [storage.read_bytes(file) for file in files] == [each["image"]["bytes"] for each in rows]
+
+
+def database(path, rows):
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE a (image, name, label)")
+        connection.executemany("INSERT INTO a VALUES (?, ?, ?)", rows)
+
+
+def test_rows_of_a_database(write, tmp_path, read_tables):
+    path = write("a.db", b"")
+    rows = [(b"\xff\xd8\xff\xe0%d" % n, f"{n} ", "ab"[n % 2]) for n in range(300)]
+    database(path, rows)
+    records = read_tables(ReadSqlite(path, scratch=str(tmp_path / "scratch")))
+    assert [record.key for record in records] == [f"a.db#{n}" for n in range(300)]
+    contents = [storage.read_bytes(record.features["image"].file) for record in records]
+    assert contents == [image for image, *_ in rows]
+
+
+def test_changes_beside_a_database_are_not_lost(write, tmp_path, read_tables):
+    """Opened as it is, the file has none of them; the refusal says what brings them in."""
+    path = write("a.db", b"")
+    database(path, [(None, "x", "a")])
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("PRAGMA journal_mode=WAL")
+    writer.execute("INSERT INTO a VALUES (NULL, 'late', 'a')")
+    with pytest.raises(ConfigError, match=r"a\.db-wal holds changes .* wal_checkpoint\(TRUNCATE\)"):
+        ReadSqlite(path).plan()
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert len(read_tables(ReadSqlite(path))) == 2
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "data"),
+    [
+        pytest.param(ReadSqlite, "a.db", b"SQLite format 3\0" + bytes(5000), id="sqlite"),
+        pytest.param(ReadParquet, "a.parquet", as_parquet(ROWS)[:-100], id="parquet"),
+        pytest.param(ReadArrow, "a.arrow", as_arrow(ROWS)[:-100], id="arrow"),
+        pytest.param(ReadJsonl, "a.json", b'[{"a": 1}, {"a"', id="json"),
+        pytest.param(ReadCsv, "a.csv.gz", b"\x1f\x8b\x08damaged", id="csv.gz"),
+    ],
+)
+def test_files_that_are_cut_short(write, read_tables, read, name, data):
+    path = write(name, data)
+    with pytest.raises((ConfigError, DataError), match=r"a\.\w+"):
+        read_tables(read(path))

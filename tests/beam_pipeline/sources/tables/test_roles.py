@@ -1,0 +1,107 @@
+"""Which column has which role: by options, by its name, or by what the first rows hold."""
+
+import pytest
+
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.tables.read import ReadCsv, ReadJsonl
+
+FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
+
+
+def roles_of(make_tree, text, read=ReadCsv, **options):
+    root = make_tree({"t.csv": text.replace("|", "\n") + "\n", **FILES})
+    return read(f"{root}/t.csv", **options).plan()[0].roles
+
+
+# `columns|rows -> role=column …`; of files img/1.jpg, img/2.jpg and img/s.wav exist.
+BY_NAME = """
+image,label|img/1.jpg,cat -> image=image label=label
+Path,Class,SET|img/1.jpg,cat,train -> image=Path label=Class split=SET
+file_name,label|img/s.wav,cat -> audio=file_name label=label
+image,audio|img/1.jpg,img/s.wav -> image=image audio=audio
+scan,x|img/1.jpg,1 -> image=scan
+a,b|img/1.jpg,img/2.jpg -> a=a b=b
+image,left,right|img/1.jpg,img/2.jpg,img/1.jpg -> image=image left=left right=right
+image,x1,y1,x2,y2,width,height,label|img/1.jpg,1,2,3,4,9,9,cat -> image=image boxes=x1,y1,x2,y2 size=width,height class=label
+image,x,y,width,height|img/1.jpg,1,2,3,4 -> image=image boxes=x,y,width,height
+image,bbox|img/1.jpg,"[1, 2, 3, 4]" -> image=image boxes=bbox
+image,EncodedPixels|img/1.jpg,1 2 -> image=image boxes=EncodedPixels
+x,y,width,height|7,8,9,9 ->
+x,target|7,cat -> label=target
+x,target|7,0.5 ->
+x,labels|7,a -> label=labels
+id,kind|1,cat|2,dog -> image=image label=kind
+id,age|1,30|2,40 -> image=image
+id,a,b|1,0,1|2,1,1 -> image=image label=a, b
+image,caption|img/1.jpg,one|img/1.jpg,two -> image=image captions=caption
+""".strip().splitlines()  # noqa: E501
+
+
+@pytest.mark.parametrize("row", BY_NAME)
+def test_roles_by_name_and_values(make_tree, row):
+    text, _, expected = row.partition(" ->")
+    roles = roles_of(make_tree, text)
+    found = {media.feature: media.column for media in roles.media} | dict(roles.labels)
+    found |= {
+        "boxes": ",".join(roles.boxes.corners),
+        "size": ",".join(roles.boxes.size or ()),
+        "class": roles.boxes.labels,
+        "split": roles.split,
+        "captions": roles.captions,
+    }
+    shown = " ".join(f"{role}={column}" for role, column in found.items() if column)
+    assert shown == expected.strip()
+
+
+def test_an_option_comes_first(make_tree):
+    text = "image,label,other,part|img/1.jpg,cat,img/2.jpg,train"
+    options = {"image_column": "other", "label_column": "part", "split_column": "label"}
+    roles = roles_of(make_tree, text, **options, ignore_columns=["image"])
+    assert [media.column for media in roles.media] == ["other"]
+    assert (roles.labels, roles.split) == ((("label", "part"),), "label")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("image,labl|img/1.jpg,a", {"label_column": "label"}, "did you mean 'labl'"),
+        ("image|img/1.jpg", {"audio_column": "sound"}, "--audio-column 'sound' is not a column"),
+        ("a|img/1.jpg", {"audio_column": "a", "image_column": "a"}, "hold images and"),
+        ("path,image/height|img/1.jpg,3", {}, "has the name of the feature 'image'"),
+        ("image,boxes|img/1.jpg,\"[[1, 2], [3, 4]]\"", {}, "lists that are not four numbers"),
+        ("image,x|img/1.jpg,1", {"box_format": "voc"}, "'voc' is none of xyxy, xywh"),
+        ("image,x|img/1.jpg,1", {"ignore_columns": ["y"]}, "--ignore-columns 'y' is not there"),
+        ("image,x|../out.jpg,1", {}, "outside of"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(make_tree, text, options, message):
+    with pytest.raises(ConfigError, match=message):
+        roles_of(make_tree, text, **options)
+
+
+def test_what_was_understood_is_said(make_tree):
+    root = make_tree({"t.csv": "id,kind,age\n1,cat,3\n2,dog,4\n", "img/1.jpg": "", "img/2.jpg": ""})
+    plan, _ = ReadCsv(f"{root}/t.csv", label_column="kind").plan()
+    assert plan.understood == [
+        ("files", "found by their names in column 'id' of t.csv"),
+        ("image", "column 'image'"),
+        ("label", "column 'kind'"),
+        ("features", "id, age"),
+    ]
+
+
+def test_names_of_files_that_two_folders_have(make_tree):
+    root = make_tree(
+        {"t.csv": "id,x\n1,a\n2,b\n", **{f"{a}/{b}.jpg": "" for a in "ab" for b in "12"}}
+    )
+    with pytest.raises(
+        ConfigError, match=r"column 'id' names (a/1\.jpg and b|b/1\.jpg and a)/1\.jpg"
+    ):
+        ReadCsv(f"{root}/t.csv").plan()
+
+
+def test_lists_of_json(make_tree):
+    rows = '{"image": "img/1.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5], "v": [1, 2, 3]}\n'
+    root = make_tree({"t.jsonl": rows, **FILES})
+    roles = ReadJsonl(f"{root}/t.jsonl").plan()[0].roles
+    assert (roles.boxes.lists, roles.boxes.beside, roles.nested) == ("boxes", {"areas"}, {"v"})

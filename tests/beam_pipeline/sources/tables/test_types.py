@@ -1,0 +1,193 @@
+"""Types of columns, and their values converted."""
+
+import math
+
+import numpy as np
+import pytest
+from cases.reading import values_of
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Array
+from beam_pipeline.sources.tables.labels import class_name
+from beam_pipeline.sources.tables.types import (
+    ListOf,
+    convert,
+    kind_of_json,
+    kind_of_text,
+    merge_kinds,
+    parse_list,
+)
+
+
+def kind_of(values, kind):
+    return merge_kinds([{"x": kind(value)} for value in values])["x"]
+
+
+def shown(value):
+    """A value; of an array its type and its numbers."""
+    return (value.dtype, values_of(value).tolist()) if isinstance(value, Array) else value
+
+
+PLAIN = [
+    ("1 -2 0", [1, -2, 0]),
+    ("+3 +4917612345678 -4", [3, 4917612345678, -4]),
+    ("+007 1", ["+007", "1"]),
+    ("1 2.5 1e3 .5 2.", [1.0, 2.5, 1000.0, 0.5, 2.0]),
+    ("1 nan -Inf Infinity", [1.0, math.nan, -math.inf, math.inf]),
+    ("True false TRUE 7", [1, 0, 1, 7]),
+    ("True 0.5", [1.0, 0.5]),
+    ("True yes", ["True", "yes"]),
+    ("007 1", ["007", "1"]),
+    ("1_000 2", ["1_000", "2"]),
+    ("0x1 2", ["0x1", "2"]),
+    ("9223372036854775807", [2**63 - 1]),
+    ("9223372036854775808 1", ["9223372036854775808", "1"]),
+    ("١", ["١"]),
+]
+NO_LISTS = {
+    "not in every row": ["[1]", "2"],
+    "spaced, not in every row": ["1 2", "2 a"],
+    "of two forms": ["1 2", "[1, 2]", "3"],
+    "zeros in front": ["2020 01 05"],
+    "beyond 64 bits": [f"1 {2**63}"],
+    "no JSON": ["[1", "[2]"],
+    "printed by NumPy": ["[0.1 0.2]"],
+    "objects": ['[{"a": 1}]'],
+    "bottomless": ["[" * 10**6],
+    "two texts": ["['a' 'b']"],
+    "two numbers": ["[1 2]"],
+    "an open list": ["['a'"],
+    "a name": ["[abc]"],
+    "a tuple": ["[('a', 1)]"],
+    "a call": ["['a', open('x')]"],
+    "an escape": ["['\\d']"],
+}
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        *((texts.split(), expected) for texts, expected in PLAIN),
+        (["1 2 3", "4"], [("int64", [1, 2, 3]), ("int64", [4])]),
+        (["7", "true", " 0  -5 "], [("int64", [7]), ("int64", [1]), ("int64", [0, -5])]),
+        (["1 2.5", "-.5 1e3"], [("float32", [1.0, 2.5]), ("float32", [-0.5, 1000.0])]),
+        (["1 2.5", "3"], [("float32", [1.0, 2.5]), ("float32", [3.0])]),
+        (['["ä", "b"]'], [("ä", "b")]),
+        *(pytest.param(texts, texts, id=name) for name, texts in NO_LISTS.items()),
+    ],
+)
+def test_columns_of_texts(texts, expected):
+    """In any order of the rows."""
+    for kind in (kind_of(texts, kind_of_text), kind_of(texts[::-1], kind_of_text)):
+        assert repr([shown(convert("x", text, kind)) for text in texts]) == repr(expected)
+
+
+LISTS = [
+    pytest.param([[1, 2], [3]], [[1, 2], [3]], "int64", id="whole"),
+    pytest.param([[1], [2.5]], [[1], [2.5]], "float32", id="one list has fractions"),
+    pytest.param([[1, 2.5]], [[1, 2.5]], "float32", id="mixed"),
+    pytest.param([[], [1]], [[], [1]], "int64", id="an empty one"),
+    pytest.param([[]], [[]], "int64", id="only empty ones"),
+    pytest.param([[True, False, 7]], [[1, 0, 7]], "int64", id="true and false"),
+    pytest.param([[[1, 2], [3, 4]]], [[[1, 2], [3, 4]]], "int64", id="nested"),
+    pytest.param([[[1.1, 2.2], [3.3, 4]]], [[[1.1, 2.2], [3.3, 4]]], "float32", id="fractions"),
+    pytest.param(
+        [[[1, 2]], []], [[[1, 2]], np.empty((0, 2))], "int64", id="an empty one beside nested ones"
+    ),
+    pytest.param([[float("nan"), float("-inf")]], [[np.nan, -np.inf]], "float32", id="nan"),
+]
+
+
+@pytest.mark.parametrize(("rows", "expected", "dtype"), LISTS)
+@pytest.mark.parametrize("is_text", [False, True])
+def test_lists_of_numbers(rows, expected, dtype, is_text):
+    values = [str(row).replace("T", "t").replace("F", "f").replace("nan", "NaN").replace(
+        "inf", "Infinity") for row in rows] if is_text else rows  # fmt: skip
+    kind = kind_of(values, kind_of_text if is_text else kind_of_json)
+    assert isinstance(kind, ListOf)
+    for value, wanted in zip(values, expected, strict=True):
+        array = convert("x", value, kind)
+        assert (array.dtype, array.file) == (dtype, None)
+        np.testing.assert_array_equal(values_of(array), np.array(wanted, dtype=dtype))
+
+
+def test_lists_of_texts():
+    kind = kind_of([["a"], [1, None], []], kind_of_json)
+    assert kind == ListOf(str)
+    assert convert("x", ["a", 1, None], kind) == ("a", "1", "")
+    assert convert("x", [], kind) == ()
+
+
+@pytest.mark.parametrize("missing", ["", " ", None])
+def test_what_stands_for_a_missing_number(missing):
+    for kind in (int, float):
+        assert convert("n", missing, kind, missing_number=-1.5) == -1.5
+    assert convert("n", "3", int, missing_number=-1.5) == 3
+    with pytest.raises(RecordError, match="column 'n' is empty here, but has lists"):
+        convert("n", missing, ListOf(int), missing_number=-1.5)
+
+
+def test_a_missing_text_is_empty_and_a_missing_value_of_any_kind():
+    assert convert("t", None, str) == convert("t", None, None) == convert("t", "", str) == ""
+    assert convert("t", None, str, missing_number=-1.5) == ""
+    assert merge_kinds([{"n": kind_of_text("")}, {"n": kind_of_text("1")}]) == {"n": int}
+
+
+def test_kinds_of_json():
+    assert [kind_of_json(value) for value in (1, True, 1.5, "1", None, 2**70)] == [
+        int, int, float, str, None, str,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        ([1, [2]], ListOf(int), "malformed annotation: column 'x': .* differ in length or depth"),
+        ([[1], [2, 3]], ListOf(int), "differ in length"),
+        ([[], []], ListOf(int), "empty lists"),
+        ([1, None], ListOf(int), "missing value: column 'x': .* has null"),
+        ([2**63], ListOf(int), "value out of range: column 'x'"),
+        ([1e39], ListOf(float), "range of float32"),
+        ("word", ListOf(int), "malformed annotation: column 'x': 'word' is not a list"),
+        ([1], int, "unsupported column: column 'x' holds \\[1\\]"),
+        ({}, str, "unsupported column"),
+        *(
+            (text, float, f"value out of range: column 'x' is {text[:50]}, which float32")
+            for text in ("1e400", "-1e400", "9" * 400)
+        ),
+        *(
+            (missing, kind, f"missing value: column 'x' .* has {what}")
+            for kind, what in ((int, "numbers"), (float, "numbers"), (ListOf(int), "lists"))
+            for missing in ("", " ", None)
+        ),
+    ],
+)
+def test_what_cannot_be_converted(value, kind, message):
+    with pytest.raises(RecordError, match=message):
+        convert("x", value, kind)
+
+
+def test_names_of_classes():
+    names = [class_name(value) for value in (3, 3.0, "3", " cat ", True, 2.5, None, "", math.nan)]
+    assert names == ["3", "3", "3", "cat", "1", "2.5", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("['a', 'b']", ["a", "b"], id="texts"),
+        pytest.param(
+            """["it's", 'a "b"', 'it\\'s', 'c\\\\d']""",
+            ["it's", 'a "b"', "it's", r"c\d"],
+            id="quotes",
+        ),
+        pytest.param(r"['caf\xe9', '\n', '\u00e9']", ["café", "\n", "é"], id="escapes"),
+        pytest.param(
+            "[None, True, False, nan, -inf]", [None, True, False, math.nan, -math.inf], id="names"
+        ),
+        pytest.param("['None', \"True\"]", ["None", "True"], id="names in quotes"),
+        pytest.param("[1, [2, 3.5]]", [1, [2, 3.5]], id="numbers"),
+    ],
+)
+def test_lists_as_python_writes_them(text, expected):
+    assert str(parse_list(text)) == str(expected)

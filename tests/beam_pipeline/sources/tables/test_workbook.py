@@ -1,0 +1,76 @@
+"""Workbooks that would not fit into memory, or that nothing here reads, are refused by name."""
+
+import sys
+import zipfile
+
+import pytest
+from cases.inputs import workbook_parts
+
+from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.sources.tables import workbook
+from beam_pipeline.sources.tables.read import ReadXlsx
+
+pytest.importorskip("python_calamine")
+ROWS = [["x", "label"], [1, "a"], [2, "b"]]
+
+
+@pytest.fixture
+def written(tmp_path):
+    """written(change of a sheet's XML) -> the path of a workbook."""
+
+    def write(change=lambda text: text, compression=zipfile.ZIP_DEFLATED):
+        path = tmp_path / "a.xlsx"
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            for name, text in workbook_parts([("One", ROWS)]).items():
+                archive.writestr(name, change(text) if "sheet1" in name else text)
+        return str(path)
+
+    return write
+
+
+def far(place):
+    return lambda text: text.replace("</sheetData>", f"{place}</sheetData>")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>', id="a cell far off"),
+        pytest.param("<row r = '900000'><c r='ZZ900000'><v>1</v></c></row>", id="other quotes"),
+        pytest.param('<row r="9999"><c><v>1</v></c></row>', id="a cell without place"),
+        pytest.param(f'<row r="5"><c r="C{"9" * 20}"/></row>', id="a row beyond 32 bits"),
+        pytest.param('<row r="9999"><c r="c2147483648"/></row>', id="small letters"),
+        pytest.param(f'<row r="9999"><c r="{"B" * 5000}1"/></row>', id="thousands of letters"),
+        pytest.param('<x:row r="9999"><x:c><v>1</v></x:c></x:row>', id="with a prefix"),
+    ],
+)
+def test_a_sheet_that_spans_too_much(written, place):
+    with pytest.raises(DataError, match=r"sheet1\.xml is too large for a workbook"):
+        ReadXlsx(written(far(place))).job()
+
+
+def test_a_cell_not_so_far_is_read(written, read_tables):
+    path = written(far('<row r="99999"><c r="B99999"><v>b</v></c></row>'))
+    *_, last = read_tables(ReadXlsx(path, ignore_columns=["x"]))
+    assert last.key == "a.xlsx:99999"
+
+
+def test_parts_that_unpack_to_too_much(written, monkeypatch):
+    monkeypatch.setattr(workbook, "MAX_MEMBER_BYTES", 1000)
+    path = written(lambda text: text + " " * 2000)
+    with pytest.raises(DataError, match=r"sheet1\.xml is too large for a workbook"):
+        ReadXlsx(path).job()
+
+
+def test_a_part_that_is_damaged(written, tmp_path):
+    path = written(compression=zipfile.ZIP_STORED)
+    data = (tmp_path / "a.xlsx").read_bytes()
+    (tmp_path / "a.xlsx").write_bytes(data.replace(b"<sheetData>", b"<sheetDado>"))
+    with pytest.raises(DataError, match=r"no \.xlsx file that can be read .*; save it again"):
+        ReadXlsx(path).job()
+
+
+def test_without_its_reader_the_refusal_says_what_to_install(written, monkeypatch):
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
+    with pytest.raises(ConfigError, match=r"pip install python-calamine, or save the sheet as CSV"):
+        ReadXlsx(written()).job()
