@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from tfrecord_dataset.options import all_options
 
 # One sentence for each code; `{name}` is a fact. A sentence without an option ends with its remedy.
 SENTENCES: Mapping[str, str] = {
@@ -54,9 +57,10 @@ class Problem:
         return f"{sentence}; {self._remedy()}" if self.option else sentence
 
     def _remedy(self) -> str:
-        typed = f"--{self.option.replace('_', '-')}"
         choices = " or ".join(filter(None, (", ".join(self.choices[:-1]), *self.choices[-1:])))
-        return f"set {self.option} ({typed})" + (f" to {choices}" if choices else "")
+        return f"set {all_options(BuildConfig)[self.option].label}" + (
+            f" to {choices}" if choices else ""
+        )
 
 
 class ProblemError(ConfigError):
@@ -64,8 +68,10 @@ class ProblemError(ConfigError):
 
     Attributes:
         problem: What it is.
+        decided: What is known all the same, by `BuildConfig` field: the layout and its options.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, decided: Mapping[str, Any] | None = None) -> None:
         super().__init__(str(problem))
         self.problem = problem
+        self.decided = decided or {}

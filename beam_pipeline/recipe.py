@@ -3,29 +3,40 @@
     plan INPUT --save recipe.yaml           writes what was decided, and the lines that are open
     build recipe.yaml --output DATA_DIR     builds it
 
-Keys are the fields of a BuildConfig. Paths are relative to the recipe's folder. A line `key: "?"`
-is open: the data does not tell its value.
+Keys are the fields of a BuildConfig. Paths are relative to the recipe's folder, or to the input
+where they begin with `INPUT/`. A line `key: "?"` is open: the data does not tell its value.
 """
 
+import json
+import math
+import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
 from beam_pipeline.build_option import BuildOption
+from beam_pipeline.build_options import HEADINGS
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import Problem
 from beam_pipeline.schema.declaration import MAX_BYTES, parse_schema
 from beam_pipeline.schema.yaml_values import compose_yaml, value_of
 from tfrecord_dataset.errors import did_you_mean, raise_together
-from tfrecord_dataset.options import Field, all_options, arguments_of, parts_of
+from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.options import Field, all_options, arguments_of, fields_of, parts_of
 
+FILE = "recipe.yaml"
 OPEN = "?"
+_BELOW_INPUT = "INPUT/"
 _NULL = "tag:yaml.org,2002:null"
 # Keys of YOLO's data.yaml, which is an input.
 _OF_YOLO = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
+# Each build gives these anew.
+_OF_ONE_BUILD = frozenset({"output", "overwrite", "trust_receipts", "threads"})
 
 
 def is_recipe(path: str) -> bool:
@@ -52,20 +63,20 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
             all of these are named.
     """
     given = given or {}
+    lines = [*_lines(path)]
+    places = _Places(path, lines, given)
     values: dict[str, Any] = {}
     wrong: list[ConfigError] = []
     seen: set[str] = set()
-    folder = storage.absolute(path).rpartition("/")[0]
-    for line in _lines(path):
-        place = f"{path}, line {line.number}"
+    for line in lines:
         try:
             if line.key in seen:
                 raise ConfigError(f"{line.key} is there twice; remove one of the lines")
             seen.add(line.key)
             if line.key not in given:
-                values |= _stated(line, folder)
+                values |= _stated(line, places)
         except ConfigError as error:
-            wrong.append(ConfigError(f"{place}: {error}"))
+            wrong.append(ConfigError(f"{path}, line {line.number}: {error}"))
     raise_together(wrong)
     return arguments_of(BuildConfig, {**values, **given})
 
@@ -90,25 +101,27 @@ def _lines(path: str) -> Iterator[_Line]:
 def _lines_of(node: yaml.MappingNode | None, prefix: str = "") -> Iterator[_Line]:
     for key, value in node.value if node else ():
         name = f"{prefix}{key.value}"
-        if name in parts_of(BuildConfig) and isinstance(value, yaml.MappingNode):
-            yield from _lines_of(value, f"{name}.")
+        if name in parts_of(BuildConfig):
+            yield from _lines_of(value if isinstance(value, yaml.MappingNode) else None, f"{name}.")
         else:
             yield _Line(name, value, key.start_mark.line + 1)
 
 
-def _stated(line: _Line, folder: str) -> dict[str, Any]:
+def _stated(line: _Line, places: "_Places") -> dict[str, Any]:
     """The value of a line by its key; none of a key without a value."""
     options = all_options(BuildConfig)
     if line.key not in options:
         raise ConfigError(f"there is no option {line.key}{did_you_mean(line.key, options)}")
+    field = options[line.key]
     if line.value.tag == _NULL:
         return {}
     if isinstance(line.value, yaml.ScalarNode) and line.value.value == OPEN:
-        raise ConfigError(f"{line.key} is open; replace {OPEN} with its value")
-    return {line.key: _value(options[line.key], line.value, folder)}
+        other = "" if field.option.recipe_only else f", or pass {field.flag}"
+        raise ConfigError(f"{line.key} is open; replace {OPEN} with its value{other}")
+    return {line.key: _value(field, line.value, places)}
 
 
-def _value(field: Field, node: yaml.Node, folder: str) -> Any:
+def _value(field: Field, node: yaml.Node, places: "_Places") -> Any:
     """The value of an option: a text is read as on the command line.
 
     Texts are taken as they are written, so that `no` and `1.0` are names, too.
@@ -116,25 +129,253 @@ def _value(field: Field, node: yaml.Node, folder: str) -> Any:
     if isinstance(node, yaml.ScalarNode):
         if field.kind is bool:
             return field.check(value_of(node))
-        return field.parse(_placed(field, node.value, folder))
+        return field.parse(places.of(field, node.value))
     if isinstance(node, yaml.SequenceNode) and all(
         isinstance(each, yaml.ScalarNode) for each in node.value
     ):
-        return field.check([_placed(field, each.value, folder) for each in node.value])
+        return field.check([places.of(field, each.value) for each in node.value])
     value = value_of(node)
     return field.check(parse_schema(value) if field.name == "schema" else value)
 
 
-def _placed(field: Field, text: str, folder: str) -> str:
-    """A text of a recipe in `folder`, where it is a path that starts there."""
-    if not (isinstance(field.option, BuildOption) and field.option.is_path) or text[:1] in (
-        "",
-        "~",
-    ):
-        return text
-    split = re.match(r"\w+=" if field.name == "split_list" else "", text)
-    start = split[0] if split else ""
-    path = storage.join(folder, text[len(start) :])
-    if field.name == "classes" and not storage.exists(path):  # names
-        return text
-    return start + path
+class _Places:
+    """Where the paths of a recipe start."""
+
+    def __init__(self, recipe: str, lines: Iterable[_Line], given: Mapping[str, Any]) -> None:
+        self._folder = os.path.dirname(storage.absolute(recipe))
+        stated = next((line.value.value for line in lines if line.key == "input"), "")
+        self._input = given.get("input") or storage.join(self._folder, stated)
+
+    def of(self, field: Field, text: str) -> str:
+        """A text of an option, absolute where it is a path."""
+        if not _is_path(field) or text[:1] in ("", "~"):
+            return text
+        split, path = _split_and_path(field, text)
+        below_input = path.startswith(_BELOW_INPUT)
+        base = self._input if below_input else self._folder
+        placed = storage.join(base, path[len(_BELOW_INPUT) :] if below_input else path)
+        if field.name == "classes" and not storage.exists(placed):  # names
+            return text
+        return split + placed
+
+
+def _is_path(field: Field) -> bool:
+    return isinstance(field.option, BuildOption) and field.option.is_path
+
+
+def _split_and_path(field: Field, text: str) -> tuple[str, str]:
+    """("val=", "a.txt") of "val=a.txt" in `split_list`; of others ("", text)."""
+    split = re.match(r"\w+=", text) if field.name == "split_list" else None
+    return (split[0], text[split.end() :]) if split else ("", text)
+
+
+def save(
+    path: str,
+    config: BuildConfig,
+    *,
+    understood: Sequence[str] = (),
+    problem: Problem | None = None,
+) -> None:
+    """Write the recipe of a build, and beside it the schema by which editors complete it.
+
+    Args:
+        path: The file to write.
+        config: What was decided.
+        understood: Lines that say what the input was read as.
+        problem: What the data does not tell; the line of its option is open.
+
+    Raises:
+        ConfigError: There is such a file.
+    """
+    path = storage.absolute(path)
+    if storage.exists(path):
+        raise ConfigError(f"{path} exists; remove it, or save the recipe under another name")
+    folder, name = os.path.split(path)
+    schema = f"{name.removesuffix('.yaml')}.schema.json"
+    head = [
+        f"yaml-language-server: $schema={schema}",
+        f"Built by `python -m beam_pipeline build {name} --output DATA_DIR`.",
+        "Lines behind a # are defaults.",
+        *(["The input is read as", *(f"  {line}" for line in understood)] if understood else []),
+        *([f"Open: {problem}"] if problem else []),
+    ]
+    near = (folder, os.getcwd())
+    values = {
+        name: _with_paths(name, value, lambda each: _relative(each, folder, near))
+        for name, value in _decided(config).items()
+    }
+    opened = {problem.option: problem.choices} if problem and problem.option else {}
+    storage.write_bytes(path, _text(head, values, opened).encode())
+    text = json.dumps(json_schema(opened), indent=1, ensure_ascii=False)
+    storage.write_bytes(storage.join(folder, schema), text.encode())
+
+
+def of_dataset(config: BuildConfig) -> str:
+    """The recipe that a dataset keeps: what built it, without places of the machine.
+
+    Paths below the input begin with `INPUT/`; the input and other paths are open.
+    """
+    options = all_options(BuildConfig)
+    values = {"input": OPEN} | {
+        name: _with_paths(name, value, lambda each: _below_input(each, config.input))
+        for name, value in _decided(config).items()
+        if name != "input"
+    }
+    paths = {
+        name: values[name] for name, field in options.items() if name in values and _is_path(field)
+    }
+    opened = {name: () for name, value in paths.items() if value == OPEN or OPEN in [*value]}
+    head = [
+        "What built this dataset; to build it again:",
+        "`python -m beam_pipeline build recipe.yaml --input INPUT --output DATA_DIR`.",
+        "Lines behind a # are defaults.",
+    ]
+    return _text(head, values, opened)
+
+
+def _decided(config: BuildConfig) -> dict[str, Any]:
+    """The values that are not the defaults, by option."""
+    values = {}
+    for name, field in all_options(BuildConfig).items():
+        part, _, inner = name.rpartition(".")
+        value = getattr(getattr(config, part) if part else config, inner)
+        if name not in _OF_ONE_BUILD and value != field.default:
+            values[name] = value
+    return values
+
+
+def _with_paths(name: str, value: Any, placed: Any) -> Any:
+    """A value as YAML holds it, whose paths are `placed`; classes and a schema are written out."""
+    field = all_options(BuildConfig)[name]
+    is_path = _is_path(field) and name not in ("classes", "schema")
+    match value:
+        case ImageSize():
+            return str(value)
+        case tuple() | list():
+            return [_with_paths(name, each, placed) for each in value]
+        case Mapping():
+            return dict(value)
+        case Feature():
+            return value.to_json()
+        case str() if is_path:
+            split, path = _split_and_path(field, value)
+            shown = placed(path)
+            return shown if shown == OPEN else split + shown
+    return value
+
+
+def _relative(path: str, folder: str, near: Sequence[str]) -> str:
+    """A path as a recipe in `folder` has it: relative where both are near each other."""
+    if storage.is_remote(path) or storage.is_remote(folder):
+        return path
+    is_near = any(os.path.commonpath([path, each]) == each for each in near)
+    return os.path.relpath(path, folder) if is_near else path
+
+
+def _below_input(path: str, root: str) -> str:
+    inside = path.startswith(f"{root}/")
+    return _BELOW_INPUT + path[len(root) + 1 :] if inside else OPEN
+
+
+def _text(
+    head: Sequence[str], values: Mapping[str, Any], opened: Mapping[str, Sequence[str]]
+) -> str:
+    """All options as lines of YAML: those with values, open ones, and the defaults as comments."""
+    lines = [f"# {line}" for line in head]
+    for title, fields in _sections().items():
+        lines += ["", f"## {title}"]
+        for name, field in fields.items():
+            part, _, key = name.rpartition(".")
+            if part and f"{part}:" not in lines:
+                lines.append(f"{part}:")
+            indent = "  " if part else ""
+            comment = field.option.help
+            if name in opened:
+                comment = f"one of: {', '.join(opened[name])}" if opened[name] else comment
+                lines.append(f'{indent}{key}: "{OPEN}"  # {comment}')
+            elif name in values:
+                lines += _stated_lines(f"{indent}{key}:", values[name], comment)
+            else:
+                default = "" if field.default in (None, "", ()) else _yaml(field.default)
+                lines.append(f"{indent}# {key}: {default}".rstrip() + f"  # {comment}")
+    return "\n".join(lines) + "\n"
+
+
+def _sections() -> Mapping[str, Mapping[str, Field]]:
+    """The options of a recipe by the heading of the help; a part's stay together."""
+    sections: dict[str, dict[str, Field]] = {title: {} for title in HEADINGS}
+    title = HEADINGS[0]
+    for name, field in fields_of(BuildConfig).items():
+        title = field.group or title
+        if name not in _OF_ONE_BUILD:
+            sections[title][name] = field
+    for part, kind in parts_of(BuildConfig).items():
+        fields = fields_of(kind)
+        title = next(field.group for field in fields.values() if field.group)
+        sections[title] |= {f"{part}.{name}": field for name, field in fields.items()}
+    return sections
+
+
+def _stated_lines(start: str, value: Any, comment: str) -> Iterator[str]:
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        yield f"{start}  # {comment}"
+        for each in value:
+            yield f"  - {_yaml(each)}"
+    else:
+        yield f"{start} {_yaml(value)}  # {comment}"
+
+
+def _yaml(value: Any) -> str:
+    """A value in one line."""
+    text: str = yaml.safe_dump(
+        [value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=math.inf
+    )
+    return text.strip()[1:-1]
+
+
+def json_schema(choices: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """The JSON Schema of recipes.
+
+    Args:
+        choices: Of options that are open, by their names.
+    """
+    properties: dict[str, Any] = {}
+    for name, field in all_options(BuildConfig).items():
+        part, _, key = name.rpartition(".")
+        nested = {"type": ["object", "null"], "additionalProperties": False, "properties": {}}
+        own = properties.setdefault(part, nested)["properties"] if part else properties
+        own[key] = _schema_of(field, (choices or {}).get(name, ()))
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A recipe of beam-tfrecords",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+_TYPES: Mapping[Any, list[str]] = {
+    bool: ["boolean"],
+    int: ["integer"],
+    float: ["number"],
+    str: ["string"],
+    ImageSize: ["integer", "string"],
+    tuple[str, ...]: ["array", "string"],
+}
+
+
+def _schema_of(field: Field, choices: Sequence[str]) -> dict[str, Any]:
+    """What an editor knows of an option."""
+    option = field.option
+    schema: dict[str, Any] = {"description": option.help}
+    if types := _TYPES.get(field.kind):
+        schema["type"] = [*dict.fromkeys([*types, *(["string"] if option.parse else [])]), "null"]
+    if allowed := [*(choices or field.choices)]:
+        schema["enum"] = allowed
+    bounds = {
+        "minimum": option.least,
+        "maximum": option.most,
+        "exclusiveMinimum": option.above,
+        "exclusiveMaximum": option.below,
+    }
+    return schema | {name: bound for name, bound in bounds.items() if math.isfinite(bound)}

@@ -35,7 +35,6 @@ LAYERS = {
     """,
     "beam_pipeline": """
         errors beam_import
-        problems
         records
         files
         tfrecord
@@ -47,6 +46,7 @@ LAYERS = {
         build_option
         build_options
         config
+        problems
         recipe
         sources assign
         describe

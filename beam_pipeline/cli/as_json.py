@@ -6,29 +6,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.assign.plan import Preview
+from beam_pipeline.cli.summary import Warned
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
+from beam_pipeline.sources.layout import Claim
 from tfrecord_dataset.value_forms import form_of
 
-_WARNING = "warning: "
 
-
-def of_plan(preview: Preview, config: BuildConfig, found: str, told: str) -> str:
+def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence[str]) -> str:
     """The plan as one object.
 
     Args:
         preview: The plan, and what it was made from.
         config: The build's.
-        found: What the input was taken for.
-        told: The summary, of which the sentences are taken that warn.
+        claim: What the input is read as.
+        lines: The summary.
     """
     plan, statistics = preview
     facts = facts_of_records(config, plan, statistics)
     duplicates = ("groups", "records", "conflicting", "across_splits")
     return _text(
         {
-            "input": found,
+            "input": dict([("layout", claim.layout), *claim.understood]),
             "num_records": statistics.num_records,
             "splits": {
                 split: {
@@ -47,11 +47,7 @@ def of_plan(preview: Preview, config: BuildConfig, found: str, told: str) -> str
             ],
             "changes": facts["changes"],
             "duplicates": {name: facts["duplicates"][name] for name in duplicates},
-            "warnings": [
-                line.removeprefix(_WARNING)
-                for line in told.splitlines()
-                if line.startswith(_WARNING)
-            ],
+            "warnings": [line for line in lines if isinstance(line, Warned)],
             "problem": None if plan.problem is None else str(plan.problem),
         }
     )

@@ -1,11 +1,13 @@
 """The commands: build, plan, adopt, verify, show, diff, report, doctor."""
 
 import contextlib
+import dataclasses
 import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
@@ -13,6 +15,7 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
 )
 
+from beam_pipeline import recipe
 from beam_pipeline.cli import as_json, difference, summary
 from beam_pipeline.cli.beam_arguments import beam_options, names_of_beam, split_arguments
 from beam_pipeline.cli.doctor import examine
@@ -41,12 +44,13 @@ from beam_pipeline.errors import (
 )
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
-from beam_pipeline.sources.layout import Claim
+from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import failed_rejects_path
@@ -87,7 +91,8 @@ def _run(arguments: Sequence[str]) -> int:
     command = read_command(own, names_of_beam() if is_job else ())
     if beams and not is_job:
         raise ConfigError(f"there is no option {beams[0]} of {command.name}; leave it out")
-    how = {"to_json": True} if command.others.get("json") else {}
+    how: dict[str, Any] = {"to_json": True} if command.others.get("json") else {}
+    how |= {"save": path} if (path := command.others.get("save")) else {}
     return _COMMANDS[command.name](options_of(command), options, **how) or 0
 
 
@@ -139,7 +144,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
             storage.read_bytes(FileRef(path=path, length=1))
             print(f"the rejects are listed in {path}", file=sys.stderr)
         raise
-    print(summary.of_dataset(info), file=sys.stderr)
+    print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     page = storage.join(info.path, "report.html")
     if not config.no_report and storage.exists(page):  # why it is not there was told
         print(one_line(f"report: {page}"), file=sys.stderr)
@@ -158,23 +163,47 @@ def _tell_of_template(options: PipelineOptions) -> None:
     print(location)
 
 
-def _plan(config: BuildConfig, options: PipelineOptions, *, to_json: bool = False) -> None:
-    check_apart(config)
+def _plan(
+    config: BuildConfig, options: PipelineOptions, *, to_json: bool = False, save: str = ""
+) -> None:
     with temporary_folder() as scratch:
-        config, found = _find_input(config, scratch)
-        preview = plan(config, options, source_of(config, found, scratch))
-    text = summary.of_plan(preview, config)
-    print(as_json.of_plan(preview, config, found.summary, text) if to_json else text)
+        try:
+            found, claim = _find_input(config, scratch)
+        except ProblemError as error:
+            if save:
+                _save_open(save, config, error)
+            raise
+        if save:
+            recipe.save(save, found, understood=summary_lines(claim))
+            print(one_line(f"recipe: {save}"), file=sys.stderr)
+        preview = plan(found, options, source_of(found, claim, scratch))
+    lines = summary.of_plan(preview, found)
+    if to_json:
+        print(as_json.of_plan(preview, found, claim, lines))
+    else:
+        print(summary.as_text(lines))
     if preview.plan.problem:
         raise preview.plan.problem
 
 
+def _save_open(path: str, config: BuildConfig, error: ProblemError) -> None:
+    """Saves the recipe of an input with an open question."""
+    fields = dataclasses.fields(config)
+    undecided = {each.name for each in fields if getattr(config, each.name) in (each.default, ())}
+    decided = {name: value for name, value in error.decided.items() if name in undecided}
+    problem = error.problem
+    recipe.save(path, dataclasses.replace(config, **decided), problem=problem)
+    what = f"complete the line {problem.option}" if problem.option else "edit it"
+    print(one_line(f"recipe: {path}; {what}, and build it"), file=sys.stderr)
+
+
 def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Claim]:
-    """`config` completed from a look into its input, and the input; prints it on stderr."""
+    """`config` completed from a look into its input, and what is read; prints that on stderr."""
     check_apart(config)
-    found = find_input(config, scratch)
-    print(one_line(f"found {found.summary}"), file=sys.stderr)
-    return complete(config, found), found
+    claim = find_input(config, scratch)
+    for line in summary_lines(claim):
+        print(one_line(line), file=sys.stderr)
+    return complete(config, claim), claim
 
 
 def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
@@ -186,7 +215,7 @@ def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
         version=config.version,
         overwrite=config.overwrite,
     )
-    print(summary.of_dataset(info), file=sys.stderr)
+    print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     print(info.path)
 
 

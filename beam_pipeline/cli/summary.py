@@ -19,7 +19,20 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 
-def of_dataset(info: Dataset) -> str:
+class Warned(str):
+    """A line of the summary that warns."""
+
+    __slots__ = ()
+
+
+def as_text(lines: Iterable[str]) -> str:
+    """The summary for a person."""
+    return "\n".join(
+        one_line(f"warning: {line}" if isinstance(line, Warned) else line) for line in lines
+    )
+
+
+def of_dataset(info: Dataset) -> list[str]:
     """The summary of a finished dataset."""
     num_records = {split: info.num_records(split) for split in info.splits}
     lines = [
@@ -40,10 +53,10 @@ def of_dataset(info: Dataset) -> str:
     lines += _warn_of_data(rejected, "rejects.jsonl names them")
     lines += _warn_of_rejects(rejected, sum(num_records.values()))
     lines += _of_records(info.metadata, info.schema, num_records)
-    return "\n".join(map(one_line, lines))
+    return lines
 
 
-def of_plan(preview: Preview, config: BuildConfig) -> str:
+def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     """The summary of what a build would write.
 
     Args:
@@ -77,7 +90,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> str:
     ]
     num_records = {name: split.num_records for name, split in plan.splits.items()}
     lines += _of_records(facts, plan.schema, num_records)
-    return "\n".join(map(one_line, lines))
+    return lines
 
 
 def _of_records(
@@ -123,8 +136,10 @@ def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
 def _missing_shards(info: Dataset) -> list[str]:
     """A warning where a shard's name states more shards than there are."""
     return [
-        f"warning: {split} has {len(shards):,} of the {int(total):,} shards that "
-        f"the name {shards[0].file} states"
+        Warned(
+            f"{split} has {len(shards):,} of the {int(total):,} shards that the name "
+            f"{shards[0].file} states"
+        )
         for split, shards in info.splits.items()
         for total in re.findall(r"-of-(\d{5,})", shards[0].file)
         if int(total) != len(shards)
@@ -151,15 +166,15 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
         yield f"without boxes: {shown}"
     for split, count in sorted(counts.items()):
         if count == num_records.get(split):
-            yield f"warning: no image of {split} has boxes; are its annotations there?"
+            yield Warned(f"no image of {split} has boxes; are its annotations there?")
 
 
 def _warn_of_data(rejected: Mapping[str, int], which: str) -> Iterator[str]:
     """A warning where files that may hold data lie beside what was read."""
     if number := rejected.get(NOT_READ):
         was = "was" if number == 1 else "were"
-        yield (
-            f"warning: {counted(number, 'file')} that may hold data {was} not read ({which}); "
+        yield Warned(
+            f"{counted(number, 'file')} that may hold data {was} not read ({which}); "
             "--ignore leaves out what is meant to be"
         )
 
@@ -168,8 +183,8 @@ def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> Iterator[
     """A warning where more is rejected than used: the layout may be the wrong one."""
     num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")
     if num_rejected > num_records:
-        yield (
-            f"warning: {num_rejected:,} files or records were rejected and {num_records:,} used; "
+        yield Warned(
+            f"{num_rejected:,} files or records were rejected and {num_records:,} used; "
             "are the input and the --layout right?"
         )
 
@@ -188,13 +203,13 @@ def _split_option(
         return
     if stated == "all":
         own = "the input states the split of every record"
-        yield f"warning: --split is not used, for {own} ({', '.join(splits)}); leave it out"
+        yield Warned(f"--split is not used, for {own} ({', '.join(splits)}); leave it out")
         return
     if stated == "some":
         yield "note: --split divides the records whose split the input does not state"
     if empty := [name for name in fractions if name not in splits]:
-        yield (
-            f"warning: --split names {', '.join(empty)}, which got no records: there are too few, "
+        yield Warned(
+            f"--split names {', '.join(empty)}, which got no records: there are too few, "
             "or --group-by makes too few groups"
         )
 
@@ -217,8 +232,8 @@ def _near_duplicates(near: Mapping[str, int]) -> Iterator[str]:
     told = f"{near['records']:,} records in {counted(near['groups'], 'group')}"
     yield f"near-duplicates: {told} of images that look alike"
     if across_splits := near["across_splits"]:
-        yield (
-            f"warning: groups of near-duplicates in more than one split: {across_splits:,}; "
+        yield Warned(
+            f"groups of near-duplicates in more than one split: {across_splits:,}; "
             "--near-duplicates group keeps them in one, where the input states no splits"
         )
 
@@ -229,8 +244,8 @@ def _duplicates(found: Mapping[str, Any]) -> Iterator[str]:
     told = f"{found['records']:,} records in {counted(found['groups'], 'group')}"
     yield f"duplicates: {told} of equal content"
     if across_splits := found["across_splits"]:
-        yield (
-            f"warning: groups of duplicates in more than one split: {across_splits:,}; a model "
+        yield Warned(
+            f"groups of duplicates in more than one split: {across_splits:,}; a model "
             "would be tested on its training data; --duplicates drop removes them"
         )
     if conflicting := found["conflicting"]:
@@ -238,7 +253,6 @@ def _duplicates(found: Mapping[str, Any]) -> Iterator[str]:
         group = ", ".join(
             f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
         )
-        yield (
-            f"warning: groups of duplicates with different annotations: {conflicting:,}, such as "
-            f"{group}"
+        yield Warned(
+            f"groups of duplicates with different annotations: {conflicting:,}, such as {group}"
         )

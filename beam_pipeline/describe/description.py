@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from beam_pipeline import recipe
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import card, label_map, tensorflow_metadata, tfds
 from beam_pipeline.describe.shard_info import ShardInfo
@@ -23,7 +24,8 @@ def texts(
     # TFDS cannot read gzip.
     can_read = config.compression == "none"
     for_tfds = tfds.texts(config.name, config.version, schema, shards, reads_shards=can_read)
-    return for_tfds | texts_of_schema(schema) | {card.FILE: about}
+    own = {card.FILE: about, recipe.FILE: recipe.of_dataset(config)}
+    return for_tfds | texts_of_schema(schema) | own
 
 
 def texts_of_schema(schema: Sequence[Feature]) -> dict[str, str]:

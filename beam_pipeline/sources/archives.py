@@ -13,6 +13,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
@@ -132,6 +133,8 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
                 text = text.replace(tar, packed)
                 discard(tar)
         text = text.replace(f"{packed}::", f"{packed}:")
+    if isinstance(error, ProblemError):
+        return error
     return type(error)(text)
 
 

@@ -40,9 +40,10 @@ def detect(config: BuildConfig) -> Claim:
     claims = [claim for claim in claims if claim.rank == best]
     if len(claims) > 1:
         raise ProblemError(_tie(config.input, claims))
-    if problem := claims[0].problem:
-        raise ProblemError(problem)
-    return claims[0]
+    [claim] = claims
+    if claim.problem:
+        raise ProblemError(claim.problem, {"layout": claim.layout, **claim.options})
+    return claim
 
 
 def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> list[Claim]:

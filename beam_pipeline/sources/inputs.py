@@ -85,7 +85,7 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
 
 
 def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
-    """`config` with the options of the claim, but for those that a user has set."""
+    """`config` with the layout and the options of the claim, but for those that a user has set."""
     decided = {
         field.name: claim.options[field.name]
         for field in dataclasses.fields(config)
@@ -93,7 +93,7 @@ def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
         if field.name in claim.options
         and (getattr(config, field.name) in (field.default, ()) or field.name == "schema")
     }
-    return dataclasses.replace(config, **decided)
+    return dataclasses.replace(config, layout=claim.layout, **decided)
 
 
 def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:

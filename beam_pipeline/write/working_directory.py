@@ -3,6 +3,8 @@
 On this machine shards are written there; on a store only receipts and unpacked archives are.
 """
 
+import hashlib
+
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import provenance
 from beam_pipeline.files import storage
@@ -30,8 +32,9 @@ def shards_dir(config: BuildConfig) -> str:
 
 
 def scratch_dir(config: BuildConfig) -> str:
-    """Where a build unpacks compressed inputs."""
-    return storage.join(working_dir(config), "unpacked")
+    """Where a build unpacks compressed inputs; looking at these decides some of its options."""
+    name = hashlib.sha256(config.input.encode()).hexdigest()[:16]
+    return storage.join(working_root(config), f"unpacked-{name}")
 
 
 def spill_folder(config: BuildConfig) -> str | None:

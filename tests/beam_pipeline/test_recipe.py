@@ -1,11 +1,16 @@
 """Recipes: what a build reads and how, as a file."""
 
+import json
+
 import pytest
 
 from beam_pipeline import recipe
+from beam_pipeline.cli.commands import main
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.problems import Problem
+from tfrecord_dataset.options import all_options
 
 PNG = ImageOptions(format="png")
 
@@ -79,7 +84,11 @@ def test_values_that_are_given_win(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('seed: 1\nlabel_column: "?"', "line 2: label_column is open; replace"),
+        ('points: "?"', "line 1: points is open; replace . with its value$"),
+        (
+            'seed: 1\nlabel_column: "?"',
+            "line 2: label_column is open; .* or pass --label-column$",
+        ),
         ("lable_column: x", r"line 1: there is no option lable_column .*mean 'label_column'"),
         ("image:\n  max_sid: 3", r"line 2: there is no option image.max_sid .*'image.max_side'"),
         ("seed: 1\nseed: 2", "line 2: seed is there twice"),
@@ -107,3 +116,109 @@ def test_what_is_wrong_is_named_by_its_line(write, text, message):
 def test_a_recipe_is_a_yaml_file_that_is_not_yolos(tmp_path, name, text, expected):
     (tmp_path / name).write_text(text)
     assert recipe.is_recipe(str(tmp_path / name)) == expected
+
+
+@pytest.fixture
+def pets(tmp_path, write_image, monkeypatch):
+    """Images in two class folders, and a table of others; tmp_path is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("cat/1", "cat/2", "dog/1", "dog/2")):
+        write_image(tmp_path / f"pets/{name}.jpg", seed=seed)
+    return tmp_path
+
+
+def content(folder):
+    """The bytes of a dataset's files by name, but for build.json, which has the time."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "build.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+OPTIONS = [
+    *("--seed", "3", "--num-shards", "train=2,test=1", "--split", "train=0.5,test=0.5"),
+    *("--image-max-side", "8", "--ignore", "dog/2.jpg", "--version", "1.0.1"),
+]
+
+
+def test_a_recipe_builds_what_its_command_builds(pets):
+    assert main(["plan", "pets", *OPTIONS, "--save", "recipe.yaml"]) == 0
+    assert main(["build", "recipe.yaml", "--output", "by_recipe"]) == 0
+    assert main(["build", "pets", *OPTIONS, "--output", "by_options"]) == 0
+
+    text = (pets / "recipe.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=recipe.schema.json\n")
+    for line in (
+        "#   layout: folders",
+        "input: pets  # folder or file to read",
+        "layout: folders  # how the input is laid out",
+        "seed: 3  # decides split and order",
+        "  max_side: 8  # shrink images",
+        "# compression: none  # of the shards",
+    ):
+        assert f"\n{line}" in text
+    built = content(pets / "by_recipe")
+    assert built == content(pets / "by_options")
+    own = built["pets/1.0.1/recipe.yaml"].decode()
+    assert str(pets) not in own
+
+    dataset = "by_recipe/pets/1.0.1/recipe.yaml"
+    assert main(["build", dataset, "--output", "again"]) == 2
+    assert main(["build", dataset, "--input", "pets", "--output", "again"]) == 0
+    assert content(pets / "again") == built
+
+
+def test_an_open_question_is_a_line_to_complete(pets, capsys):
+    (pets / "pets/labels.csv").write_text("file,id,breed\ncat/1.jpg,a,b\ndog/1.jpg,c,d\n")
+    problem = Problem(
+        code="unclear",
+        facts={"path": "pets", "why": "several columns may be the label"},
+        option="label_column",
+        choices=("id", "breed"),
+    )
+    recipe.save("r.yaml", BuildConfig(input="pets"), problem=problem)
+
+    text = (pets / "r.yaml").read_text()
+    assert '\nlabel_column: "?"  # one of: id, breed\n' in text
+    assert "# Open: pets cannot be read as it is: several columns may be the label" in text
+    schema = json.loads((pets / "r.schema.json").read_text())
+    assert schema["properties"]["label_column"]["enum"] == ["id", "breed"]
+    assert main(["plan", "r.yaml"]) == 2
+    assert "label_column is open" in capsys.readouterr().err
+
+
+def test_an_input_that_is_refused_has_a_recipe(pets, capsys):
+    (pets / "odd").mkdir()
+    (pets / "odd/notes.xyz").write_text("?")
+
+    assert main(["plan", "odd", "--seed", "3", "--save", "recipe.yaml"]) == 2
+    assert "recipe: recipe.yaml; complete the line layout" in capsys.readouterr().err
+    text = (pets / "recipe.yaml").read_text()
+    assert "\nseed: 3  #" in text
+    assert '\nlayout: "?"  #' in text
+
+
+def test_a_recipe_is_not_overwritten(pets):
+    (pets / "recipe.yaml").write_text("input: pets\n")
+    assert main(["plan", "pets", "--save", "recipe.yaml"]) == 2
+    assert (pets / "recipe.yaml").read_text() == "input: pets\n"
+
+
+def test_a_recipe_of_a_dataset_has_paths_of_the_input_alone(tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("in/val.txt", "test.txt"):
+        (tmp_path / name).write_text("a.jpg\n")
+    root, lists = str(tmp_path / "in"), (f"val={tmp_path}/in/val.txt",)
+    config = BuildConfig(input=root, split_list=lists, classes=("a,b", "no"), image_root="/other")
+    text = recipe.of_dataset(config)
+    assert str(tmp_path) not in text
+    assert "\nsplit_list: [val=INPUT/val.txt]" in text
+    (tmp_path / "recipe.yaml").write_text(text)
+    given = {"input": root, "image_root": "/other"}
+    assert BuildConfig(**recipe.load(str(tmp_path / "recipe.yaml"), given)) == config
+
+
+def test_the_schema_has_every_option():
+    schema = recipe.json_schema()["properties"]
+    assert schema["compression"]["enum"] == ["none", "gzip"]
+    assert schema["max_bad_fraction"]["maximum"] == 1
+    assert schema["image"]["properties"]["max_side"]["type"] == ["integer", "null"]
+    assert {name.partition(".")[0] for name in all_options(BuildConfig)} == schema.keys()

@@ -35,7 +35,7 @@ def plan_of(*elements, leaks="warn", **options):
         list(settle([packed.records], config.duplicates, statistics, max_rows=1000))
     merged = Statistics()
     merged.merge(statistics)
-    return summary.of_plan(Preview(make_plan(merged, config), merged), config)
+    return summary.as_text(summary.of_plan(Preview(make_plan(merged, config), merged), config))
 
 
 def digest(text):
@@ -191,7 +191,9 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
 def test_a_build_notes_them_too(tmp_path):
     (tmp_path / "t.csv").write_text("time\n1700000061.5\n2\n")
     config = BuildConfig(input=str(tmp_path / "t.csv"), output=str(tmp_path / "data"))
-    assert "note: time: float32 has 7 digits: 1700000061" in summary.of_dataset(build(config))
+    assert "note: time: float32 has 7 digits: 1700000061" in summary.as_text(
+        summary.of_dataset(build(config))
+    )
 
 
 @pytest.mark.parametrize(("name", "shown"), [("größe", "größe"), (" ", "' '")])

@@ -134,7 +134,7 @@ def check_whole(store, config, shards):
     assert files.keys() - final.keys() == {
         *("metadata.json", "build.json", "rejects.jsonl"),
         *("dataset_info.json", "features.json", "schema.pbtxt", "statistics.json", "README.md"),
-        "croissant.json",
+        *("croissant.json", "recipe.yaml"),
     }
     metadata = json.loads(storage.read_text(f"{config.dataset_dir}/metadata.json"))
     assert metadata["splits"]["train"]["num_records"] == NUM_SHARDS
