@@ -31,7 +31,6 @@ from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
-from beam_pipeline.sources.unpacking import is_packed_tar
 from beam_pipeline.write.claim import exclusive, is_committed
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
@@ -124,7 +123,7 @@ def build(
     check_types(config, options, source)
     options = options or PipelineOptions([])
     use_options(options)
-    check_before_unpacking(config, options)
+    check_before_reading(config, options)
     config, source = _with_source(config, source)
     runner = choose_runner(options)
     if is_committed(config):  # its build was cut off as it tidied up
@@ -269,9 +268,9 @@ def _save(plan: Plan, statistics: Statistics, path: str) -> None:
     Path(path).write_bytes(pickle.dumps(Preview(plan, statistics)))
 
 
-def check_before_unpacking(config: BuildConfig, options: PipelineOptions) -> None:
-    """As `check_output`, before a compressed tar is unpacked beside the output for nothing."""
-    if is_packed_tar(config.input) and is_local(options):
+def check_before_reading(config: BuildConfig, options: PipelineOptions) -> None:
+    """Raises what `check_output` does, unless the build may continue its own job elsewhere."""
+    if not config.output or is_local(options):
         check_output(config)
 
 

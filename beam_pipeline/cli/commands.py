@@ -43,7 +43,7 @@ from beam_pipeline.errors import (
     RecordError,
 )
 from beam_pipeline.files import storage
-from beam_pipeline.pipeline import build, check_before_unpacking, plan, stage
+from beam_pipeline.pipeline import build, check_before_reading, plan, stage
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
@@ -128,7 +128,7 @@ def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
 
 def _build(config: BuildConfig, options: PipelineOptions) -> None:
     staged_only = is_staged_only(options)
-    check_before_unpacking(config, options)
+    check_before_reading(config, options)
     scratch = scratch_dir(config)
     config, found = _find_input(config, scratch)
     source = source_of(config, found, scratch)

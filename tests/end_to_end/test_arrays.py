@@ -47,6 +47,6 @@ def test_plan_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
     np.savez_compressed(tmp_path / "mnist.npz", **splits_of(X, Y))
     assert commands.main(["plan", str(tmp_path / "mnist.npz")]) == 0
     said = capsys.readouterr()
-    assert "found arrays: mnist.npz" in said.err
+    assert "layout: arrays" in said.err
     assert "feature x: tensor uint8 [28, 28] as bytes, 0 to 255" in said.out
     assert list((tmp_path / "temporary").iterdir()) == []

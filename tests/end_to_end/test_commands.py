@@ -39,5 +39,5 @@ def test_show(built, command, tmp_path):
 def test_plan(class_folders, command, tmp_path):
     done = command("beam_pipeline", "plan", class_folders(tmp_path / "pets"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "found folders" in done.stderr
+    assert "layout: folders" in done.stderr
     assert "2 classes: cat, dog" in done.stdout

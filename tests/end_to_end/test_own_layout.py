@@ -53,7 +53,7 @@ def test_a_registered_layout_builds(tmp_path, command):
     result = command("build", str(folder), "--output", str(tmp_path / "data"))
 
     assert result.returncode == 0, result.stderr
-    assert "found pgn: 2 files (test.pgn, train.pgn) in test, train" in result.stderr
+    assert "layout: pgn" in result.stderr
     info = open_dataset(result.stdout.splitlines()[-1])
     assert {split: info.num_records(split) for split in info.splits} == {"train": 2, "test": 1}
 

@@ -257,7 +257,7 @@ def finish_shards(class_folders, tmp_path, monkeypatch):
 
     def finish(output):
         config = beam_pipeline.BuildConfig(
-            input=str(source), output=str(output), num_shards=4, threads=1
+            input=str(source), output=str(output), layout="folders", num_shards=4, threads=1
         )
         with monkeypatch.context() as patch:
             patch.setattr(commit, "check_counts", cut_off)
