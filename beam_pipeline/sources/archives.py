@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
@@ -123,19 +123,30 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
 
     They are deleted, and the error names the compressed ones.
     """
-    text = str(error)
+    renamed = {}
     for path in filter(None, (config.input, config.image_root)):
         found = _THROUGH_PACKED.fullmatch(path)
         packed = found[1] if found else path
         if scratch and is_packed_tar(packed) and storage.exists(packed):
             with contextlib.suppress(RecordError):
                 tar = tar_place(packed, scratch)
-                text = text.replace(tar, packed)
+                renamed[tar] = packed
                 discard(tar)
-        text = text.replace(f"{packed}::", f"{packed}:")
+        renamed[f"{packed}::"] = f"{packed}:"
     if isinstance(error, ProblemError):
-        return error
-    return type(error)(text)
+        facts = {name: _renamed(fact, renamed) for name, fact in error.problem.facts.items()}
+        choices = tuple(str(_renamed(each, renamed)) for each in error.problem.choices)
+        problem = dataclasses.replace(error.problem, facts=facts, choices=choices)
+        return ProblemError(problem, error.decided)
+    return type(error)(_renamed(str(error), renamed))
+
+
+def _renamed(value: object, places: Mapping[str, str]) -> object:
+    """A text in which the places of unpacked archives are those of the archives."""
+    if isinstance(value, str):
+        for old, new in places.items():
+            value = value.replace(old, new)
+    return value
 
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:

@@ -25,8 +25,8 @@ _PACKED_TARS = {
     **dict.fromkeys((".tar.xz", ".txz"), "xz"),
     **dict.fromkeys((".tar.zst", ".tzst"), "zst"),
 }
-# The file's, the scratch folder, the build's and that of all builds of the dataset.
-_OWN_FOLDERS = 4
+# The file's, the scratch folder, and that of all builds of the dataset.
+_OWN_FOLDERS = 3
 
 
 def unpack_gzip(path: str, scratch: str) -> str:

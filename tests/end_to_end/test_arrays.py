@@ -25,7 +25,7 @@ def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
     original = columns.in_order
 
     def look_then_order(*arguments):
-        seen.extend((tmp_path / "out/mnist").glob(".building-*/*/unpacked/*"))
+        seen.extend((tmp_path / "out/mnist").glob(".building-*/unpacked-*/*"))
         if fails:
             raise KeyError("cut off")
         return original(*arguments)
