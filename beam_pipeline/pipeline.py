@@ -269,8 +269,8 @@ def _save(plan: Plan, statistics: Statistics, path: str) -> None:
 
 
 def check_before_reading(config: BuildConfig, options: PipelineOptions) -> None:
-    """Raises what `check_output` does, unless the build may continue its own job elsewhere."""
-    if not config.output or is_local(options):
+    """Raises what `check_output` does, unless the build may continue one on a store or cluster."""
+    if not config.output or (is_local(options) and not storage.is_remote(config.output)):
         check_output(config)
 
 
