@@ -24,6 +24,7 @@ from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.write.rejects import FAILED_REJECTS_FILE
 from beam_pipeline.write.working_directory import (
     restore_dataset,
+    scratch_dir,
     shards_dir,
     working_dir,
     working_root,
@@ -156,6 +157,7 @@ def drop_unfinished(config: BuildConfig) -> None:
 
 def _drop_unfinished(config: BuildConfig) -> None:
     folder = working_dir(config)
+    storage.delete([scratch_dir(config)])
     restore_dataset(config)
     kept = set(_finished_files(config))
     if kept:
