@@ -50,7 +50,7 @@ from beam_pipeline.write.working_directory import (
 class PlanDataset(beam.PTransform):
     """Elements of a source, checked and assigned to splits and shards.
 
-    Yields (Assigned, PCollection[int] with the number of records and rejects read).
+    Yields (Assigned, PCollection[int]: together, how many records and rejects were read).
     """
 
     config: BuildConfig
@@ -59,12 +59,12 @@ class PlanDataset(beam.PTransform):
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
         tfds.check_keys(self.config.schema)
-        packed, num_read = elements | "Batch" >> BatchElements(self.job)  # bytes, int
+        packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
         inspected = packed | "Inspect" >> InspectMedia(
             self.config.rules, Packer(self.config), self.config.threads, self.job
         )  # Inspected
-        assigned = inspected | "Assign" >> AssignShards(self.config, num_read, self.job)  # Assigned
-        return assigned, num_read
+        assigned = inspected | "Assign" >> AssignShards(self.config, counts, self.job)  # Assigned
+        return assigned, counts
 
 
 @dataclasses.dataclass
@@ -91,11 +91,11 @@ class WriteDataset(beam.PTransform):
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
         check_output(self.config)
-        assigned, num_read = elements | "Plan" >> PlanDataset(self.config, self.job)
+        assigned, counts = elements | "Plan" >> PlanDataset(self.config, self.job)
         return (
             assigned.placed  # ("<split>/<shard>", table of records)
             | "Write" >> WriteShards(self.config, assigned.plan, self.job)  # ShardInfo
-            | "Commit" >> Commit(self.config, assigned, num_read, self.job)  # str
+            | "Commit" >> Commit(self.config, assigned, counts, self.job)  # str
         )
 
 

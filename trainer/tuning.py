@@ -23,7 +23,7 @@ class Tuning:
         parallel_calls: Records that are decoded, or wait for their batch; None for
             `usual_parallel_calls`, which TensorFlow's own choice reaches after a while only.
         prefetch: Batches that wait for the training; None leaves it to TensorFlow.
-        read_threads: Ranges of shards that are read at once; None for 16, or 64 of a store.
+        cycle_length: Runs of records that are read at once; None for 16.
         cache: Where decoded images are kept, as by `--cache`.
 
     Raises:
@@ -33,11 +33,11 @@ class Tuning:
 
     parallel_calls: int | None = None
     prefetch: int | None = None
-    read_threads: int | None = None
+    cycle_length: int | None = None
     cache: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("parallel_calls", "prefetch", "read_threads"):
+        for name in ("parallel_calls", "prefetch", "cycle_length"):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not 1 <= value <= _MOST):
                 raise ConfigError(f"{name}={value!r}: give a whole number from 1 to {_MOST:,}")

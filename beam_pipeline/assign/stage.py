@@ -5,7 +5,6 @@ All of it works on tables (`columns`): nothing here unpacks a record that stays.
 
 import dataclasses
 import functools
-import random
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -38,8 +37,6 @@ RECORDS_PER_BUCKET = 250_000
 _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
-# Workers that merge statistics, each some; then one what these have.
-_FANOUT = 16
 _KEYS_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
 
 Keys = tuple[int, bytes]
@@ -137,30 +134,30 @@ class AssignShards(beam.PTransform):
     """`InspectedInput` records to `Assigned`.
 
     Attributes:
-        num_read: PCollection[int], of one element: about how many records there are.
+        counts: PCollection[int]: together, about how many records there are.
     """
 
     config: BuildConfig
-    num_read: beam.PCollection[int]
+    counts: beam.PCollection[int]
     job: Job = PLAIN_JOB
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, inspected: InspectedInput) -> Assigned:
         spill = self.job.spill
         least = 1 if self.job.is_here else _MIN_BUCKETS_ELSEWHERE
-        buckets = self.num_read | "CountBuckets" >> beam.Map(num_buckets, least)  # int
-        records, near = self._with_near_duplicates(inspected, buckets)
+        counts = beam.pvalue.AsIter(self.counts)
+        records, near = self._with_near_duplicates(inspected, least)
         unique = (
             records  # bytes: a table
             | "KeyByContent"
-            >> beam.ParDo(_KeyByContent(spill), beam.pvalue.AsSingleton(buckets)).with_output_types(
+            >> beam.ParDo(_KeyByContent(spill, least), counts).with_output_types(
                 tuple[int, bytes]
             )  # (content's bucket, table)
             | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
             >> beam.ParDo(
-                _SettleDuplicates(self.config, spill),
-                beam.pvalue.AsSingleton(buckets),
+                _SettleDuplicates(self.config, spill, least),
+                counts,
             ).with_outputs(
                 _SettleDuplicates.REJECTED,
                 _SettleDuplicates.STATISTICS,
@@ -177,28 +174,21 @@ class AssignShards(beam.PTransform):
             equal_keys,
             *near,
         )
-        if not self.job.is_here:
-            parts = (
-                parts
-                | "AllStatistics" >> beam.Flatten()  # Statistics
-                | "Share" >> beam.WithKeys(lambda _: random.randrange(_FANOUT))
-                | "MergeSome" >> beam.CombinePerKey(merged_statistics)
-                | "OfSome" >> beam.Values()  # Statistics
-            )
         statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
         plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
         rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
-        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(
-            plan, self.config.num_shards, spill
-        )  # (shard, table)
+        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan, spill)  # (shard, table)
         return Assigned(placed, rejected, plan, statistics)
 
     def _with_near_duplicates(
-        self, inspected: InspectedInput, buckets: beam.PCollection[int]
+        self, inspected: InspectedInput, least_buckets: int
     ) -> tuple[beam.PCollection[bytes], tuple[beam.PCollection[Statistics], ...]]:
         """(tables of records in their splits, statistics of near-duplicates)."""
         if not self.config.near_duplicates:
             return inspected.records, ()
+        buckets = self.counts | "CountBuckets" >> Merge(
+            functools.partial(num_buckets, at_least=least_buckets)
+        )  # int, one
         joined = inspected.looks | "FindNearDuplicates" >> FindNearDuplicates(
             self.config, buckets, self.job.spill
         )  # Joined, one
@@ -221,9 +211,9 @@ def _make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
     return make_plan(statistics, config, statistics.num_inspected)
 
 
-def num_buckets(num_records: int, at_least: int) -> int:
+def num_buckets(counts: Iterable[int], at_least: int) -> int:
     """How many buckets of contents, or of keys, so many records are compared in."""
-    return Buckets.of(num_records, RECORDS_PER_BUCKET, at_least=at_least).number
+    return Buckets.of(sum(counts), RECORDS_PER_BUCKET, at_least=at_least).number
 
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
@@ -235,13 +225,16 @@ def content_buckets(table: pa.Table, buckets: int) -> Int64s:
 
 
 class _KeyByContent(beam.DoFn):
-    def __init__(self, spill: Spill):
+    def __init__(self, spill: Spill, least_buckets: int):
         self._spill = spill
+        self._least_buckets = least_buckets
 
     def start_bundle(self) -> None:
         self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
+        self._buckets = 0
 
-    def process(self, table: bytes, buckets: int) -> Iterator[tuple[int, bytes]]:
+    def process(self, table: bytes, counts: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+        buckets = self._buckets = self._buckets or num_buckets(counts, self._least_buckets)
         if buckets == 1:
             yield 0, table
             return
@@ -261,7 +254,8 @@ class _SettleDuplicates(beam.DoFn):
     STATISTICS = "statistics"
     KEYS = "keys"
 
-    def __init__(self, config: BuildConfig, spill: Spill):
+    def __init__(self, config: BuildConfig, spill: Spill, least_buckets: int):
+        self._least_buckets = least_buckets
         self._policy = config.duplicates
         self._observes = config.observes_last
         self._spill = spill
@@ -269,7 +263,8 @@ class _SettleDuplicates(beam.DoFn):
     def start_bundle(self) -> None:
         self._statistics = Statistics()
 
-    def process(self, keyed: tuple[int, Iterable[bytes]], buckets: int) -> Iterator[Any]:
+    def process(self, keyed: tuple[int, Iterable[bytes]], counts: Iterable[int]) -> Iterator[Any]:
+        buckets = num_buckets(counts, self._least_buckets)
         put, tables = self._spill.put, self._spill.all(keyed[1])
         drops = self._policy == "drop"
         for unique in settle(

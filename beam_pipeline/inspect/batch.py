@@ -16,7 +16,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import files_of, map_threads
-from beam_pipeline.running.pickling import Constant, unpack_all
+from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (
     CRASHED,
     TOO_SLOW,
@@ -120,7 +120,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
         batch: bytes,
         inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[InspectedElement]],
     ) -> PackedBatch:
-        elements = unpack_all(batch)
+        elements = unpack(batch)
         reader = storage.Reader(file for each in elements for file in files_of(each))
         inspected = inspect_all(elements, reader.read)
         # No record takes what packing takes: that is beyond the bounds of `inspect_all`.
@@ -128,7 +128,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer
-        elements = unpack_all(batch)
+        elements = unpack(batch)
         outcomes = each_alone(functools.partial(_inspect_alone, rules=rules), elements)
         return packer.pack(
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome

@@ -16,7 +16,7 @@ from beam_pipeline.running.parallel import (
     start_processes,
     started_processes,
 )
-from beam_pipeline.running.pickling import Constant, unpack_all
+from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
@@ -99,7 +99,7 @@ class _InspectBatch(beam.DoFn):
     def _inspected(self, batch: bytes) -> Iterator[Any]:
         if not self._num_batches:
             self._parallelism = choose_parallelism(
-                unpack_all(batch), self._threads, self._job.processes
+                unpack(batch), self._threads, self._job.processes
             )
         self._num_batches += 1
         inspect = InspectBatch(self._settings, self._parallelism.threads)

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import operator
 from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
@@ -25,6 +26,7 @@ _FACTS: dict[type, list[str]] = {
     each: [field.name for field in dataclasses.fields(each) if field.name != "file"]
     for each in (Audio, Image)
 }
+_FACTS_OF = {each: operator.attrgetter(*names) for each, names in _FACTS.items()}
 
 
 # A larger file is read in whole only if it begins as such a file does.
@@ -103,7 +105,8 @@ def of_key(key: str) -> Iterator[None]:
 
 def with_facts(file: FileRef, data: bytes, value: type[Media], facts: object) -> Media:
     """An image or audio whose file holds `data`, with all that its facts tell."""
-    return value(file=hashed(file, data), **{name: getattr(facts, name) for name in _FACTS[value]})
+    stated = dict(zip(_FACTS[value], _FACTS_OF[value](facts), strict=True))
+    return value(file=hashed(file, data), **stated)
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:

@@ -45,11 +45,6 @@ def pickled(element: object) -> bytes:
     return pickle.dumps(element, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def unpack_all(batch: bytes) -> list[Any]:
-    """The elements that `pack` packed, and those among them that `pickled` had pickled."""
-    return [pickle.loads(each) if type(each) is bytes else each for each in unpack(batch)]
-
-
 class Constant(Generic[_T]):
     """A value that goes to worker processes with every call, and is made once in each of them.
 

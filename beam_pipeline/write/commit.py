@@ -1,5 +1,6 @@
 """Commit: counts are compared, files get their final names, and metadata.json comes last."""
 
+import contextlib
 import dataclasses
 import itertools
 from collections import Counter
@@ -21,16 +22,15 @@ from beam_pipeline.files import storage
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.remote.job_folder import handed_over
 from beam_pipeline.running.runner import Job
-from beam_pipeline.running.spill import NOT_SPILLED, Spill
+from beam_pipeline.running.spill import NOT_SPILLED, Spill, spilling
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.final_files import is_committed, make_dataset
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
     RejectsRange,
-    SortRejects,
     failed_rejects_path,
     num_rejected,
-    sorted_here,
+    sort_rejects,
     write_failed_rejects,
     write_rejects,
 )
@@ -84,27 +84,25 @@ class Commit(beam.PTransform):
 
     config: BuildConfig
     assigned: Assigned
-    num_read: beam.PCollection[int]
+    counts: beam.PCollection[int]
     job: Job
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
-        plan = beam.pvalue.AsSingleton(self.assigned.plan)
-        num_read = beam.pvalue.AsSingleton(self.num_read)
-        statistics, rejected = self.assigned.statistics, self.assigned.rejected
-        infos = beam.pvalue.AsList(shards)
-        once = shards.pipeline | "Once" >> beam.Create([self.config])
-        found: dict[str, Any] = {
-            "job": self.job,
-            "plan": plan,
-            "statistics": beam.pvalue.AsSingleton(statistics),
-            "shards": infos,
-            "num_read": num_read,
-        }
-        if self.job.is_here:
-            batches = map(beam.pvalue.AsIter, rejected)
-            return once | "CommitOnce" >> beam.Map(_commit_here, *batches, **found)
-        rejects = beam.pvalue.AsList(rejected | "SortRejects" >> SortRejects(statistics))
-        return once | "CommitOnce" >> beam.Map(_commit, rejects=rejects, **found)
+        return (
+            shards.pipeline
+            | "Once" >> beam.Impulse()
+            | "CommitOnce"
+            >> beam.Map(
+                _commit,
+                *map(beam.pvalue.AsIter, self.assigned.rejected),
+                config=self.config,
+                job=self.job,
+                plan=beam.pvalue.AsSingleton(self.assigned.plan),
+                statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
+                shards=beam.pvalue.AsList(shards),
+                counts=beam.pvalue.AsIter(self.counts),
+            )
+        )
 
 
 def _has_problem(job: Job) -> bool:
@@ -115,19 +113,29 @@ def _files(shards: Sequence[ShardInfo]) -> dict[str, TemporaryFile]:
     return {final: file for info in shards for final, file in info.temporary.items()}
 
 
-def _commit_here(
-    config: BuildConfig, *rejected: Iterable[bytes], job: Job, statistics: Statistics, **found: Any
+def _commit(
+    _: bytes,
+    *rejected: Iterable[bytes],
+    config: BuildConfig,
+    job: Job,
+    statistics: Statistics,
+    counts: Iterable[int],
+    **found: Any,
 ) -> str:
-    """`_commit` of packed batches of rejects, which are sorted here."""
-    rejects = sorted_here(itertools.chain(*rejected), statistics, job.spill)
-    return _commit(config, job=job, statistics=statistics, rejects=rejects, **found)
-
-
-def _commit(config: BuildConfig, *, job: Job, **found: Any) -> str:
     """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
-    with handed_over(job):
+    with contextlib.ExitStack() as resources, handed_over(job):
         if not _has_problem(job):
-            commit(config, **found, spill=job.spill)
+            sorting = job.spill if job.is_here else resources.enter_context(spilling())
+            batches = itertools.chain(*map(job.spill.all, rejected))
+            rejects = sort_rejects(batches, statistics, sorting)
+            commit(
+                config,
+                statistics=statistics,
+                rejects=rejects,
+                num_read=sum(counts),
+                spill=sorting,
+                **found,
+            )
     return config.dataset_dir
 
 

@@ -1,7 +1,7 @@
 """rejects.jsonl: what was left out, and why.
 
 They go to ranges of their order, which are cut by a sample of them (`Statistics.some_rejects`). A
-range is put in order by one worker, and the commit writes one after the other.
+range is put in order in memory, and the commit writes one after the other.
 """
 
 import bisect
@@ -11,9 +11,6 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-
-import apache_beam as beam
-from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
@@ -57,37 +54,18 @@ class RejectsRange:
     text: bytes
 
 
-@dataclasses.dataclass
-class SortRejects(beam.PTransform):
-    """Packed batches of rejects (and perhaps others) to `RejectsRange`s, on many workers.
-
-    Attributes:
-        statistics: PCollection[Statistics], of one element.
-    """
-
-    statistics: beam.PCollection[Statistics]
-
-    @no_annotations  # Beam takes hints of PCollections alone
-    def expand(self, packed: tuple[beam.PCollection[bytes], ...]) -> beam.PCollection[RejectsRange]:
-        starts = self.statistics | "CutRanges" >> beam.Map(range_starts)  # of all ranges, one
-        return (
-            packed
-            | "AllRejects" >> beam.Flatten()  # bytes: a packed batch
-            | "DivideRejects"
-            >> beam.FlatMap(
-                lambda batch, starts: divided([batch], starts), beam.pvalue.AsSingleton(starts)
-            ).with_output_types(tuple[int, bytes])  # (range, packed lines)
-            | "GroupByRange" >> beam.GroupByKey()  # (range, packed lines)
-            | "SortRange" >> beam.MapTuple(sorted_range)  # RejectsRange
-        )
-
-
-def sorted_here(
+def sort_rejects(
     batches: Iterable[bytes], statistics: Statistics, spill: Spill
 ) -> list[RejectsRange]:
-    """As `SortRejects`, in this process; what waits is spilled."""
+    """Packed batches of rejects (and perhaps others) in ranges, each in order.
+
+    Args:
+        batches: The batches.
+        statistics: Of all records; they have a sample of the rejects.
+        spill: Where what waits is.
+    """
     by_range: dict[int, list[bytes]] = {}
-    for number, packed in divided(spill.all(batches), range_starts(statistics)):
+    for number, packed in divided(batches, range_starts(statistics)):
         by_range.setdefault(number, []).append(spill.put(packed))
     return [sorted_range(number, spill.all(packed), spill) for number, packed in by_range.items()]
 

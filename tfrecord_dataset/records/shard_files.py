@@ -64,6 +64,11 @@ class UnpackedFiles:
         finally:
             os.close(made.descriptor)
 
+    def path(self, number: int) -> str:
+        made = self._made(number)
+        os.close(made.descriptor)
+        return str(user_cache.path_of(_KIND, self.identity(number)))
+
     def renew(self, number: int) -> bool:
         self._places.pop(number, None)
         found = user_cache.find(_KIND, self.identity(number))

@@ -24,6 +24,7 @@ from tfrecord_dataset.errors import (
 _SHARE_OF_OPEN_FILES = 8
 # On a file system of a network each waits for an answer.
 _OPENED_AT_ONCE = 16
+_DESCRIPTORS = "/proc/self/fd"
 _NO_MORE = (errno.EMFILE, errno.ENFILE)
 # A file is gone, also one of a network's, or is no regular file any more.
 _REPLACED = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EISDIR, errno.EINVAL)
@@ -66,6 +67,15 @@ class Files(Protocol):
         Raises:
             DatasetChangedError: It is another file now, or was changed until the block ended.
             BeamTFRecordsError: It cannot be read.
+        """
+
+    def path(self, number: int) -> str:
+        """A path on this machine by which other programs read the file's bytes.
+
+        Whoever finds no whole record there asks `open`, which knows why.
+
+        Raises:
+            DatasetChangedError, BeamTFRecordsError: As `open`.
         """
 
     def renew(self, number: int) -> bool:
@@ -158,6 +168,13 @@ class LocalFiles:
         finally:
             if held is None:
                 os.close(descriptor)
+
+    def path(self, number: int) -> str:
+        with self.open(number):
+            held = self._held.get(number)
+        if held is None or not os.path.isdir(_DESCRIPTORS):
+            return os.path.abspath(self.names[number])
+        return f"{_DESCRIPTORS}/{held}"  # whatever takes the name
 
     def renew(self, number: int) -> bool:
         with self.open(number):

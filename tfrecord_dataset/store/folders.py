@@ -269,6 +269,12 @@ class RemoteFiles:
                 "folder (--cache-dir)"
             ) from error
 
+    def path(self, number: int) -> str:
+        if not self._fits_cache:
+            return ""  # each window would copy shards that the next one drops
+        with self.open(number):
+            return self._cache.path(self._files[number])
+
     def renew(self, number: int) -> bool:
         return self._fetcher.renew(number)
 

@@ -59,7 +59,7 @@ def find(kind: str, source: str, known: tuple[int, int] | None = None) -> Made |
         source: The identity of what it is made of.
         known: The place of a file that was found whole before, and is not read again.
     """
-    path = _path(kind, source)
+    path = path_of(kind, source)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
@@ -88,7 +88,7 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
         BeamTFRecordsError: A folder lies in its place.
         OSError: The folder cannot be written; `explain` says what to do.
     """
-    path = _path(kind, source)
+    path = path_of(kind, source)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left(path.parent)
     with tempfile.NamedTemporaryFile(
@@ -117,7 +117,8 @@ def explain(error: OSError) -> BeamTFRecordsError:
     )
 
 
-def _path(kind: str, source: str) -> Path:
+def path_of(kind: str, source: str) -> Path:
+    """Where what is made of a source is kept."""
     return cache_folder() / kind / hashlib.sha256(source.encode()).hexdigest()[:32]
 
 

@@ -148,7 +148,7 @@ class Dataset(Contents):
                 `shuffle_buffer` records. Gzip shards are unpacked into the user's cache folder.
             seed: Makes the order the same in each run; random by default.
             shuffle_buffer: Records that are in memory to be permuted; by default as many as fit
-                64 MiB, up to 65,536.
+                256 MiB, up to 65,536. Twice as many are in memory.
             balance: A feature, read before, whose classes come equally often; rare records repeat.
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.

@@ -13,7 +13,8 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import Streams
 from trainer.errors import ConfigError
-from trainer.image_cache.stored_images import Read, StoredImages
+from trainer.image_cache.stored_images import StoredImages
+from trainer.input_pipeline.interleave import WindowReader
 from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
 from trainer.tuning import Tuning
@@ -23,9 +24,10 @@ _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
 # Than windows in which records are permuted: 16 MiB are 16 reads of a megabyte.
 _SMALLER = 4
-# The first window comes in parts that end at these 32ths of its records, so that the first batch
-# does not wait for 64 MiB.
-_PARTS = np.array([0, 1, 2, 4, 8, 16, 32])
+# The first window of larger records comes in parts that end at these 16ths of its records, so that
+# the first batch does not wait for all of it.
+_PARTS = np.array([0, 1, 16])
+_LARGE_BYTES = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Reading:
     Attributes:
         shuffle: Another order in each pass; otherwise the order in the files.
         seed: Decides the order.
-        window: Records that are permuted together; None for as many as fit 64 MiB.
+        window: Records that are permuted together; None for `window_size`.
         classes: int64 [records]: the classes that come equally often in another order; or None.
         passes: Passes over the data; None for endless.
         first_record: Records already used, counted over all passes.
@@ -164,59 +166,86 @@ def _own(remaining: int | None, reading: Reading) -> int | None:
     return reading.share.num_held(remaining)
 
 
-def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) -> tf.data.Dataset:
-    """Windows, read one ahead, the first in parts: `tf.string` [n], int64 [n, 2].
+class _Positions:
+    """Which records the windows of an iteration hold, from the first record of a run on.
 
     Each time that a finite dataset is iterated over, its order goes on with further passes. An
     endless one begins with the same: Keras looks at a first batch before `fit`.
     """
-    if not index.num_records:
-        return tf.data.Dataset.from_tensors(
-            (tf.constant([], tf.string), tf.zeros([0, 2], tf.int64))
-        )
-    window = reading.window or window_size(index.num_records, index.num_bytes)
-    if not reading.shuffle:  # only what is read at once
-        window = max(1, window // _SMALLER)
-    order = _order(index, reading, window)
-    records = RecordReader(index, reading.tuning.read_threads)
-    parts = _PARTS if records.reads_singly else _PARTS[[0, -1]]
-    last_part = len(parts) - 2
-    read_records: Read = records.read
-    if images is not None:
-        read_records = images.reading(read_records)
-    number_of_iteration = reading.iteration or itertools.count().__next__
 
-    def begin(_: Any) -> Any:
-        """The first pass of this iteration; its first window, from that pass; its reads."""
-        first_pass = number_of_iteration() * (reading.passes or 0)
-        passes, rest = divmod(reading.first_record, order.num_records)
-        number = order.find(first_pass + passes, rest)
-        first = passes * order.num_windows + number
+    def __init__(self, index: RecordIndex, reading: Reading) -> None:
+        window = reading.window or window_size(index.num_records, index.num_bytes)
+        if not reading.shuffle:  # only what is read at once
+            window = max(1, window // _SMALLER)
+        self._order = _order(index, reading, window)
+        self._reading = reading
+        is_large = index.num_bytes > _LARGE_BYTES * index.num_records
+        self._parts = _PARTS if is_large else _PARTS[[0, -1]]
+        self._last_part = len(self._parts) - 2
+        self._number_of_iteration = reading.iteration or itertools.count().__next__
+
+    def begin(self, _: Any) -> Any:
+        """The next iteration's first pass; its first window, from that pass; its reads."""
+        order, passes = self._order, self._reading.passes
+        first_pass = self._number_of_iteration() * (passes or 0)
+        skipped, rest = divmod(self._reading.first_record, order.num_records)
+        first = skipped * order.num_windows + order.find(first_pass + skipped, rest)
         end = _FOREVER
-        if reading.passes is not None:
-            end = reading.passes * order.num_windows - first + last_part
+        if passes is not None:
+            end = passes * order.num_windows - first + self._last_part
         return np.array([first_pass, first, end], np.int64)
 
-    def read(start: Any, count: Any) -> tuple[Any, Any]:
+    def keys(self, start: Any, count: Any) -> Any:
+        """The keys of a read, int64 [n, 2]: a window, or a part of the first one.
+
+        Args:
+            start: What `begin` returned.
+            count: Number of the read, from 0.
+        """
+        order, reading = self._order, self._reading
         first_pass, first, _ = start.tolist()
-        passes, number = divmod(first + max(0, int(count) - last_part), order.num_windows)
-        pass_number = first_pass + passes
-        position, keys = order.window(pass_number, number)
+        number = first + max(0, int(count) - self._last_part)
+        passes, number = divmod(number, order.num_windows)
+        position, keys = order.window(first_pass + passes, number)
         since = passes * order.num_records + position - reading.first_record
         positions = since + np.arange(len(keys))
         chosen = positions >= 0
         if reading.share is not None:
             chosen &= reading.share.holds(positions)
         keys = keys[chosen]
-        if count <= last_part:
-            keys = keys[slice(*len(keys) * parts[count : count + 2] // parts[-1])]
-        return read_records(keys[:, 1]), keys
+        if count <= self._last_part:
+            keys = keys[slice(*len(keys) * self._parts[count : count + 2] // self._parts[-1])]
+        return keys
+
+
+def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) -> tf.data.Dataset:
+    """Records in order, some at once, with their keys: `tf.string` [n], int64 [n, 2]."""
+    if not index.num_records:
+        return tf.data.Dataset.from_tensors(
+            (tf.constant([], tf.string), tf.zeros([0, 2], tf.int64))
+        )
+    positions = _Positions(index, reading)
+    reader = RecordReader(index)
+    windows = WindowReader(index, reader.read, reading.tuning.cycle_length)
+
+    def read_kept(start: Any, count: Any) -> tuple[Any, Any]:
+        assert images is not None
+        keys = positions.keys(start, count)
+        return images.reading(reader.read)(keys[:, 1]), keys
 
     def iteration(nothing: Any) -> tf.data.Dataset:
-        # Not stateful either: then nothing of a deterministic run would be in parallel. With its
-        # input it is not taken for a constant.
-        start = tf.numpy_function(begin, [nothing], tf.int64, stateful=False)
-        return _read_ahead(read, tf.data.Dataset.range(start[2]), start)
+        # Not stateful: then nothing of a deterministic run would be in parallel. With its input it
+        # is not taken for a constant.
+        start = tf.numpy_function(positions.begin, [nothing], tf.int64, stateful=False)
+        counts = tf.data.Dataset.range(start[2])
+        if images is not None:  # most records are in memory
+            return _read_ahead(read_kept, counts, start)
+
+        def keys(count: Any) -> Any:
+            found = tf.numpy_function(positions.keys, [start, count], tf.int64, stateful=False)
+            return tf.ensure_shape(found, [None, 2])
+
+        return windows.windows(counts.map(keys, num_parallel_calls=1, deterministic=True))
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
 

@@ -12,29 +12,42 @@ positions of two passes correlate by about √(B / N), which it keeps near 0.01.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-_LARGEST_BLOCK = 64
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 4, 64
 _FEWEST_BLOCKS = 8192
+# Blocks in a window of a given size, lest they be all that a window holds.
+_FEWEST_IN_WINDOW = 16
 # A window is read before its first record is used, and the next one at the same time.
-_WINDOW_BYTES = 64 << 20
+_WINDOW_BYTES = (256 << 20, 512 << 20)
 _LARGEST_WINDOW = 1 << 16
 _UINT64 = (1 << 64) - 1
 
 
 def window_size(num_records: int, num_bytes: int) -> int:
-    """Records a window, for records of this mean size: 64 MiB of them, up to 65,536."""
+    """Records per window, for records of this mean size.
+
+    256 MiB of them, up to 65,536; up to 512 MiB where blocks of 4 would not mix well in fewer.
+    """
     mean_bytes = max(1, num_bytes // max(1, num_records))
-    return min(max(1, _WINDOW_BYTES // mean_bytes), _LARGEST_WINDOW)
+    usual, most = (max(1, num_bytes // mean_bytes) for num_bytes in _WINDOW_BYTES)
+    mixes = math.isqrt(2 * (_SMALLEST_BLOCK - 1) * num_records) + 1
+    return min(max(usual, min(mixes, most)), _LARGEST_WINDOW)
 
 
 def block_size(num_records: int, window: int) -> int:
-    """Records a block: as many as mix well in windows of this size, up to 64."""
-    mixes = window * window // (2 * max(1, num_records))
-    return max(1, min(mixes, num_records // _FEWEST_BLOCKS, _LARGEST_BLOCK))
+    """Records per block: as many as mix well in windows of this size, 4 to 64.
+
+    Fewer where windows are small, or where one holds all records: then blocks do not matter.
+    """
+    mixes = 1 + window * window // (2 * max(1, num_records))
+    largest = min(mixes, num_records // _FEWEST_BLOCKS, _LARGEST_BLOCK)
+    smallest = 1 if window >= num_records else min(_SMALLEST_BLOCK, window // _FEWEST_IN_WINDOW)
+    return max(1, smallest, largest)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

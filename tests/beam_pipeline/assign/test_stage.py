@@ -6,15 +6,12 @@ from collections import Counter
 
 import apache_beam as beam
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from beam_pipeline.assign import columns, placing, stage
+from beam_pipeline.assign import columns, stage
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.placement import plan_split
-from beam_pipeline.assign.placing import shards_per_group
-from beam_pipeline.assign.plan import Plan, make_plan
+from beam_pipeline.assign.plan import make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import DataError
@@ -203,46 +200,6 @@ def test_every_row_falls_into_its_shard():
         assert name.startswith(split)
 
 
-def many_rows(count):
-    """A table of so many records, made without them."""
-    random = np.random.default_rng(0)
-    digests = random.bytes(32 * count)
-
-    def cut(width):
-        buffers = [None, pa.py_buffer(digests)]
-        return pa.Array.from_buffers(pa.binary(width), count, buffers)
-
-    texts = pa.array(["train"]).take(pa.array(np.zeros(count, np.int8)))
-    positions = random.integers(0, 2**64, count, np.uint64)
-    sizes = np.full(count, 3_000)
-    columns_ = [cut(16), cut(8), cut(8), texts, texts, positions, texts, sizes, texts]
-    arrays = [
-        pa.array(values).cast(field.type)
-        for values, field in zip(columns_, columns.SCHEMA, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=columns.SCHEMA)
-
-
-@pytest.mark.slow
-def test_with_4000_shards_a_batch_holds_hundreds_of_records():
-    """Records go to groups of neighbouring shards first, then to their shards."""
-    rows = many_rows(1_000_000)
-    statistics = Statistics()
-    statistics.add_rows(rows)
-    cut = plan_split(statistics.histograms["train"], 4_000, 1)
-    plan = Plan(splits={"train": cut}, schema=(), numbers_ids=True, problem=None)
-
-    per_group = shards_per_group(plan.num_shards)
-    in_groups = columns.divide(rows, plan.shard_numbers(rows) // per_group)
-    sizes = [
-        each.num_rows
-        for _, group in in_groups
-        for _, each in columns.divide(group, plan.shard_numbers(group))
-    ]
-    assert len(sizes) == 4_000
-    assert min(sizes) >= 100
-
-
 class Placed(beam.PTransform):
     """Tables, placed by a plan."""
 
@@ -262,13 +219,9 @@ def gathered(placed):
     return tables
 
 
-def test_many_shards_get_every_record_once(run_transform, monkeypatch):
-    """Two steps place what one step places."""
-    assert [*map(shards_per_group, (1, 256, 257, 10_000))] == [1, 1, 17, 100]
-    monkeypatch.setattr(placing, "DIRECT_SHARDS", 8)
+def test_shards_get_every_record_once(run_transform):
     rows = table(90)
     plan = make_plan(counted(rows), BuildConfig(name="t", num_shards=30))
-    assert shards_per_group(plan.num_shards) == 6
 
     tables = [columns.to_bytes(rows.slice(i, 30)) for i in range(0, 90, 30)]
     placed = run_transform(Placed(tables, plan))

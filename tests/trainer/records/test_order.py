@@ -33,7 +33,7 @@ def test_every_record_comes_once_a_pass(passes):
     assert (np.sort(passes, axis=1) == np.arange(RECORDS)).all()
 
 
-def test_a_pair_meets_again_at_most_twice_as_often_as_by_chance(passes):
+def test_a_pair_meets_again_at_most_half_again_as_often_as_by_chance(passes):
     batches = np.argsort(passes, axis=1) // BATCH  # of each record, by pass
     again = 0
     for number in range(1, PASSES):
@@ -41,14 +41,14 @@ def test_a_pair_meets_again_at_most_twice_as_often_as_by_chance(passes):
         again += (together[:, :, None] == together[:, None, :]).sum() - together.size
     pairs = (PASSES - 1) * RECORDS * (BATCH - 1)
 
-    assert again / pairs <= 2 * (BATCH - 1) / (RECORDS - 1)
+    assert again / pairs <= 1.5 * (BATCH - 1) / (RECORDS - 1)
 
 
 def test_positions_do_not_correlate_from_pass_to_pass(passes):
     positions = np.argsort(passes, axis=1)
     correlations = np.corrcoef(np.vstack([np.arange(RECORDS), positions]))
 
-    assert np.abs(np.triu(correlations, 1)).max() < 0.05
+    assert np.abs(np.triu(correlations, 1)).max() < 0.03
 
 
 def test_records_sorted_by_class_come_mixed(passes):
@@ -62,10 +62,11 @@ def test_records_sorted_by_class_come_mixed(passes):
     ("records", "window", "expected"),
     [
         pytest.param(51_200, 2048, 6, id="few records: for the correlation"),
-        pytest.param(1_281_167, 600, 1, id="images: a window of 64 MiB"),
-        pytest.param(1_281_167, 2048, 1, id="images: more memory"),
+        pytest.param(1_281_167, 2773, 4, id="images"),
         pytest.param(10_000_000, 1 << 16, 64, id="small records"),
+        pytest.param(10_000, 10_000, 1, id="one window"),
         pytest.param(10, 10, 1, id="hardly any"),
+        pytest.param(100, 7, 1, id="a small window"),
     ],
 )
 def test_blocks_are_as_long_as_mixing_allows(records, window, expected):
@@ -73,11 +74,17 @@ def test_blocks_are_as_long_as_mixing_allows(records, window, expected):
 
 
 @pytest.mark.parametrize(
-    ("mean_bytes", "expected"),
-    [(110_000, 610), (100, 1 << 16), (1 << 30, 1)],
+    ("records", "mean_bytes", "expected"),
+    [
+        pytest.param(1000, 110_000, 2440, id="256 MiB"),
+        pytest.param(1_281_167, 110_000, 2773, id="as many as mix blocks of 4"),
+        pytest.param(10_000_000, 110_000, 4880, id="512 MiB"),
+        pytest.param(1000, 100, 1 << 16, id="65,536 records"),
+        pytest.param(1000, 1 << 30, 1, id="one"),
+    ],
 )
-def test_windows_are_bounded_in_bytes_and_records(mean_bytes, expected):
-    assert window_size(1000, 1000 * mean_bytes) == expected
+def test_windows_are_bounded_in_bytes_and_records(records, mean_bytes, expected):
+    assert window_size(records, records * mean_bytes) == expected
 
 
 def test_the_order_is_that_of_these_numbers_for_good():

@@ -35,7 +35,7 @@ def test_a_training_takes_what_was_tuned(colors, tmp_path):
     assert "Remedy: " in tuned.stderr
     assert json.loads(tuning.read_text()) == found["tuning"]
 
-    tuning.write_text('{"parallel_calls": 1, "prefetch": 1, "read_threads": 2, "cache": "memory"}')
+    tuning.write_text('{"parallel_calls": 1, "prefetch": 1, "cycle_length": 2, "cache": "memory"}')
     common = ("--data", colors, "--epochs", "2", "--seed", "1", "--deterministic", *options)
     plain = run("train", "--output", tmp_path / "plain", "--cache", "none", *common)
     other = run("train", "--output", tmp_path / "other", "--tuning", tuning, *common)
