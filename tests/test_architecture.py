@@ -63,7 +63,6 @@ LAYERS = {
         splits references unpacking nesting
         archives tree
         input_files
-        image_folders
         beside not_read
         listing gather split_lists
         unread
@@ -71,14 +70,14 @@ LAYERS = {
         adapter
         tables
         annotations
-        side_files image_items
+        side_files
         folders
         masks
         texts
         karpathy
         captions transcripts cub voc yolo kitti labelme
         tar arrays idx tfrecord
-        dota label_studio cvat via createml supervisely bdd100k visdrone wider_face mot vott
+        dota supervisely visdrone
         registry
         detect
         inputs

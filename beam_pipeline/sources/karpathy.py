@@ -7,7 +7,7 @@ dataset_flickr8k.json, dataset_flickr30k.json).
 from typing import Any
 
 from beam_pipeline.sources.annotations.coco.files import SENTENCES
-from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import joined

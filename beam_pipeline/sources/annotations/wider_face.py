@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotations.image_files import AnnotationFile
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
 from beam_pipeline.sources.annotations.shapes import number
-from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 
 _ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")

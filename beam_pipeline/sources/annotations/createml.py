@@ -6,8 +6,8 @@ Source of the format: https://developer.apple.com/documentation/createml/mlobjec
 import re
 from typing import Any
 
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
 from beam_pipeline.sources.annotations.shapes import number
-from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 
 

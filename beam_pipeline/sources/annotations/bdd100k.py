@@ -6,8 +6,8 @@ Source of the format: https://doc.bdd100k.com/format.html (Scalabel).
 import re
 from typing import Any
 
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
 from beam_pipeline.sources.annotations.shapes import Attribute
-from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
 
 _SIDES = ("x1", "y1", "x2", "y2")

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_pipeline.sources.annotations.image_files import AnnotationFile
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
+from beam_pipeline.sources.annotations.json_items import walk
 from beam_pipeline.sources.annotations.shapes import Shapes, number
-from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import csv_rows, members
+from beam_pipeline.sources.nesting import csv_rows
 
 # What people call the class of a region, where regions have several attributes.
 _CLASSES = ("class", "label", "name", "type", "category")
@@ -27,11 +28,9 @@ class ViaFiles(ItemFiles):
     gives_points = True
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        pairs = members(file.path, "")
-        first = [*itertools.islice(pairs, 1)]
-        if first and first[0][0].startswith("_via"):
-            first, pairs = [], members(file.path, "_via_img_metadata")
-        return ((f"image {name[:80]}", image) for name, image in itertools.chain(first, pairs))
+        for member, name, image in walk(file.path, into=("_via_img_metadata",)):
+            if name and (member or not name.startswith("_via")):
+                yield f"image {name[:80]}", image
 
     def item(self, stated: Any) -> Item:
         regions = stated.get("regions") if isinstance(stated, dict) else None

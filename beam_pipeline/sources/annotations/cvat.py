@@ -15,6 +15,8 @@ from defusedxml.ElementTree import iterparse
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import DeclaredClasses
+from beam_pipeline.sources.annotations.image_files import AnnotationFile
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
 from beam_pipeline.sources.annotations.shapes import (
     Attribute,
     Attributes,
@@ -24,8 +26,6 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
     turned_corners,
 )
-from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Item, ItemFiles, label_of, layout_of
 from beam_pipeline.sources.malformed import malformed
 
 _SIDES = ("xtl", "ytl", "xbr", "ybr")

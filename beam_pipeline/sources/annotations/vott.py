@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_pipeline.sources.annotations.image_files import AnnotationFile
+from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
+from beam_pipeline.sources.annotations.json_items import walk
 from beam_pipeline.sources.annotations.shapes import number, stated_size
-from beam_pipeline.sources.image_folders import AnnotationFile
-from beam_pipeline.sources.image_items import Item, ItemFiles, layout_of
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import members
 
 _KINDS = ("RECTANGLE", "SQUARE", "POLYGON")
 _SIDES = ("left", "top", "width", "height")
@@ -25,7 +25,10 @@ class VottFiles(ItemFiles):
     sign = re.compile(rb'"assets"\s*:\s*\{\s*"[^"]*"\s*:\s*\{\s*"asset"\s*:\s*\{')
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        for place, (_, asset) in enumerate(members(file.path, "assets"), start=1):
+        found = (
+            each for member, _, each in walk(file.path, into=("assets",)) if member == "assets"
+        )
+        for place, asset in enumerate(found, start=1):
             yield f"asset {place}", asset
 
     def item(self, stated: Any) -> Item:
