@@ -4,7 +4,11 @@
 """
 
 import json
+import re
 from pathlib import Path
+
+from beam_pipeline.config import BuildConfig
+from tfrecord_dataset.options import all_options
 
 _ROOT = Path(__file__).parent.parent
 PAGE = _ROOT / "docs" / "trees.md"
@@ -36,6 +40,9 @@ def _row(described: Path) -> str:
 def _options(case: Path) -> str:
     options = case / "options"
     text = options.read_text("utf-8").strip() if options.exists() else "INPUT"
+    for name, field in all_options(BuildConfig).items():
+        if field.option.recipe_only:
+            text = re.sub(rf"{field.flag}(?= |$)", f"{name}:", text)
     return text.replace("INPUT", "in").replace("|", "\\|")
 
 

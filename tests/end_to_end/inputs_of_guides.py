@@ -77,6 +77,7 @@ def _archives(root: Path) -> None:
     saved = str(root / "downloads/saved/data-00000-of-00001.arrow")
     with pa.OSFile(saved, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
+    _write(root, "photos.yaml", "input: photos.db", "table: photos")
     with sqlite3.connect(root / "photos.db") as database:
         database.execute("create table photos (image blob, label text)")
         database.execute("create table notes (text text)")
@@ -87,6 +88,7 @@ def _archives(root: Path) -> None:
 
 
 def _texts(root: Path) -> None:
+    _write(root, "rows.yaml", "input: rows.csv", "tokenizer: words.json")
     words = ["good", "bad", "film"]
     rows = [("text", "label"), *((f"a {word} film", word) for word in words * 4)]
     write_table(root / "rows.csv", rows)
@@ -119,7 +121,13 @@ def _layouts(root: Path) -> None:
         Image.new("L", (8, 8), 255).save(path)
 
 
+def _write(root: Path, name: str, *lines: str) -> None:
+    (root / name).write_text("".join(f"{line}\n" for line in lines))
+
+
 def _titanic(root: Path) -> None:
+    more = ("missing_numbers: nan", "split: {train: 0.8, test: 0.2}")
+    _write(root, "titanic.yaml", "input: titanic.csv", "label_column: Survived", *more)
     random = np.random.default_rng(0)
     rows: list[tuple[object, ...]] = [("Survived", "Pclass", "Sex", "Age", "Fare")]
     for number in range(60):
@@ -128,6 +136,16 @@ def _titanic(root: Path) -> None:
         rows.append((number % 2, 1 + number % 3, sex, age, round(random.uniform(5, 90), 2)))
     write_table(root / "titanic.csv", rows)
     _rows_of_images(root)
+
+
+def _answers(root: Path) -> None:
+    (root / "photos").mkdir()
+    lines = ["id;year;smooth;features;artifact"]
+    for number in range(6):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(root / f"photos/{number}.jpg")
+        is_class = [str(int(number % 3 == each)) for each in range(3)]
+        lines.append(f"{number};{2023 + number % 2};{';'.join(is_class)}")
+    _write(root, "answers.csv", *lines)
 
 
 def _data_checks(root: Path) -> None:
@@ -179,6 +197,7 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "archives-and-arrays": _archives,
     "audio-text-arrays": _texts,
     "building": lambda root: _records(root / "downloads/tfrecords/a.tfrecord"),
+    "convert": _answers,
     "data-checks": _data_checks,
     "detection": _detection,
     "format": lambda root: None,
@@ -188,6 +207,7 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "object-stores": TREES["class-folders"],
     "order": lambda root: None,
     "reading": lambda root: None,
+    "recipe": lambda root: None,
     "report-of-a-run": lambda root: None,
     "segmentation": lambda root: None,
     "splits-and-shards": _splits,

@@ -11,7 +11,7 @@ import pytest
 import trees_page
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.cli.beam_arguments import Parser, beam_options
+from beam_pipeline.cli.beam_arguments import Parser, split_arguments
 from beam_pipeline.cli.options import COMMANDS, add_command_options, command_parser
 from tfrecord_dataset.options import fields_of
 from trainer import __main__ as trainer_main
@@ -23,7 +23,16 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What argparse adds by itself.
 _BUILT_IN = {"--help"}
 # Of pytest, docker, kubectl, Beam's boot, its worker pool and its job server.
-_OF_OTHER_PROGRAMS = {"--build-arg", "--entrypoint", "--gpus", "--rm", "--shm-size", "--user"} | {
+_OF_OTHER_PROGRAMS = {
+    "--build-arg",
+    "--entrypoint",
+    "--input-path",
+    "--gpus",
+    "--rm",
+    "--shm-size",
+    "--user",
+} | {
+    *("--input-format", "--output-path", "--output-format", "--save-media"),
     *("--regenerate", "--no-deps", "--volumes", "--for", "--timeout", "--worker_pool"),
     *("--sdk-language", "--image", "--metadata-file", "--template-file-gcs-location"),
     *("--parameters", "--spark-master-url", "--add-opens", "--constraint"),
@@ -110,7 +119,7 @@ def test_the_page_of_options_and_the_arguments_in_python_are_made_from_them() ->
 def _without_files(words: Sequence[str]) -> Iterator[str]:
     """The words without options whose files are read where they are parsed."""
     for before, word in zip(["", *words], words, strict=False):
-        if not {before, word} & {"--schema", "--split-list", "--tokenizer"}:
+        if not {before, word} & {"--schema", "--split-list"}:
             yield word
 
 
@@ -118,8 +127,9 @@ def _without_files(words: Sequence[str]) -> Iterator[str]:
 def test_every_command_parses(page: Path) -> None:
     for words in _commands(page):
         if arguments := _after(_LAUNCHER, words):
-            _, unknown = command_parser().parse_known_args(list(_without_files(arguments)))
-            beam_options(unknown)
+            own, _ = split_arguments(list(_without_files(arguments)))
+            _, unknown = command_parser().parse_known_args(own)
+            assert unknown == []
         for start in _TRAINERS:
             if arguments := _after(start, words):
                 trainer_main._parse(arguments)

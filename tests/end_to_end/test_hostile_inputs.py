@@ -29,7 +29,9 @@ def test_a_slow_image_costs_itself_alone(class_folders, tmp_path, threads):
     assert whole.returncode == 0, whole.stderr
     assert rejects(tmp_path / "whole") == {}
 
-    done = built(source, tmp_path / "out", *options, "--max-record-seconds", "0.1")
+    recipe = tmp_path / "impatient.yaml"
+    recipe.write_text("input: in\nname: d\nmax_record_seconds: 0.1\n")
+    done = built(recipe, tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert rejects(tmp_path / "out") == {"cat/000slow.jpg": "took too long"}

@@ -57,8 +57,10 @@ def test_plan_names_the_option_that_joins_points_in_no_group(tmp_path, write_ima
         (tmp_path / f"{key}.json").write_text(json.dumps({"shapes": shapes}))
     assert commands.main(["plan", str(tmp_path)]) == 0
     told = capsys.readouterr().out
-    assert f"pass --points landmarks, which makes keypoints of them: {', '.join(NAMES)}" in told
-    assert commands.main(["plan", str(tmp_path), "--points", "landmarks"]) == 0
+    assert f"set points: landmarks, which makes keypoints of them: {', '.join(NAMES)}" in told
+    recipe = tmp_path.parent / "landmarks.yaml"
+    recipe.write_text(f"input: {tmp_path}\npoints: landmarks\n")
+    assert commands.main(["plan", str(recipe)]) == 0
     joined = capsys.readouterr().out
     assert "in no group" not in joined
     assert f"boxes, 0 classes, keypoints {', '.join(NAMES)}" in joined

@@ -38,15 +38,22 @@ def table(tmp_path_factory):
     return path
 
 
-OPTIONS = ["--missing-numbers", "nan", "--split", "train=0.7,test=0.3"]
+LINES = "label_column: Survived\nmissing_numbers: nan\nsplit: {train: 0.7, test: 0.3}\n"
+
+
+def with_gaps(table):
+    """The path of a recipe that stores them as nan."""
+    path = table.with_suffix(".yaml")
+    path.write_text(f"input: {table.name}\n{LINES}")
+    return str(path)
 
 
 @pytest.fixture(scope="module")
 def built(table, tmp_path_factory):
     """The dataset's directory."""
     output = tmp_path_factory.mktemp("data")
-    arguments = ["build", str(table), "--label-column", "Survived", *OPTIONS]
-    assert commands.main([*arguments, "--output", str(output)]) == 0
+    recipe = with_gaps(table)
+    assert commands.main(["build", recipe, "--output", str(output)]) == 0
     return str(output / "titanic/1.0.0")
 
 
@@ -56,8 +63,8 @@ def test_plan_tells_of_gaps(table, capsys):
     arguments = [str(table), "--label-column", "Survived"]
 
     assert commands.main(["plan", *arguments]) == 3
-    assert "fill it, store nan with --missing-numbers nan, or leave" in capsys.readouterr().err
-    assert commands.main(["plan", *arguments, *OPTIONS]) == 0
+    assert "missing_numbers" in capsys.readouterr().err
+    assert commands.main(["plan", with_gaps(table)]) == 0
     output = capsys.readouterr().out
     assert f"nan in {without_age} records" in output
     assert "feature SibSp: scalar float32, 0 to 2, nan in 6 records" in output
@@ -96,8 +103,9 @@ def test_a_number_to_predict_that_is_missing_is_an_error(tmp_path, capsys):
     for split, prices in (("train", [1.5, 2, 2.5, 4]), ("test", ["", 3])):
         rows = "".join(f"{n},{price}\n" for n, price in enumerate(prices))
         (tmp_path / f"in/{split}.csv").write_text(f"area,price\n{rows}")
-    arguments = ["build", str(tmp_path / "in"), "--name", "houses", "--missing-numbers", "nan"]
-    assert commands.main([*arguments, "--output", str(tmp_path / "data")]) == 0
+    recipe = tmp_path / "houses.yaml"
+    recipe.write_text("input: in\nname: houses\nmissing_numbers: nan\n")
+    assert commands.main(["build", str(recipe), "--output", str(tmp_path / "data")]) == 0
     directory = capsys.readouterr().out.strip()
     run = ["--data", directory, "--quiet"]
     train_it = ["train", *run, "--target", "price", "--task", "regression", "--batch-size", "2"]

@@ -50,8 +50,9 @@ def test_tokens_of_a_local_tokenizer(tmp_path, capsys, tokenizer):
             for text in TEXTS
         )
     )
-    arguments = ["build", str(tmp_path / "reviews.jsonl"), "--output", str(tmp_path / "data")]
-    assert commands.main([*arguments, "--tokenizer", str(path)]) == 0
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"input: reviews.jsonl\ntokenizer: {path}\n")
+    assert commands.main(["build", str(recipe), "--output", str(tmp_path / "data")]) == 0
     directory = capsys.readouterr().out.strip()
 
     info = beam_pipeline.open(directory)

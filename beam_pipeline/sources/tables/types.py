@@ -322,7 +322,7 @@ def convert(
             what, fill = (
                 ("lists", "fill it")
                 if isinstance(kind, ListOf)
-                else ("numbers", "fill it, store nan with --missing-numbers nan")
+                else ("numbers", "fill it, set missing_numbers to nan")
             )
             raise RecordError(
                 "missing value",
