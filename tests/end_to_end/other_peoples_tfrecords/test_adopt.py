@@ -60,7 +60,7 @@ def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
 
     info = beam_pipeline.open(str(moved))
     assert beam_pipeline.verify(info) == []
-    with pytest.raises(ConfigError, match="pass overwrite=True"):
+    with pytest.raises(ConfigError, match="pass --overwrite"):
         adopt(str(moved))
 
 
