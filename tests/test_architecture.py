@@ -85,7 +85,7 @@ LAYERS = {
     """,
     "trainer": """
         errors tensors autograph progress startup
-        options input_process
+        options
         tuning
         records
         views

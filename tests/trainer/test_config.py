@@ -53,17 +53,6 @@ def config(**options):
         pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
         ({"head_epochs": 1}, ConfigError, "--head-epochs is for weights learned elsewhere"),
         ({"fine_tune_rate": 1}, ConfigError, "--fine-tune-rate is for weights learned elsewhere"),
-        (
-            {"input_processes": 0},
-            ConfigError,
-            r"input_processes \(--input-processes\): 0 is below 1",
-        ),
-        (
-            {"input_processes": "many"},
-            ConfigError,
-            r"input_processes \(--input-processes\): 'many' is not a whole",
-        ),
-        ({"input_processes": 2, "cache": "memory"}, ConfigError, "take --cache disk"),
     ],
 )
 def test_wrong_options(options, error, message):

@@ -86,7 +86,6 @@ class Dataset(Contents):
         first_record: int = 0,
         worker: int = 0,
         num_workers: int = 1,
-        input_processes: int = 1,
         drop_remainder: bool = False,
         deterministic: bool = True,
         cache: ImageCache | str = "none",
@@ -156,7 +155,6 @@ class Dataset(Contents):
             worker: The number, from 0, of this process among `num_workers`.
             num_workers: Processes that share every batch: each gets its part of the same
                 `batch_size` records, of which it reads no others.
-            input_processes: Processes of this machine that make the same batches in turn.
             drop_remainder: Leave out a last batch that is not full (of each bucket); on every
                 worker alike.
             deterministic: False lets records overtake each other when reading stalls.
@@ -222,7 +220,6 @@ class Dataset(Contents):
                 passes=passes,
                 first_record=first_record,
                 share=share,
-                processes=arguments.processes(input_processes, caching.place),
                 deterministic=deterministic,
                 tuning=tuning or Tuning(),
             ),

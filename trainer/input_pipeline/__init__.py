@@ -6,7 +6,6 @@ continue with the next one, without a stored shuffle buffer. TensorFlow's global
 matter.
 """
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,11 +13,11 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.records.index import RecordIndex
-from tfrecord_dataset.records.shard_files import ShardFiles, no_index
+from tfrecord_dataset.records.shard_files import ShardFiles
 from trainer import parsing
 from trainer.autograph import unconverted
 from trainer.image_cache.stored_images import StoredImages
-from trainer.input_pipeline import padding, processes
+from trainer.input_pipeline import padding
 from trainer.input_pipeline.lengths import Batching
 from trainer.input_pipeline.record_source import Reading, Records
 
@@ -50,20 +49,6 @@ def batches(
         misfit: The text of TensorFlow's error for a record that does not fit `features`.
         images: Where decoded images are kept; None keeps none.
     """
-    if reading.processes > 1:
-        # What reads .idx files stays here, where they have been read.
-        bare = dataclasses.replace(shards, read_index=no_index)
-        found = dataclasses.replace(index(), shards=bare)
-
-        def make(part: Reading) -> tf.data.Dataset:
-            return batches(
-                *(bare, found.num_records, lambda: found, features, part, decoding, batching),
-                *(arrange, misfit, images),
-            )
-
-        size = None if batching.buckets else batching.size
-        together = processes.made_together(make, reading, size)
-        return _finished(together, reading)
     parse = parsing.parser(features, decoding, misfit)
     records = Records(shards, num_records, index, reading, images)  # (bytes, key)
 

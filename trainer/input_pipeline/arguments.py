@@ -140,22 +140,3 @@ def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None
             f"that is a multiple of {num_workers}, without buckets"
         )
     return Share(worker=int(worker), num_workers=int(num_workers), batch_size=batch_size)
-
-
-def processes(count: Any, cache: str) -> int:
-    """The number of processes that make batches.
-
-    Args:
-        count: `input_processes`.
-        cache: Where decoded images are kept.
-
-    Raises:
-        ConfigError: It is no such number, or each process would keep images of its own.
-    """
-    whole_number("input_processes", count)
-    if count > 1 and cache == "memory":
-        raise ConfigError(
-            f"input_processes={count} would keep decoded images in the memory of each of them; "
-            "pass cache='disk', whose files they share, or cache='none'"
-        )
-    return int(count)

@@ -42,7 +42,6 @@ class Reading:
         passes: Passes over the data; None for endless.
         first_record: Records already used, counted over all passes.
         share: The part of this worker in each global batch; None for all of it.
-        processes: That make the batches together.
         iteration: Returns the number of each new iteration over a finite dataset; None counts them.
         deterministic: False lets records overtake each other when reading stalls.
         tuning: How many are read, and mapped, at once.
@@ -55,7 +54,6 @@ class Reading:
     passes: int | None = 1
     first_record: int = 0
     share: Share | None = None
-    processes: int = 1
     iteration: Callable[[], int] | None = None
     deterministic: bool = True
     tuning: Tuning = dataclasses.field(default_factory=Tuning)

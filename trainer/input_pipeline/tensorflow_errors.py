@@ -50,7 +50,7 @@ _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _FUNCTION = re.compile(
     r"\AGraph execution error:.*?\n(?=[^\n]*\n\s*\[\[)(\s*\(\d+\) [A-Z_]+:\s*)?", re.DOTALL
 )
-_WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} |_\w+InProcess: | \[Op:.*$", re.DOTALL)
+_WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 
 def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from tfrecord_dataset.option_values import WHOLE
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.options.input import (
@@ -22,17 +21,6 @@ from trainer.options.input import (
 LOOPS = ("custom", "fit")
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "disk", "none")
-AUTO = "auto"
-
-
-def parse_processes(text: Any) -> int | str:
-    """A number of processes, or "auto"."""
-    if text == AUTO:
-        return AUTO
-    count: int = WHOLE.parse(text) if isinstance(text, str) else WHOLE.make(text)
-    if count < 1:
-        raise ValueError("is below 1; give a number of processes, or auto")
-    return count
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -205,16 +193,6 @@ class TrainConfig(InputConfig):
             may_change=True,
         ),
     ] = "auto"
-    input_processes: Annotated[
-        int | str,
-        RunOption(
-            "processes that make batches together; auto measures whether several are faster",
-            metavar="N|auto",
-            parse=parse_processes,
-            make=parse_processes,
-            may_change=True,
-        ),
-    ] = 1
     tuning: Annotated[
         str | None,
         RunOption(
@@ -242,11 +220,6 @@ class TrainConfig(InputConfig):
     devices: DeviceNames = "auto"
 
     def _conflicts(self) -> Iterator[str]:
-        if self.cache == "memory" and self.input_processes not in (1, AUTO):
-            yield (
-                f"--input-processes {self.input_processes} would keep decoded images in the memory "
-                "of each of them; take --cache disk, whose files they share, or --cache none"
-            )
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
             yield "--model-fn cannot be combined with --model or --weights; choose one"
         for name in ("head_epochs", "fine_tune_rate"):

@@ -63,7 +63,6 @@ class TrainArguments(TypedDict, total=False):
     sync_batch_norm: bool
     jit_compile: bool
     cache: str
-    input_processes: int | str
     tuning: str | None
     seed: int | None
     deterministic: bool

@@ -52,21 +52,17 @@ def block_size(num_records: int, window: int) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The part of one worker in every global batch; of one process of it, in every n-th one.
+    """The part of one worker in every global batch.
 
     Attributes:
         worker: From 0.
         num_workers: Workers with equal parts.
         batch_size: Records of a global batch, a multiple of `num_workers`.
-        process: Of the worker, from 0.
-        num_processes: That make the worker's batches in turn.
     """
 
     worker: int = 0
     num_workers: int = 1
     batch_size: int = 1
-    process: int = 0
-    num_processes: int = 1
 
     @property
     def size(self) -> int:
@@ -75,18 +71,16 @@ class Share:
 
     def holds(self, positions: Any) -> Any:
         """Whether each position in the run, from its first record, is in this part."""
-        is_workers = positions % self.batch_size // self.size == self.worker
-        return is_workers & (positions // self.batch_size % self.num_processes == self.process)
+        return positions % self.batch_size // self.size == self.worker
 
     def num_held(self, num_records: int) -> int:
         """How many of the first records of a run are in this part."""
-        every = self.batch_size * self.num_processes
-        rest = int(self.holds(np.arange(num_records % every)).sum())
-        return num_records // every * self.size + rest
+        rest = int(self.holds(np.arange(num_records % self.batch_size)).sum())
+        return num_records // self.batch_size * self.size + rest
 
     def num_full_batches(self, num_records: int) -> int:
         """Of how many full global batches of the first records of a run this has its part."""
-        return len(range(self.process, num_records // self.batch_size, self.num_processes))
+        return num_records // self.batch_size
 
 
 class Order:

@@ -7,8 +7,6 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from trainer.options.train import AUTO
-from trainer.runs.input_processes import faster_processes
 from trainer.runs.preparing import Prepared
 from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches
@@ -103,15 +101,6 @@ def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
 def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
     source = prepared.source
-    batches = functools.partial(
+    return functools.partial(
         prepared.batches, window=source.order.window, cache=source.cache, tuning=source.tuning
     )
-    count = prepared.config.input_processes
-    if count == AUTO:
-        count = faster_processes(
-            lambda number: batches(input_processes=number),
-            prepared.config.batch_size,
-            keeps_in_memory=source.cache.place == "memory",
-            say=prepared.progress.say,
-        )
-    return functools.partial(batches, input_processes=count)

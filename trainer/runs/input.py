@@ -6,7 +6,7 @@ from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import RunExistsError
 from trainer.image_cache import ImageCache, describe, folder_in
-from trainer.options.train import AUTO, TrainConfig
+from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs.record import Order
 from trainer.tasks import Task
@@ -64,9 +64,6 @@ def input_of_run(
     place = config.cache
     if place == "auto" and tuning.cache is not None and task.decoding.letterbox is None:
         place = tuning.cache
-    if config.input_processes not in (1, AUTO) and place in ("auto", "memory"):
-        place = "none"
-        progress.say("several input processes keep no decoded images (--cache disk does)")
     names = [each.name for each in task.inputs.values()]
     images = parsing.keepable([dataset.features[name] for name in names])
     size = task.decoding.image_size

@@ -77,7 +77,6 @@ def training_batches(
     first_record: int = 0,
     worker: int = 0,
     num_workers: int = 1,
-    input_processes: int = 1,
     changes: BatchChanges | None = None,
     augment: Augment | None = None,
     balanced: bool = False,
@@ -94,7 +93,7 @@ def training_batches(
         seed: Decides the order and what is drawn.
         window: Records that are permuted together.
         first_record: Records used before: whole batches.
-        worker, num_workers, input_processes: As for `Dataset.batches`.
+        worker, num_workers: As for `Dataset.batches`.
         changes: Of the batches; None for none.
         augment: The user's own function of an image and a seed, after the task's.
         balanced: Whether the target's classes come equally often.
@@ -112,7 +111,6 @@ def training_batches(
         first_record=first_record,
         worker=worker,
         num_workers=num_workers,
-        input_processes=input_processes,
         drop_remainder=True,
         augment=augmentation_of(task, augment),
         cache=cache,

@@ -1,7 +1,5 @@
 """Every order mixes the whole split, and is a function of the seed and the pass alone."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -118,21 +116,3 @@ def test_workers_share_every_global_batch(num_workers):
 
     batches = [part.reshape(5, -1) for part in parts]
     assert np.concatenate(batches, axis=1).ravel().tolist() == positions.tolist()
-
-
-@pytest.mark.parametrize("num_records", [0, 5, 8, 47, 48, 49])
-@pytest.mark.parametrize("num_processes", [1, 2, 3])
-def test_processes_of_a_worker_have_its_part_of_whole_batches_in_turn(num_records, num_processes):
-    positions = np.arange(num_records)
-    for worker in range(2):
-        whole = Share(worker=worker, num_workers=2, batch_size=8)
-        found = []
-        for process in range(num_processes):
-            share = dataclasses.replace(whole, process=process, num_processes=num_processes)
-            own = positions[share.holds(positions)]
-            assert set(own // 8 % num_processes) <= {process}
-            assert share.num_held(num_records) == len(own)
-            full = own[own // 8 < num_records // 8]
-            assert share.num_full_batches(num_records) == len(full) // whole.size
-            found.extend(own)
-        assert sorted(found) == positions[whole.holds(positions)].tolist()
