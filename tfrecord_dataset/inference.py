@@ -21,7 +21,7 @@ _LABELS = frozenset(
     | {"target", "y"}
 )
 # How users declare the features of bare files.
-DECLARE = "--schema FILE"
+DECLARE = "features (--schema FILE)"
 # A larger number is an id, not a class.
 MAX_CLASS = 9_999
 

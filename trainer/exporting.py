@@ -64,10 +64,12 @@ def export(
     place = Path(output)
     if "://" in output:
         raise ConfigError(
-            f"--output {output!r} is not on this machine; copy it there from a directory"
+            f"output (--output) {output!r} is not on this machine; copy it there from a directory"
         )
     if place.exists() and not overwrite:
-        raise ConfigError(f"{output} exists; name another --output, or replace it by --overwrite")
+        raise ConfigError(
+            f"{output} exists; name another output (--output), or pass overwrite (--overwrite)"
+        )
     file = RunDirectory(run).trained_model(which)
     durable.make_folders(os.fspath(place.parent))
     with _unfinished(place) as made:

@@ -72,4 +72,4 @@ def test_what_was_guessed_is_said():
     (note,) = guesses(infer(sample), sample)
 
     assert note.startswith("s: 64 raw bytes per record are assumed to be float32 [4, 4]; ")
-    assert 'declare by --schema FILE, as {"s": {"kind": "tensor"' in note
+    assert 'declare by features (--schema FILE), as {"s": {"kind": "tensor"' in note

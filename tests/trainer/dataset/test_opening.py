@@ -60,7 +60,7 @@ REFUSED = {
         {"a": b""},
         "a",
         NotADatasetError,
-        "cannot be inferred; declare them by features=",
+        "cannot be inferred; declare them by features",
     ),
     "text": ({"a.txt": b"a text " * 9}, "a.txt", DatasetDamagedError, "or not a TFRecord file"),
     "zlib": ({"a": zlib.compress(A_RECORD)}, "a", DatasetDamagedError, "a is compressed as ZLIB"),

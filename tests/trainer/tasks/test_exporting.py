@@ -175,7 +175,9 @@ def test_the_keras_model_is_copied(stub_run, tmp_path):
     assert export(stub_run, str(output)) == str(output)
     model = RunDirectory(stub_run).model.read_bytes()
     assert output.read_bytes() == model
-    with pytest.raises(ConfigError, match="exists; name another output=, or replace it by"):
+    with pytest.raises(
+        ConfigError, match=r"exists; name another output \(--output\), or pass overwrite"
+    ):
         export(stub_run, str(output))
     output.write_bytes(b"an older one")
     export(stub_run, str(output), overwrite=True)
@@ -231,7 +233,7 @@ def test_a_run_that_a_training_replaces_meanwhile(directory_of, tmp_path, monkey
 
 def test_an_output_elsewhere(stub_run):
     with pytest.raises(
-        ConfigError, match=r"output='s3://bucket/1' is not on this machine; copy it"
+        ConfigError, match=r"output \(--output\) 's3://bucket/1' is not on this machine; copy it"
     ):
         export(stub_run, "s3://bucket/1")
 

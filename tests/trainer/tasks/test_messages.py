@@ -74,8 +74,8 @@ TABLE = [
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
     (f"{TRAIN} SEGMENTATION --image-size 40", 2, "--image-size 40x40 is not a multiple"),
     ("show-batch --data x --output batch.jpg", 2, "end its name in .png"),
-    ("tune x --seconds 0", 2, "--seconds 0 is out of bounds"),
-    ("tune x --batch-size 0", 2, "--batch-size 0"),
+    ("tune x --seconds 0", 2, r"--seconds\): 0 is out of bounds"),
+    ("tune x --batch-size 0", 2, r"--batch-size\): 0 is out"),
     ("tune x --output tuning.txt", 2, "end its name in .json"),
     ("report nowhere", 2, "does not hold a run"),
     # Schemas of bare files
