@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from beam_pipeline.example import bytes_feature, int64_feature, serialize
 from end_to_end.inputs_of_pages import TREES, write_table
 from PIL import Image
 from tokenizers import Tokenizer, models, pre_tokenizers

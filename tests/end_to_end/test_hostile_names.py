@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from beam_pipeline.example import bytes_feature, int64_feature, serialize
 from tiers import first_quick
 
 from beam_pipeline.cli import commands
