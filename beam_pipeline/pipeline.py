@@ -31,7 +31,7 @@ from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import send_settings, use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
-from beam_pipeline.write.claim import exclusive, is_committed
+from beam_pipeline.write.claim import exclusive, is_committed, ways_out
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.receipts import drop_unfinished
@@ -295,8 +295,6 @@ def check_output(config: BuildConfig) -> None:
             f"{config.dataset_dir}; build another --version"
         )
     if is_dataset(config.dataset_dir) and not config.overwrite:
-        remedy = "" if is_remote else "pass --overwrite to replace it, or "
         raise errors.DatasetExistsError(
-            f"{config.dataset_dir} holds a finished dataset; {remedy}choose another --version, "
-            "--name or --output"
+            f"{config.dataset_dir} holds a finished dataset; {ways_out(config)}"
         )

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.files import hashed
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
@@ -38,25 +37,6 @@ def read_deferred(
             values[name] = value.read(data)
             deferred[name] = Deferred(file=file, read=value.read)
     return values, deferred
-
-
-def deferred_values(
-    features: Mapping[str, Value], files: Mapping[str, FileRef], tokenizer: str
-) -> dict[str, Deferred]:
-    """What `read_deferred` and the tokens of texts have made of `features`, which lies in `files`.
-
-    Raises:
-        KeyError, AssertionError: Other features were read.
-    """
-    made = {}
-    for name, file in files.items():
-        value = features.get(name)
-        if not isinstance(value, Deferred):
-            text = features[name.removesuffix("/tokens")]
-            assert isinstance(text, Deferred)
-            value = tokens.deferred_tokens(text, tokenizer)
-        made[name] = dataclasses.replace(value, file=file)
-    return made
 
 
 def with_values(record: Inspected) -> Inspected:

@@ -92,9 +92,15 @@ def is_committed(config: BuildConfig) -> bool:
 def made_meanwhile(config: BuildConfig) -> DatasetExistsError:
     """The error where a dataset is there that was not when this build began."""
     return DatasetExistsError(
-        f"another build has made {config.dataset_dir} meanwhile; choose another --name, --version "
-        "or --output"
+        f"another build has made {config.dataset_dir} meanwhile; {ways_out(config)}"
     )
+
+
+def ways_out(config: BuildConfig) -> str:
+    """What to do where a dataset is there."""
+    is_remote = storage.is_remote(config.dataset_dir)
+    replace = "" if is_remote else "pass --overwrite to replace it, or "
+    return f"{replace}choose another --version, --name or --output"
 
 
 @contextlib.contextmanager
