@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from beam_pipeline import recipe
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.tfds_info import TfdsInfo
@@ -87,13 +88,14 @@ def _shards(info: Dataset) -> Iterator[ShardEntry]:
 
 def _descriptions(info: Dataset) -> dict[str, str | None]:
     """The texts of a dataset's descriptions by path; None where they follow from its records."""
+    listed = {path: None for path in info.files if "/" not in path}
     if info.is_adopted:
-        return {path: None for path in info.files if "/" not in path}
+        return dict(listed)
     name, version = info.metadata["name"], info.metadata["version"]
     can_read = not info.compressed
     texts = tfds.texts(name, version, info.schema, info.splits, reads_shards=can_read)
-    others = (statistics.FILE, card.FILE, croissant.FILE, _REJECTS)
-    return {**dict.fromkeys(others), **texts, **texts_of_schema(info.schema)}
+    others = (statistics.FILE, card.FILE, croissant.FILE, recipe.FILE, _REJECTS)
+    return {**listed, **dict.fromkeys(others), **texts, **texts_of_schema(info.schema)}
 
 
 def _written_files(info: Dataset) -> set[str]:
