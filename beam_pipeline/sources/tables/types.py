@@ -301,20 +301,8 @@ def convert(
             that; "unsupported column": a list or object where other rows have none;
             "malformed annotation", "value out of range": a list cannot be used.
     """
-    if kind is int or kind is float:
-        try:
-            number = kind(value)  # nearly always
-            if not math.isinf(number) or not _overflows(value):
-                return number
-            raise OverflowError
-        except OverflowError:  # also of a whole number of hundreds of digits
-            raise RecordError(
-                "value out of range",
-                f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
-            ) from None
-        except (TypeError, ValueError):
-            if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
-                return kind(truth)
+    if (kind is int or kind is float) and (number := _number(name, value, kind)) is not None:
+        return number
     if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
         if kind in (int, float) and missing_number is not None:
             return missing_number
@@ -340,6 +328,28 @@ def convert(
             "them alike, or leave it out with --ignore-columns",
         )
     return (kind or str)(value)
+
+
+def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float | None:
+    """A value as a number; None for what is none.
+
+    Raises:
+        RecordError: "value out of range".
+    """
+    try:
+        number = kind(value)  # nearly always
+        if not math.isinf(number) or not _overflows(value):
+            return number
+        raise OverflowError
+    except OverflowError:  # also of a whole number of hundreds of digits
+        raise RecordError(
+            "value out of range",
+            f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
+        ) from None
+    except (TypeError, ValueError):
+        if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
+            return kind(truth)
+        return None
 
 
 def _overflows(value: Any) -> bool:
