@@ -1,5 +1,5 @@
 """A folder a layout, each with a PTransform of `Record | Rejected | DeclaredClasses`.
 
-Nothing is imported here: worker processes that read long values of manifests and tars again load
+Nothing is imported here: worker processes that read long values of tables and tars again load
 no Beam for that.
 """
