@@ -105,6 +105,10 @@ def _images(kilobytes: float) -> Callable[[Path, int], Sequence[Sequence[str]]]:
     return commands
 
 
+def _table(folder: Path, count: int) -> Sequence[Sequence[str]]:
+    return [[str(HERE / "make_table.py"), str(folder / "rows.csv"), "--count", str(count)]]
+
+
 def _coco(folder: Path, count: int) -> Sequence[Sequence[str]]:
     return [[str(HERE / "make_coco.py"), str(folder / "images"), "--count", str(count)]]
 
@@ -223,6 +227,26 @@ SUITES = (
                 holds=_CHECKED,
             ),
             Goal("a tenth of its memory", OURS, "TFDS on Beam", "peak_mib", 0.1),
+        ),
+    ),
+    Suite(
+        title="Preparation of a CSV of five columns",
+        name="table",
+        prepare=_table,
+        counts=(300_000, 1_000_000),
+        contenders=(
+            Contender(OURS, lambda folder, output: _build(str(folder / "rows.csv"), str(output))),
+            Contender(
+                SCRIPT,
+                lambda folder, output: [
+                    *[str(HERE / "hand_written_table.py"), str(folder / "rows.csv"), str(output)]
+                ],
+            ),
+        ),
+        goals=(
+            Goal(
+                "at most 1.5 times the script's CPU time", OURS, SCRIPT, "cpu_s", 1.5, holds=_START
+            ),
         ),
     ),
     Suite(
