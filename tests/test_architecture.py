@@ -70,14 +70,12 @@ LAYERS = {
         adapter
         tables
         annotations
-        side_files
         folders
         masks
         texts
         karpathy
-        captions transcripts cub voc yolo kitti labelme
+        captions transcripts
         tar arrays idx tfrecord
-        dota supervisely visdrone
         registry
         detect
         inputs

@@ -13,11 +13,11 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
-from beam_pipeline.sources.paths import folder, input_folder, joined, suffix
+from beam_pipeline.sources.paths import folder, joined, suffix
 from beam_pipeline.sources.references import parent
-from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
@@ -103,7 +103,7 @@ def read_captions(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTran
                 "next to images; leave it out, or give the list as the input"
             )
         ignored = Ignored.of(config, path)
-        return ReadSideFiles(input_folder(path), CaptionFiles(), ignored=ignored)
+        return ReadSideFiles.of(path, CaptionFiles(), ignored)
     source: ReadCaptionList = reading(ReadCaptionList)(claim, config, scratch)
     top = config.input if storage.is_directory(config.input) else parent(path)
     source = dataclasses.replace(source, image_root=config.image_root or _image_root(source, top))

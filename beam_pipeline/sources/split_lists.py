@@ -20,8 +20,8 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
-from beam_pipeline.sources.paths import left_out, stem
-from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.paths import left_out, split_at, stem
+from beam_pipeline.sources.references import last_parts, parent
 from beam_pipeline.sources.splits import PARTITION, is_partition
 from tfrecord_dataset.store.urls import unsigned
 
@@ -43,12 +43,14 @@ class SplitList:
         split: Of the files that it names.
         mark: Those of its lines that are meant end with this word, which is no part of the name; ""
             means all.
+        scope: The folder, below the input, whose files it names: that of an ImageSets/; "" for all.
     """
 
     path: str
     name: str
     split: str
     mark: str = ""
+    scope: str = ""
 
     @classmethod
     def told(cls, text: str, top: str) -> "SplitList":
@@ -57,7 +59,14 @@ class SplitList:
         prefix = f"{top.rstrip('/')}/"
         name = path.removeprefix(prefix) if path.startswith(prefix) else path.rpartition("/")[2]
         marks = PARTITION if is_partition(path) else {}
-        return cls(path=path, name=unsigned(name), split=split, mark=marks.get(split, ""))
+        sets = split_at(name, "imagesets") if path.startswith(prefix) else None
+        return cls(
+            path=path,
+            name=unsigned(name),
+            split=split,
+            mark=marks.get(split, ""),
+            scope=sets[0] if sets else "",
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +96,14 @@ class Lines:
             start = int(np.searchsorted(self.hashes, wanted))
             if start < len(self.hashes) and self.hashes[start] == wanted:
                 end = int(np.searchsorted(self.hashes, wanted, side="right"))
-                return list(map(int, self.numbers[start:end]))
+                found = [*map(int, self.numbers[start:end])]
+                if meant := [each for each in found if self._is_in_scope(key, each)]:
+                    return meant
         return []
+
+    def _is_in_scope(self, key: str, number: int) -> bool:
+        scope = self.list_of(number).scope
+        return not scope or key.startswith(f"{scope}/")
 
     def has_list(self, rejected: Rejected) -> bool:
         """Whether one of the lists was rejected, as its layout does not read it."""
@@ -113,6 +128,8 @@ def _names_of(key: str) -> Iterator[str]:
         yield path
         if "." in name:
             yield path.rpartition(".")[0]
+        for whole in (path, path.rpartition(".")[0]):
+            yield from (part for part in last_parts(whole) if "/" in part)
         yield name
         yield stem(path)
         if home := path.rpartition("/")[0]:
@@ -126,7 +143,8 @@ def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
     path = text if text.startswith("/") or "://" in text else posixpath.join(place, text)
     whole = posixpath.normpath(path) if "://" not in path else path
     inner = (whole[len(root) + 1 :] for root in roots if whole.startswith(f"{root}/"))
-    return {composed(each) for each in (posixpath.normpath(text), *inner)}
+    elsewhere = (part for part in last_parts(text) if "/" in part)  # of another machine
+    return {composed(each) for each in (posixpath.normpath(text), *inner, *elsewhere)}
 
 
 def lines_of(each: SplitList) -> list[tuple[int, str]]:

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.shapes import Told
+from beam_pipeline.sources.annotations.side_files import SideFiles
 from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, media_kind, place_of, split_at, stem
-from beam_pipeline.sources.side_files.files import SideFiles, Survey
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.split_names import split_in_name
 
@@ -37,9 +37,8 @@ class TextFiles(SideFiles):
     feature: ClassVar[str] = ""
     are_told_by_name: ClassVar[bool] = False
 
-    def role(self, path: str, survey: Survey) -> str:
-        role = super().role(path, survey)
-        return role if role != "annotation" or may_hold_data(path) else ""
+    def annotates(self, path: str) -> bool:
+        return super().annotates(path) and may_hold_data(path)
 
 
 class CaptionFiles(TextFiles):

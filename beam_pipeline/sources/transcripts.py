@@ -15,6 +15,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Audio, Element, FileRef, Record, Rejected
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.annotations.side_files import MAX_BYTES, ReadSideFiles
 from beam_pipeline.sources.beside import passed_over, unused
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -22,8 +23,6 @@ from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, readi
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, folder, input_folder, joined, media_kind, stem
-from beam_pipeline.sources.side_files.files import MAX_BYTES
-from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.read import ReadCsv
 from beam_pipeline.sources.tables.table import Table, TableFile
@@ -204,7 +203,7 @@ def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PT
     if any(name.endswith(_OF_CHAPTER) for name in tree.files()):
         return ReadUtterances(path, ignored)
     files = next((each for each in _BESIDE if texts_beside(tree, each)), _BESIDE[0])
-    return ReadSideFiles(input_folder(path), files, ignored=ignored)
+    return ReadSideFiles.of(path, files, ignored)
 
 
 LAYOUT = Layout(

@@ -23,9 +23,9 @@ from tiers import first_quick
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.listing import buckets_of_names
-from beam_pipeline.sources.side_files import read as side_files
 from cases.inputs import make
 from cases.reading import options_of_case, source_at
 from cases.shown import Shown
@@ -109,7 +109,7 @@ def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeyp
         return ((folder, names[::-1]) for folder, names in [*list_names(path)][::-1])
 
     monkeypatch.setattr(storage, "list_names", backwards)
-    monkeypatch.setattr(side_files, "buckets_of_names", lambda files, _: buckets_of_names(files, 1))
+    monkeypatch.setattr(side_files, "buckets_of_names", lambda files: buckets_of_names(files, 1))
     assert read(CASES[name]) == expected(CASES[name])
 
 

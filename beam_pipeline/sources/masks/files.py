@@ -2,10 +2,11 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from beam_pipeline.records import DeclaredClasses, FileRef, Map, Rejected
+from beam_pipeline.records import DeclaredClasses, FileRef, Map
 from beam_pipeline.sources.annotations.shapes import Told
+from beam_pipeline.sources.annotations.side_files import SideFiles
 from beam_pipeline.sources.masks.meaning import Meaning
 from beam_pipeline.sources.masks.names import (
     DEPTH,
@@ -17,9 +18,7 @@ from beam_pipeline.sources.masks.names import (
     label_kind,
     place_of,
 )
-from beam_pipeline.sources.paths import below, folder, has_image_suffix, shared_name, split_at
-from beam_pipeline.sources.side_files.files import Line, SideFiles, Survey
-from beam_pipeline.sources.side_files.image_sets import TASKS
+from beam_pipeline.sources.paths import below, folder, has_image_suffix
 from tfrecord_dataset.split_names import split_of_folders
 
 
@@ -38,7 +37,6 @@ class MaskFiles(SideFiles):
 
     suffix = "png"
     noun = "map"
-    has_sets = True
     max_bytes = 0
 
     root: str
@@ -49,8 +47,8 @@ class MaskFiles(SideFiles):
     task: str = "segmentation"
 
     @property
-    def tasks(self) -> tuple[str, ...]:
-        return self.task, *TASKS
+    def set_folders(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.task, "main", ""
 
     def annotates(self, path: str) -> bool:
         if not has_image_suffix(path):
@@ -60,13 +58,9 @@ class MaskFiles(SideFiles):
             return shows in ("", IMAGES) and is_marked(path, self.meaning.shows)
         return shows == self.meaning.shows and (not self.labels or label_kind(path) == self.labels)
 
-    def role(self, path: str, survey: Survey) -> str:
-        if path in self.tables or split_at(path, "imagesets"):
-            return "list"
-        if self.annotates(path):
-            return "annotation"
+    def is_media(self, path: str) -> bool:
         is_other = self.by_folder and place_of(folder(path)).shows not in ("", IMAGES)
-        return "image" if has_image_suffix(path) and not is_other else ""
+        return has_image_suffix(path) and path not in self.tables and not is_other
 
     def common_name(self, name: str) -> str:
         return common_name(name)
@@ -77,18 +71,13 @@ class MaskFiles(SideFiles):
     def image_keys(self, annotation: str, name: str) -> Sequence[str]:
         return image_keys(annotation)
 
-    def names_in_lists(self, path: str, survey: Survey) -> Collection[str]:
-        home, name = survey.sets.home(path), shared_name(path)
-        return () if home is None else {f"{home}\0{each}" for each in (name, common_name(name))}
-
     def split_of_folder(self, path: str) -> str | None:
         return split_of_folders(f"{place_of(folder(path)).shared}/")
 
-    def lines(self, survey: Survey, root: str) -> Iterator[Line | Rejected | DeclaredClasses]:
+    def declared(self) -> Iterator[DeclaredClasses]:
         if self.meaning.names:
             names = dict(enumerate(self.meaning.names))
             yield DeclaredClasses(feature="segmentation", names=names)
-        yield from super().lines(survey, root)
 
     def parse(self, data: bytes, annotation: str) -> Told:
         value = Map(

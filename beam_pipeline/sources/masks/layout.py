@@ -12,6 +12,7 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import Seen, see
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import FileRef
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, split_lists_of
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.masks.files import MaskFiles
@@ -46,9 +47,6 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.side_files.files import Survey
-from beam_pipeline.sources.side_files.layout import described
-from beam_pipeline.sources.side_files.read import ReadSideFiles
 from beam_pipeline.sources.tree import Tree
 
 _MAPS_LOOKED_INTO = 16
@@ -72,12 +70,16 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
         problem = Problem(code="two maps of an image", facts={"one": one, "other": other})
     homes = Counter(map(folder, _maps(tree, files)))
     words = (("classes", files.meaning.words),) if files.meaning.words else ()
+    lists = split_lists_of(tree, files)
+    splits = ", ".join(each.partition("=")[0] for each in lists)
+    what = tree.told(homes, files.noun) + (f", image sets {splits}" if splits else "")
     return Claim(
         layout="masks",
         rank=Rank.ANNOTATIONS,
         path=tree.root,
         reads=tuple(sorted(files.tables)),
-        understood=(("maps", described(tree, files, homes)), *words),
+        understood=(("maps", what), *words),
+        options={"split_list": lists} if lists else {},
         problem=problem,
     )
 
@@ -92,7 +94,7 @@ def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles
     found = _found(Tree(root, ignored))
     if not found:
         raise ConfigError(f"{root} holds no maps beside images; leave out --layout masks")
-    return ReadSideFiles(root, found[0], ignored=ignored)
+    return ReadSideFiles.of(root, found[0], ignored)
 
 
 def _called(tree: Tree, files: MaskFiles) -> str:
@@ -118,7 +120,9 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     labels = next((each for each in _LABELS if each in kinds), "")
     files = dataclasses.replace(files, labels=labels)
     maps = [path for path in maps if files.annotates(path)]
-    images = _Images(tree, [each for each in _paths(tree) if files.role(each, Survey()) == "image"])
+    images = _Images(
+        tree, [each for each in _paths(tree) if files.is_media(each) and not files.annotates(each)]
+    )
     first = few(maps, _MAPS_LOOKED_INTO)
     if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
         problem = Problem(code="a mask an object", facts={"folder": home})

@@ -11,21 +11,22 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element, ParseError
 
-import apache_beam as beam
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.annotations.shapes import Told, around, turned_corners
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Layout, first_file, read_by
+from beam_pipeline.sources.annotations.side_files import (
+    ReadSideFiles,
+    SideFiles,
+    side_file_claim,
+)
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.listing import FILES_PER_BUCKET
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, input_folder, shared_name, split_at, suffix
-from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.layout import places_of
-from beam_pipeline.sources.side_files.read import ReadSideFiles
+from beam_pipeline.sources.paths import folder, shared_name, split_at
 from tfrecord_dataset.image_size import ImageSize
 
 # The third is ILSVRC's, those behind it are DIOR's.
@@ -131,65 +132,6 @@ def _stated_size(size: Element | None) -> ImageSize | None:
     return ImageSize(height, width) if width > 0 and height > 0 else None
 
 
-@dataclasses.dataclass
-class ReadVoc(beam.PTransform):
-    """Images with boxes, annotated in Pascal VOC's XML.
-
-    `root` is the folder that holds `Annotations/`, or lies above one or several such folders
-    (`VOCdevkit/VOC2007`, `VOC2012`). Where nothing is called `Annotations`, the XML files may lie
-    beside their images, as LabelImg and Roboflow leave them. Letter case does not matter.
-
-    Yields, in no order:
-
-    - a Record {image, boxes} for each XML file with its image; no object means no boxes. The key
-      is the image's path below `root`. Boxes are "xyxy" in pixels, exactly as written (VOC's own
-      begin at 1); attributes difficult, truncated and occluded are 0 where they are not stated;
-      whatever else an object has, such as `pose` and its parts, is counted in `notes`.
-    - Rejected "malformed annotation", bad: not XML, an object without name or box, a coordinate
-      that is no number.
-    - Rejected "missing image", bad: an XML file without image. An XML file's image has its name
-      but for the suffix, in JPEGImages/, images/, Data/, beside Annotations/ or beside it, or
-      there in a folder with which its name begins (`crazing/crazing_1.jpg`); where there is none,
-      `<filename>` names it.
-    - Rejected "two annotations", bad: several XML files describe one image; where one has its
-      name, only those whose `<filename>` names it.
-    - Rejected "no annotation" for an image without XML file: bad, unless there are image sets
-      and it is in none.
-    - Rejected "in two splits", bad; "in no image set", not bad; "missing annotation", bad, for
-      what an image set lists and nobody annotated.
-    - Rejected "unused image" and "not an image file", not bad, for everything else but
-      what lies in ImageSets/ (there "unused list", not bad, has the name of no split).
-
-    Splits are the lists `ImageSets/Main/*.txt` (or `ImageSets/*.txt`) with a split's name. A list
-    whose lines have a second column is one of a class and is ignored, and `trainval` counts only
-    where not both train and val are there, for what no other list has. Without lists, splits are
-    the folders with a split's name, where every XML file lies in one.
-
-    Attributes:
-        root: The folder, local or remote.
-        box_format: One of `boxes.FORMATS`; "" is VOC's own, "xyxy".
-        ignored: Files and folders that are left out.
-        files_per_bucket: About how many files' names one worker holds at once.
-
-    Raises:
-        ConfigError: `root` is not a folder.
-    """
-
-    root: str
-    box_format: str = ""
-    ignored: Ignored = NOTHING
-    files_per_bucket: int = FILES_PER_BUCKET
-
-    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        files = VocFiles(self.box_format or "xyxy")
-        return pipeline | ReadSideFiles(
-            input_folder(self.root),
-            files,
-            ignored=self.ignored,
-            files_per_bucket=self.files_per_bucket,
-        )
-
-
 @dataclasses.dataclass(frozen=True)
 class VocFiles(SideFiles):
     """XML files: only those below an Annotations/ where there is one.
@@ -202,8 +144,7 @@ class VocFiles(SideFiles):
     suffix = "xml"
     noun = "XML file"
     home = "annotations"
-    images = _IMAGE_FOLDERS
-    has_sets = True
+    set_folders = ("main", "")
     naming = "<filename>"
 
     box_format: str = "xyxy"
@@ -279,11 +220,16 @@ def _join(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
+def read_voc(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
+    """What reads the XML files of a claim."""
+    files = VocFiles(config.box_format or "xyxy")
+    return ReadSideFiles.of(claim.path, files, Ignored.of(config, claim.path))
+
+
 LAYOUT = Layout(
     name="voc",
     sign="Annotations/*.xml, or .xml files next to their images",
-    kind="annotations",
-    **read_by(ReadVoc),
-    find=lambda tree: places_of(tree, VocFiles(), _ROOT),
-    accept=lambda folder: first_file(folder, lambda file: suffix(file) == "xml"),
+    claim=lambda tree, config: side_file_claim("voc", tree, config, VocFiles(), _ROOT),
+    read=read_voc,
+    takes=("box_format",),
 )

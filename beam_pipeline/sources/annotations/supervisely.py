@@ -16,10 +16,9 @@ from PIL import Image as Pixels
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes, Told, number, stated_size
+from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import has_image_suffix, place_of, stem
-from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.layout import side_file_layout
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 

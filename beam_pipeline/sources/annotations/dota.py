@@ -8,11 +8,8 @@ import re
 
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.shapes import Shapes, Told, number
-from beam_pipeline.sources.layout import first_file
+from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import split_at
-from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.layout import side_file_layout
 
 _HEADER = re.compile(r"(imagesource|gsd)\s*:", re.IGNORECASE)
 
@@ -47,5 +44,4 @@ LAYOUT = side_file_layout(
     name="dota",
     sign="labelTxt/*.txt and images/",
     files=DotaFiles(),
-    accept=lambda folder: first_file(folder, lambda file: bool(split_at(file, DotaFiles.home))),
 )

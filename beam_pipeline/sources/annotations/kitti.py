@@ -5,7 +5,6 @@ readme.txt: type, truncated, occluded, alpha, box (left, top, right, bottom), di
 rotation_y; of results also a score.
 """
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -13,14 +12,10 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.records import Objects
 from beam_pipeline.sources.annotations.shapes import Told
-from beam_pipeline.sources.layout import first_file
+from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import below, joined, split_at
-from beam_pipeline.sources.side_files.files import SideFiles, Survey
-from beam_pipeline.sources.side_files.layout import side_file_layout
 
-_UNLABELLED = "testing"
 _COLUMNS = 14  # numbers after the type, without a score
 _MAX_OCCLUDED = 1000
 
@@ -32,19 +27,8 @@ class KittiFiles(SideFiles):
     noun = "label file"
     home = "label_2"
     image_home = "image_2"
-    has_sets = True
-
-    def surveyed(self, survey: Survey, root: str) -> Survey:
-        """Lists of test name images of testing/, which have no labels and the numbers of others."""
-        survey = super().surveyed(survey, root)
-        of_testing = {
-            path
-            for path, (home, split) in survey.sets.splits.items()
-            if split.lower().startswith("test")
-            and storage.is_directory(below(root, joined(home, _UNLABELLED)))
-        }
-        sets = survey.sets.without(of_testing, f"it names images of {_UNLABELLED}/, not labelled")
-        return dataclasses.replace(survey, sets=sets)
+    set_folders = ("", "main")
+    unlabelled = "testing"
 
     def parse(self, data: bytes, annotation: str) -> Told:
         """The objects of one label file, and what of its lines is not kept.
@@ -107,5 +91,4 @@ LAYOUT = side_file_layout(
     name="kitti",
     sign="label_2/*.txt and image_2/",
     files=KittiFiles(),
-    accept=lambda folder: first_file(folder, lambda file: bool(split_at(file, KittiFiles.home))),
 )

@@ -8,9 +8,8 @@ import re
 
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.shapes import Shapes, Told, number
+from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.side_files.files import SideFiles
-from beam_pipeline.sources.side_files.layout import side_file_layout
 
 # By number; the first are regions in which nobody looked.
 _CLASSES = (

@@ -17,11 +17,9 @@ from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Mask
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes, Told, around, stated_size
-from beam_pipeline.sources.layout import first_file
+from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, joined, place_of, suffix
-from beam_pipeline.sources.side_files.files import MAX_BYTES, SideFiles
-from beam_pipeline.sources.side_files.layout import side_file_layout
+from beam_pipeline.sources.paths import folder, joined, place_of, split_at
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
@@ -51,8 +49,11 @@ class LabelMeFiles(SideFiles):
     points: str = OBJECTS
 
     def image_keys(self, annotation: str, name: str) -> list[str]:
-        home = folder(annotation)
-        places = posixpath.normpath(joined(home, name)), joined(home, name.rpartition("/")[2])
+        home, base = folder(annotation), name.rpartition("/")[2]
+        places = [posixpath.normpath(joined(home, name)), joined(home, base)]
+        for each in ("labels", "annotations"):
+            if around := split_at(annotation, each):
+                places.append("/".join(filter(None, (around[0], "images", around[1], base))))
         return list(map(place_of, places))
 
     def named_image(self, data: bytes) -> str:
@@ -168,5 +169,4 @@ LAYOUT = side_file_layout(
     files=LabelMeFiles(),
     begins=_SHAPES,
     takes=("points",),
-    accept=lambda folder: first_file(folder, lambda file: suffix(file) == LabelMeFiles.suffix),
 )

@@ -1,1 +1,0 @@
-"""YOLO: one text file an image, a line a box."""

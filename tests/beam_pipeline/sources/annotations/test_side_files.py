@@ -1,0 +1,106 @@
+"""What cases of side files cannot show: bounds, and that no worker holds all of a tree."""
+
+import json
+
+import pytest
+from cases.reading import elements_of
+from eager_runner import yielded
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Record
+from beam_pipeline.running.buckets import Buckets, gather
+from beam_pipeline.sources.annotations import labelme, side_files
+from beam_pipeline.sources.annotations.kitti import KittiFiles
+from beam_pipeline.sources.annotations.labelme import LabelMeFiles
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, known_of
+from beam_pipeline.sources.annotations.voc import VocFiles
+from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles
+from beam_pipeline.sources.tree import Tree
+
+COUNT, BUCKETS = 300, 6
+BOX = "0 0.5 0.5 0.2 0.4\n"
+XML = (
+    "<annotation><filename>{}</filename><object><name>dog</name><bndbox><xmin>1</xmin>"
+    "<ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox></object></annotation>"
+)
+
+
+def images_of_voc(number):
+    """Every fifth has another name than its annotation."""
+    return f"{'' if number % 5 else 'other'}{number}.jpg"
+
+
+@pytest.mark.parametrize(
+    ("files", "tree", "held_of_each"),
+    [
+        pytest.param(
+            lambda root: VocFiles(),
+            {f"Annotations/{n}.xml": XML.format(images_of_voc(n)) for n in range(COUNT)}
+            | {f"JPEGImages/{images_of_voc(n)}": "" for n in range(COUNT)},
+            3,
+            id="voc",
+        ),
+        pytest.param(
+            lambda root: YoloFiles(root, YoloConfig()),
+            {f"images/{n}.jpg": "" for n in range(COUNT)}
+            | {f"labels/{n}.txt": BOX for n in range(COUNT)},
+            2,
+            id="yolo",
+        ),
+    ],
+)
+def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held_of_each):
+    held = []
+    monkeypatch.setattr(side_files, "buckets_of_names", lambda number: Buckets(BUCKETS))
+    monkeypatch.setattr(
+        side_files, "gather", lambda batches: held.append(list(gather(batches))) or iter(held[-1])
+    )
+    root = make_tree(tree)
+    elements = yielded(ReadSideFiles.of(root, files(root)))
+    records = [each for each in elements if isinstance(each, Record)]
+    assert len({record.key for record in records}) == COUNT
+    assert sum(map(len, held)) >= held_of_each * COUNT
+    assert max(map(len, held)) < held_of_each * COUNT * 2 / BUCKETS
+
+
+def test_a_label_file_has_a_bound(make_tree, monkeypatch):
+    monkeypatch.setattr(YoloFiles, "max_bytes", 100)
+    root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
+    (reject,) = elements_of(root)
+    assert (reject.source, reject.reason) == ("labels/a.txt", "file too large")
+
+
+def test_texts_elsewhere_are_no_labels_of_kitti(make_tree):
+    car = "Car 0.50 1 -1.57 10 20.5 30 40 1.5 1.6 3.9 1.8 1.5 8.4 -1.6"
+    tree = Tree(make_tree({"labels.txt": car, "image_2/a.png": "", "label_3/a.txt": car}))
+    assert known_of(tree, KittiFiles())[1] == []
+
+
+def test_labelme_in_a_folder_of_labels(make_tree):
+    shape = {"label": "cat", "points": [[1, 2], [9, 3], [4, 8]], "shape_type": "polygon"}
+    text = json.dumps({"shapes": [shape], "imagePath": "a.png"})
+    root = make_tree({"labels/a.json": text, "labels/b.json": text, "images/b.jpg": ""})
+    make_tree({"images/a.jpg": ""})
+    records = [each for each in elements_of(root) if isinstance(each, Record)]
+    assert sorted(record.key for record in records) == ["images/a.jpg", "images/b.jpg"]
+
+
+def test_names_of_classes_in_xml_are_trimmed_as_those_of_folders(make_tree):
+    xml = XML.replace("dog", "\n  hot dog\n ").format("a.jpg")
+    (record,) = elements_of(make_tree({"Annotations/a.xml": xml, "JPEGImages/a.jpg": ""}))
+    assert record.features["boxes"].labels == ("hot dog",)
+
+
+def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
+    monkeypatch.setattr(labelme, "MAX_BYTES", 400)
+
+    def made(**members):
+        shape = {"label": "cat", "points": [[1, 2], [9, 3], [4, 8]], "shape_type": "polygon"}
+        return json.dumps({"shapes": [shape], **members})
+
+    def parsed(text):
+        return LabelMeFiles().parse(text.encode(), "")
+
+    assert parsed(made(imageData="abc/+=" * 1000).replace("/", "\\/")) == parsed(made())
+    with pytest.raises(RecordError, match="over 400 bytes besides imageData"):
+        parsed(made(other="x" * 400))
