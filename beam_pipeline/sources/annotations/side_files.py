@@ -407,7 +407,7 @@ def _read(root: str, path: str, files: SideFiles) -> bytes:
 def known_of(tree: Tree, files: SideFiles) -> tuple[Known, Sequence[str]]:
     """What the folders of a tree tell, and the annotations there."""
     paths = tree.files()
-    annotations = [path for path in paths if files.annotates(path)]
+    annotations = sorted(filter(files.annotates, paths))
     proper = [path for path in annotations if split_at(path, files.home)]
     annotations = proper or ([] if files.image_home else annotations)
     paired = pair(paths, files, is_at_home=bool(proper))
