@@ -17,6 +17,7 @@ from beam_pipeline.sources.malformed import malformed
 MAX_ITEM_CHARACTERS = 16 << 20
 
 _BYTES_AT_ONCE = 1 << 20
+_BEHIND = frozenset(",]}: \t\n\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -99,8 +100,8 @@ class _Text:
         while True:
             try:
                 value, end = _scan(self._text, self._at)
-                # A number may go on where the text ends.
-                if end < len(self._text) or self._is_whole:
+                # "1e" where the text ends may go on: "1e5".
+                if self._text[end : end + 1] in _BEHIND or self._is_whole:
                     self._at = end
                     return value
             except StopIteration:
