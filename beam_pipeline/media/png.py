@@ -75,11 +75,6 @@ def inspect(data: bytes, max_pixels: int) -> Header:
     )
 
 
-def has_one_channel(head: bytes) -> bool:
-    """Whether a file that begins so is a PNG of grey or palette pixels without transparency."""
-    return head.startswith(b"\x89PNG\r\n\x1a\n") and head[25:26] in (b"\0", b"\3")
-
-
 def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
     """The first chunk of each relevant kind, and the pixel data of all IDAT chunks."""
     kinds = (b"IHDR", b"PLTE", b"tRNS", b"eXIf", b"acTL")
