@@ -142,7 +142,7 @@ def _answers(root: Path) -> None:
     (root / "photos").mkdir()
     lines = ["id;year;smooth;features;artifact"]
     for number in range(6):
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(root / f"photos/{number}.jpg")
+        Image.new("RGB", (8, 8), (40 * number, 0, 0)).save(root / f"photos/{number}.jpg")
         is_class = [str(int(number % 3 == each)) for each in range(3)]
         lines.append(f"{number};{2023 + number % 2};{';'.join(is_class)}")
     _write(root, "answers.csv", *lines)
