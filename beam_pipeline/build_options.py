@@ -294,7 +294,6 @@ class BuildOptions(Options):
         BuildOption(
             "table of a database, or sheet of a workbook, that is read",
             metavar="NAME",
-            recipe_only=True,
         ),
         _INPUT,
     ] = ""
@@ -304,7 +303,6 @@ class BuildOptions(Options):
             "manifest columns to leave out",
             metavar="A,B",
             parse=values.parse_names,
-            recipe_only=True,
         ),
         _INPUT,
     ] = ()

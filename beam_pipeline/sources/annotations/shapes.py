@@ -25,7 +25,7 @@ NONE: Attributes = {}
 # What is counted.
 OF_A_POINT = "object made of points in no group"
 OF_A_GROUP = "object made of a group of points"
-# What `--points` says: points in no group are an object each, or those of an image one object's.
+# What `points` says: points in no group are an object each, or those of an image one object's.
 OBJECTS, LANDMARKS = "objects", "landmarks"
 _ABSENT: Point = (0.0, 0.0, 0.0)
 _LOOSE = object()  # the group of an image's landmarks
@@ -180,7 +180,7 @@ class Shapes:
             if len(self._points) > 1:
                 raise malformed(
                     f"points in no group, and {len(self._points)} objects whose landmarks they may "
-                    "be; group them with theirs, or leave out --points"
+                    "be; group them with theirs, or leave points: landmarks out"
                 )
             self._owners[_LOOSE] = self._points[0]
         for label, points, group in self._grouped:

@@ -160,7 +160,7 @@ def _are_beside(boxes: Any, values: Any) -> bool:
 
 
 def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what `--ignore-columns` may name of a row: columns, and attributes of its boxes."""
+    """Yield what `ignore_columns` may name of a row: columns, and attributes of its boxes."""
     yield from values
     for column, value in values.items():
         if lowered(column) in BOXES and isinstance(value, list | dict):

@@ -141,4 +141,4 @@ def cells(options: TableOptions, names: Collection[str]) -> Cells:
 
 
 def _error(template: str, why: str) -> ConfigError:
-    return ConfigError(f"--image-template {template!r} cannot be used: {why}")
+    return ConfigError(f"image_template {template!r} cannot be used: {why}")

@@ -155,7 +155,7 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
         if each and each.unclear:
             raise ConfigError(
                 f"{table.file.path}: column {each.column!r} names {each.unclear[0]} and "
-                f"{each.unclear[1]}; leave one out by --ignore, or pass --image-template"
+                f"{each.unclear[1]}; leave one out by --ignore, or set image_template"
             )
         if not each:
             raise ConfigError(

@@ -151,7 +151,7 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
             take the place of a feature, or all files of one are outside the input.
     """
     if options.box_format and options.box_format not in FORMATS:
-        raise ConfigError(f"--box-format {options.box_format!r} is none of {', '.join(FORMATS)}")
+        raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
     usable = [name for name in sample.names if name and name not in options.ignore_columns]
     roles = (_declared if options.schema else _found)(sample, usable, options)
     sample.check_inside(each.column for each in roles.media)
@@ -387,7 +387,7 @@ def _declared(sample: Sample, usable: Sequence[str], options: TableOptions) -> R
         ConfigError: A feature has no column, or a given column does not exist.
     """
     schema, facts = options.schema, sample.facts
-    # Made of the texts, by --tokenizer.
+    # Made of the texts, by `tokenizer`.
     tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
     declared = tuple(
         (feature, _column(feature, usable, options))

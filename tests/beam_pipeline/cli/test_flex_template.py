@@ -27,6 +27,8 @@ EXAMPLES = {
     "label_column": (["color", "color,shape"], ["", ",color"]),
     "split_column": (["split"], ["a,b"]),
     "no_header": (["true", "false"], ["1"]),
+    "table": (["Sheet 1", "rows"], ["", "a\nb"]),
+    "ignore_columns": (["id", "id,x"], ["id,"]),
     "split_list": (["gs://bucket/val.txt", "val=gs://b/1.txt"], ["val.txt", ""]),
     "ignore": (["*_mask.png", "a, b.csv"], [""]),
     "one_class": (["true", "false"], ["1"]),
