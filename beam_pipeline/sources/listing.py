@@ -44,14 +44,14 @@ class ListNames(beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        return (
+        parts = (
             pipeline
             | "Once" >> beam.Impulse()
             | "ListParts" >> beam.FlatMap(_parts, self.folders, self.root, self.ignored)  # Part
-            | "BalanceParts" >> Balance()  # Part
-            | "ListFiles" >> beam.FlatMap(list_part, self.root, self.ignored)  # bytes
-            | "BalanceFiles" >> Balance()  # bytes
         )
+        if storage.is_remote(self.root):  # else there is one
+            parts = parts | "BalanceParts" >> Balance()  # Part
+        return parts | "ListFiles" >> beam.FlatMap(list_part, self.root, self.ignored)  # bytes
 
 
 def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Iterator[Part]:

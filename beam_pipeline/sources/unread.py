@@ -7,7 +7,7 @@ Accounted for is the file of every record, every path of a `Consumed` and every 
 import dataclasses
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -90,14 +90,11 @@ class AccountForFiles(beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        elements = (
-            pipeline | "Source" >> self.source,
-            pipeline | "Reads" >> beam.Create([Consumed(paths=self.reads)]),
-        ) | "AllElements" >> beam.Flatten()  # Element
+        elements = pipeline | "Source" >> self.source  # Element
         names = pipeline | "ListAll" >> ListNames(self.root, ignored=self.ignored)  # bytes
         sent = (
             elements | "HashAccounted" >> beam.ParDo(_HashAccounted((self.base, self.root))),
-            names | "DivideNames" >> beam.FlatMap(_divided, self.root),
+            names | "DivideNames" >> beam.FlatMap(_divided, self.root, frozenset(self.reads)),
         )  # (bucket, hashes or packed names)
         unread = (
             sent
@@ -174,13 +171,15 @@ class _HashAccounted(beam.DoFn):
         return ((bucket, b"h" + hashes.tobytes()) for bucket, hashes in by_bucket.items())
 
 
-def _divided(batch: bytes, root: str) -> Iterator[tuple[int, bytes]]:
-    """A batch of the listing by buckets."""
+def _divided(batch: bytes, root: str, reads: Collection[str]) -> Iterator[tuple[int, bytes]]:
+    """A batch of the listing by buckets, without the files that the source reads."""
     by_bucket: dict[int, list[Names]] = {}
     for folder, names in unpack(batch):
         prefix = below(root, f"{folder}/" if folder else "")
         divided: dict[int, list[str]] = {}
         for name in names:
+            if prefix + name in reads:
+                continue
             divided.setdefault(_hash(prefix + name) % _BUCKETS, []).append(name)
         for bucket, some in divided.items():
             by_bucket.setdefault(bucket, []).append((folder, some))

@@ -11,6 +11,7 @@ from tiers import first_quick
 
 import beam_pipeline
 import trainer
+from beam_pipeline.files import storage
 from tfrecord_dataset.store import files
 from trainer.errors import DatasetChangedError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
@@ -36,10 +37,12 @@ def build(tmp_path):
             name="d",
             split={"train": 0.8, "test": 0.2},
             num_shards={"train": 8, "test": 2},
-            overwrite=True,
+            overwrite=not storage.is_remote(output),
             threads=1,
             **options,
         )
+        if not config.overwrite:  # no build does this: somebody deletes it
+            storage.delete([config.dataset_dir])
         beam_pipeline.build(config)
 
     return run
