@@ -9,13 +9,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-_PATIENCE_S = 3.0
+_LOOK_S = 3.0
+# To cancel a job on a cluster takes half a minute.
+_LOOKS = 15
+_ASKING = os.path.join("store", "requests.py")
 _EXIT_CODE = 130
 
 
 @contextlib.contextmanager
 def ending_blocked_calls() -> Iterator[None]:
-    """Ends this process, within seconds of Ctrl-C, where its main thread cannot.
+    """Ends this process, within seconds of Ctrl-C, where its threads wait for a store.
 
     Whatever is under way then ends as if it was killed, which all that is written survives.
     """
@@ -23,7 +26,7 @@ def ending_blocked_calls() -> Iterator[None]:
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
         return
-    handled = threading.Event()
+    handled, ended = threading.Event(), threading.Event()
 
     def handle(number: int, frame: Any) -> None:
         handled.set()
@@ -33,19 +36,33 @@ def ending_blocked_calls() -> Iterator[None]:
     written.setblocking(False)
     signal.signal(signal.SIGINT, handle)
     signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=[ours, handled], daemon=True).start()
+    threading.Thread(target=_watch, args=[ours, handled, ended], daemon=True).start()
     try:
         yield
     finally:
+        ended.set()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, before)
         written.close()  # ends the thread
 
 
-def _watch(signals: socket.socket, handled: threading.Event) -> None:
+def _watch(signals: socket.socket, handled: threading.Event, ended: threading.Event) -> None:
     with signals:
         while number := signals.recv(1):
-            if number[0] == signal.SIGINT and not handled.wait(_PATIENCE_S):
-                print("interrupted; run the same command again to go on", file=sys.stderr)
-                sys.stderr.flush()
-                os._exit(_EXIT_CODE)
+            if number[0] == signal.SIGINT:
+                break
+        else:
+            return
+    for _ in range(_LOOKS):
+        if ended.wait(_LOOK_S):
+            return
+        if not handled.is_set() or _is_asking():
+            break
+    print("interrupted; run the same command again to go on", file=sys.stderr, flush=True)
+    os._exit(_EXIT_CODE)
+
+
+def _is_asking() -> bool:
+    """Whether a thread waits for the answer to a request."""
+    frames = sys._current_frames().values()
+    return any(frame.f_code.co_filename.endswith(_ASKING) for frame in frames)
