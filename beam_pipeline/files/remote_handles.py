@@ -80,6 +80,11 @@ class Upload:
         """Bytes so far."""
         return self._file.tell()
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be written any more: pyarrow asks."""
+        return self._file.closed
+
     def flush(self) -> None:
         """Nothing: all is sent at once."""
 
