@@ -8,7 +8,7 @@ from trainer.__main__ import main
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ("train --data d --output o --image-size big", "--image-size 'big'"),
+        ("train --data d --output o --image-size big", "image_size (--image-size): 'big'"),
         ("train --dta d", "there is no option --dta"),
         ("evaluate --data d --run nowhere", "nowhere does not hold a run"),
     ],
