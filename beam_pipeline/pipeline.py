@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pickle
 from pathlib import Path
+from typing import TypeAlias
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -19,7 +20,7 @@ from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.stage import InspectMedia
+from beam_pipeline.inspect.stage import InspectedInput, InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
@@ -45,6 +46,27 @@ from beam_pipeline.write.working_directory import (
     spill_folder,
 )
 
+Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Element], ...]"
+"""What a source yields; if several, all but the first are of Rejected."""
+
+
+@dataclasses.dataclass
+class CheckElements(beam.PTransform):
+    """Elements of a source, checked: (InspectedInput, PCollection[int] that counts them)."""
+
+    config: BuildConfig
+    job: Job
+
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(
+        self, elements: beam.PCollection[Element]
+    ) -> tuple[InspectedInput, beam.PCollection[int]]:
+        packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
+        inspected = packed | "Inspect" >> InspectMedia(
+            self.config.rules, Packer(self.config), self.config.threads, self.job
+        )  # Inspected
+        return inspected, counts
+
 
 @dataclasses.dataclass
 class PlanDataset(beam.PTransform):
@@ -57,12 +79,17 @@ class PlanDataset(beam.PTransform):
     job: Job = PLAIN_JOB
 
     @no_annotations  # Beam takes hints of PCollections alone
-    def expand(self, elements: beam.PCollection[Element]) -> tuple[Assigned, beam.PCollection[int]]:
+    def expand(self, elements: Elements) -> tuple[Assigned, beam.PCollection[int]]:
         tfds.check_keys(self.config.schema)
-        packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
-        inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer(self.config), self.config.threads, self.job
-        )  # Inspected
+        records, *unread = elements if isinstance(elements, tuple) else (elements,)
+        inspected, counts = records | "Check" >> CheckElements(self.config, self.job)
+        for rejects in unread:
+            checked, others = rejects | "CheckUnread" >> CheckElements(self.config, self.job)
+            inspected = inspected._replace(
+                rejected=(inspected.rejected, checked.rejected) | "Rejects" >> beam.Flatten(),
+                statistics=(inspected.statistics, checked.statistics) | "All" >> beam.Flatten(),
+            )
+            counts = (counts, others) | "Counts" >> beam.Flatten()  # int
         assigned = inspected | "Assign" >> AssignShards(self.config, counts, self.job)  # Assigned
         return assigned, counts
 
@@ -89,7 +116,8 @@ class WriteDataset(beam.PTransform):
     config: BuildConfig
     job: Job = PLAIN_JOB
 
-    def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[str]:
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(self, elements: Elements) -> beam.PCollection[str]:
         check_output(self.config)
         assigned, counts = elements | "Plan" >> PlanDataset(self.config, self.job)
         return (

@@ -33,7 +33,9 @@ _OPTIONS = PipelineOptions([])
 
 def yielded(transform: beam.PTransform) -> list[Any]:
     """All that a root transform yields."""
-    return [value.value for value in (EagerPipeline() | transform).values]
+    found = EagerPipeline() | transform
+    collections = found if isinstance(found, tuple) else (found,)
+    return [value.value for each in collections for value in each.values]
 
 
 class _Values(beam.PCollection):

@@ -13,7 +13,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import kinds
-from beam_pipeline.records import Element, Record, Rejected
+from beam_pipeline.records import Consumed, Element, Record, Rejected
 from beam_pipeline.running.buckets import Waiting
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.gathering import Balance
@@ -29,7 +29,7 @@ MAX_BYTES = 1 << 20
 
 @dataclasses.dataclass
 class BatchElements(beam.PTransform):
-    """What a source yields (`Record | Rejected | DeclaredClasses`), in packed batches.
+    """What a source yields but `Consumed`, in packed batches.
 
     Yields (PCollection[bytes], a packed batch each; PCollection[int], the records and rejects of
     each bundle, counted before any shuffle, so that the end of the job can be held against them).
@@ -70,6 +70,8 @@ class BatchSource(beam.DoFn):
         self._count = 0
 
     def process(self, element: Element) -> Iterator[Any]:
+        if isinstance(element, Consumed):
+            return
         if isinstance(element, Record | Rejected):
             self._count += 1
             self._meter.add(1)

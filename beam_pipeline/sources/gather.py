@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 
 from beam_pipeline.files import storage
-from beam_pipeline.records import Element, Rejected
+from beam_pipeline.records import Consumed, Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import pack, unpack
@@ -104,13 +104,13 @@ class ReadFiles(beam.PTransform):
 
     Attributes:
         files: What `read` takes, one after the other.
-        others: What is not read, and told.
+        others: Elements that are passed on.
         read: Yields entries, and elements that are finished already, such as Rejected.
         file_bytes: Bytes of files of which one byte is gathered.
     """
 
     files: Sequence[InputFile]
-    others: Sequence[Rejected]
+    others: Sequence[Rejected | Consumed]
     read: Callable[[Any], Iterable[Entry | Element]]
     file_bytes: int = 1
 
@@ -119,14 +119,14 @@ class ReadFiles(beam.PTransform):
         return (
             pipeline
             | "Sources" >> beam.Create([*self.files, *self.others])
-            | "BalanceSources" >> Balance()  # InputFile | Rejected
+            | "BalanceSources" >> Balance()  # InputFile | Rejected | Consumed
             | ReadInBatches(num_bytes // self.file_bytes, self.read)  # (bucket, batch)
         )
 
 
 @dataclasses.dataclass
 class ReadInBatches(beam.PTransform):
-    """Sources to entries in packed batches, by bucket; a Rejected passes.
+    """Sources to entries in packed batches, by bucket; what is finished passes.
 
     One straight chain without side outputs: where collections of records are flattened,
     Beam's local runner encodes them one by one.
@@ -176,7 +176,7 @@ class Gather(beam.PTransform):
 def _read_in_batches(
     source: Any, read: Callable[..., Iterable[Entry | Element]], buckets: Buckets, *arguments: Any
 ) -> Iterator[tuple[int, bytes]]:
-    found = [source] if isinstance(source, Rejected) else read(source, *arguments)
+    found = [source] if isinstance(source, Rejected | Consumed) else read(source, *arguments)
     entries = (
         item
         if isinstance(item, Entry)

@@ -2,8 +2,10 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -20,7 +22,7 @@ from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.registry import layout_named, own_layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
-from beam_pipeline.sources.unread import AccountForFiles, WithoutConsumed
+from beam_pipeline.sources.unread import AccountForFiles
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
@@ -120,8 +122,6 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
         base = claim.path if storage.is_directory(claim.path) else parent(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)
         source = AccountForFiles(source, root, base, reads, Ignored(config.ignore))
-    else:
-        source = WithoutConsumed(source)
     return ReadPlaced(source) if any(map(inside, config.inputs)) else source
 
 
@@ -135,8 +135,12 @@ class ReadPlaced(beam.PTransform):
 
     source: beam.PTransform
 
-    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        return pipeline | "Source" >> self.source | "PlaceMembers" >> beam.Map(placed)  # Element
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(self, pipeline: beam.pvalue.PBegin) -> Any:
+        found = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
+        elements, *unread = found if isinstance(found, tuple) else (found,)
+        in_place = elements | "PlaceMembers" >> beam.Map(placed)  # Element
+        return (in_place, *unread) if unread else in_place
 
 
 @dataclasses.dataclass

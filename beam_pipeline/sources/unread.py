@@ -12,8 +12,8 @@ from hashlib import blake2b
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.media.volumes import refusal
 from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
@@ -73,7 +73,10 @@ def not_read(path: str) -> Rejected:
 
 @dataclasses.dataclass
 class AccountForFiles(beam.PTransform):
-    """The elements of a source without `Consumed`, and a Rejected for each file not accounted for.
+    """The elements of a source, and a Rejected for each file that they do not account for.
+
+    Yields (PCollection[Element], PCollection[Rejected]): to put them together would cost more per
+    element than to compare them.
 
     Attributes:
         source: Of elements.
@@ -89,36 +92,23 @@ class AccountForFiles(beam.PTransform):
     reads: tuple[str, ...] = ()
     ignored: Ignored = NOTHING
 
-    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(
+        self, pipeline: beam.pvalue.PBegin
+    ) -> tuple[beam.PCollection[Element], beam.PCollection[Rejected]]:
         elements = pipeline | "Source" >> self.source  # Element
         names = pipeline | "ListAll" >> ListNames(self.root, ignored=self.ignored)  # bytes
-        sent = (
-            elements | "HashAccounted" >> beam.ParDo(_HashAccounted((self.base, self.root))),
-            names | "DivideNames" >> beam.FlatMap(_divided, self.root, frozenset(self.reads)),
-        )  # (bucket, hashes or packed names)
+        bases = tuple(dict.fromkeys((self.base, self.root)))
         unread = (
-            sent
-            | "AllFiles" >> beam.Flatten()
+            (
+                elements | "HashAccounted" >> beam.ParDo(_HashAccounted(bases)),
+                names | "DivideNames" >> beam.FlatMap(_divided, self.root, frozenset(self.reads)),
+            )
+            | "AllFiles" >> beam.Flatten()  # (bucket, hashes or packed names)
             | "GroupFiles" >> beam.GroupByKey()
             | "FindUnread" >> beam.FlatMap(_unread, self.root)  # Rejected
         )
-        kept = elements | "DropConsumed" >> beam.Filter(_is_no_consumed)  # Element
-        return (kept, unread) | beam.Flatten()
-
-
-@dataclasses.dataclass
-class WithoutConsumed(beam.PTransform):
-    """The elements of a source without `Consumed`, which a listing alone is compared with.
-
-    Attributes:
-        source: Of elements.
-    """
-
-    source: beam.PTransform
-
-    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        elements = pipeline | "Source" >> self.source  # Element
-        return elements | "DropConsumed" >> beam.Filter(_is_no_consumed)  # Element
+        return elements, unread
 
 
 def accounted(element: Element, bases: Iterable[str]) -> Iterator[str]:
@@ -126,19 +116,11 @@ def accounted(element: Element, bases: Iterable[str]) -> Iterator[str]:
     if isinstance(element, Record):
         for value in element.features.values():
             if file := file_of(value):
-                yield from _with_archives(file.path)
+                yield file.path
     elif isinstance(element, Consumed):
         yield from element.paths
     elif isinstance(element, Rejected):
         yield from (below(base, element.source) for base in bases)
-
-
-def _with_archives(path: str) -> Iterator[str]:
-    """The path of a file, and those of the archives that it is in."""
-    yield path
-    while found := inside(path):
-        path = found.archive
-        yield path
 
 
 def _hash(path: str) -> int:
@@ -150,15 +132,15 @@ class _HashAccounted(beam.DoFn):
     """Elements to (bucket, hashes of files), a few for each bundle."""
 
     def __init__(self, bases: tuple[str, ...]) -> None:
-        self._bases = tuple(dict.fromkeys(bases))
+        self._bases = bases
 
     def start_bundle(self) -> None:
         self._hashes: set[int] = set()
 
-    def process(self, element: Element) -> Iterator[tuple[int, bytes]]:
+    @no_annotations  # no generator: it is called for every element
+    def process(self, element: Element) -> Iterable[tuple[int, bytes]]:
         self._hashes.update(map(_hash, accounted(element, self._bases)))
-        if len(self._hashes) >= _MOST_WAITING:
-            yield from self._sent()
+        return self._sent() if len(self._hashes) >= _MOST_WAITING else ()
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from map(in_global_window, self._sent())
@@ -203,7 +185,3 @@ def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected
             for name in names:
                 if _hash(below(root, place + name)) not in hashes:
                     yield not_read(place + name)
-
-
-def _is_no_consumed(element: Element) -> bool:
-    return not isinstance(element, Consumed)

@@ -10,7 +10,7 @@ from eager_runner import yielded
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
-from beam_pipeline.records import Array, Record
+from beam_pipeline.records import Array, Consumed, Record
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim
 from tfrecord_dataset.options import all_options, arguments_of
@@ -50,10 +50,28 @@ def source_at(
     return found, source_of(complete(config, found), found, scratch)
 
 
+def read_elements(source: beam.PTransform) -> list[Any]:
+    """What a build gets of a source."""
+    return [each for each in yielded(source) if not isinstance(each, Consumed)]
+
+
+class AllElements(beam.PTransform):
+    """The elements of a source, and what it did not account for, as one PCollection."""
+
+    def __init__(self, source: beam.PTransform) -> None:
+        super().__init__()
+        self._source = source
+
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        found = pipeline | "Source" >> self._source
+        elements = (found if isinstance(found, tuple) else (found,)) | beam.Flatten()
+        return elements | beam.Filter(lambda each: not isinstance(each, Consumed))
+
+
 def elements_of(path: Path | str, **options: Any) -> list[Any]:
     """What is read of the input at `path`; options as those of `BuildConfig`."""
     config = BuildConfig(input=str(path), **options)
-    return yielded(source_of(config, find_input(config), f"{path}.scratch"))
+    return read_elements(source_of(config, find_input(config), f"{path}.scratch"))
 
 
 def records_of(path: Path | str, **options: Any) -> list[Record]:

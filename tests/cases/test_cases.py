@@ -17,7 +17,6 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from eager_runner import yielded
 from tiers import first_quick
 
 from beam_pipeline.config import BuildConfig
@@ -27,7 +26,7 @@ from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.listing import buckets_of_names
 from cases.inputs import make
-from cases.reading import options_of_case, source_at
+from cases.reading import AllElements, options_of_case, read_elements, source_at
 from cases.shown import Shown
 
 CASES = {
@@ -61,7 +60,7 @@ def read(tmp_path, caplog):
         shown = Shown(tmp_path / "input")
         try:
             found, source = source_for(case, tmp_path / "input")
-            elements = yielded(source)
+            elements = read_elements(source)
         except BeamTFRecordsError as error:
             message = shown.text(str(error))
             return {"error": f"{type(error).__name__}: {message}\n"}
@@ -131,7 +130,7 @@ class ReadAll(beam.PTransform):
     def expand(self, pipeline):
         return [
             pipeline
-            | name >> source
+            | name >> AllElements(source)
             | f"Name {name}" >> beam.Map(lambda element, name: (name, element), name)
             for name, source in self._sources.items()
         ] | beam.Flatten()
@@ -157,4 +156,4 @@ def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
     found = run_transform(ReadAll(sources))
     for name, source in sources.items():
         elements = [element for of, element in found if of == name]
-        assert sorted(map(repr, elements)) == sorted(map(repr, yielded(source)))
+        assert sorted(map(repr, elements)) == sorted(map(repr, read_elements(source)))

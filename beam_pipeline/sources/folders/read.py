@@ -10,7 +10,16 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.records import ClassLabel, Deferred, FileRef, Record, Rejected, Value
+from beam_pipeline.records import (
+    ClassLabel,
+    Consumed,
+    Deferred,
+    Element,
+    FileRef,
+    Record,
+    Rejected,
+    Value,
+)
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.folders.npz_record import features_of_npz
@@ -106,7 +115,7 @@ def checked(
 
 def records_of(
     batch: bytes, root: str, pattern: PathPattern | None, found: StructureByKind
-) -> Iterator[Record | Rejected]:
+) -> Iterator[Element]:
     """The records of the files in a batch.
 
     Args:
@@ -124,6 +133,8 @@ def records_of(
         for name in names:
             if file_kind(name) != kind:
                 continue
+            if name.lower().endswith(".npz"):  # its arrays are the files of the record
+                yield Consumed(paths=(path + name,))
             try:
                 if pattern:
                     yield _matched_record(prefix + name, path + name, kind, pattern, structure)

@@ -62,16 +62,15 @@ class ReadTar(ValueOptions, beam.PTransform):
         files, _ = find_files(self.path, is_tar, self.ignored)
         options = value_options(self)
         read = functools.partial(read_tar, options=options, scratch=self.scratch)
-        batches = pipeline | ReadFiles(files, [], read, _BYTES_AN_ENTRY_BYTE)
+        consumed = Consumed(paths=tuple(file.path for file in files))
+        batches = pipeline | ReadFiles(files, [consumed], read, _BYTES_AN_ENTRY_BYTE)
         roles = (
             batches  # (bucket, packed batch of Part)
             | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
             | "MergeLooks" >> Merge(merge_member_kinds)  # MemberKinds
             | "FindRoles" >> beam.Map(find_roles, options)  # Role by name
         )
-        records = batches | Gather(record_of_parts, (AsSingleton(roles), options))
-        consumed = Consumed(paths=tuple(file.path for file in files))
-        return (records, pipeline | "Tars" >> beam.Create([consumed])) | beam.Flatten()  # Element
+        return batches | Gather(record_of_parts, (AsSingleton(roles), options))
 
 
 def is_tar(path: str) -> bool:
