@@ -7,17 +7,19 @@ Kaggle's `captions.txt` (`image,caption`).
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import Problem
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
+from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import folder, joined, suffix
-from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
@@ -62,25 +64,47 @@ def _is_list(path: str) -> bool:
     return bool(_NUMBERED.match(start) or _HEADER.match(start))
 
 
-def find_captions(tree: Tree) -> list[Place]:
+def claim_captions(tree: Tree, config: BuildConfig) -> Claim | None:
     """Lists of captions; or texts beside images."""
+    is_named = config.layout == "captions"
+    if not tree.is_folder:
+        is_list = suffix(tree.input) not in ("csv", "tsv") and _is_list(tree.input)
+        if not tree.is_file or not (is_named or is_list):
+            return None
+        return _claim(Rank.TABLE, tree.input, name_of(tree.input))
     lists = [
         path
         for path in sorted(tree.files())
         if _NAME.fullmatch(path.rpartition("/")[2]) and _is_list(tree.path(path))
     ]
     if lists:
-        return [_of_list(path, tree) for path in lists]
-    if tree.only_folder or not (counts := texts_beside(tree, CaptionFiles())):
-        return []
-    what = tree.told(counts, CaptionFiles.noun)
-    return [Place("", what, has_usual_name=all(map(is_numbered, counts)))]
+        return _of_lists(lists, tree)
+    counts = texts_beside(tree, CaptionFiles())
+    if is_named and tree.files_with(CaptionFiles.suffix):
+        counts = counts or {"": 0}
+    if not counts or (tree.only_folder and not is_named):
+        return None
+    rank = Rank.NAMED_TABLE if all(map(is_numbered, counts)) else Rank.TABLE
+    return _claim(rank, tree.root, tree.told(counts, CaptionFiles.noun))
 
 
-def _of_list(path: str, tree: Tree) -> Place:
-    splits = [joined(folder(path), name) for name in _split_lists(tree, folder(path))]
-    what = f"captions in {path}" + (f", splits in {', '.join(splits)}" if splits else "")
-    return Place(path, what, has_usual_name=True, files=(path, *splits))
+def _claim(rank: Rank, path: str, what: str) -> Claim:
+    return Claim(layout="captions", rank=rank, path=path, understood=(("captions", what),))
+
+
+def _of_lists(lists: Sequence[str], tree: Tree) -> Claim:
+    first = lists[0]
+    splits = [joined(folder(first), name) for name in _split_lists(tree, folder(first))]
+    what = f"captions in {first}" + (f", splits in {', '.join(splits)}" if splits else "")
+    ways = tuple(map(tree.path, lists))
+    facts = {"path": tree.root, "number": len(lists), "ways": "; ".join(lists)}
+    return dataclasses.replace(
+        _claim(Rank.NAMED_TABLE, tree.path(first), what),
+        reads=tuple(name_of(path) for path in (first, *splits)),
+        problem=Problem(code="ambiguous", facts=facts, option="input", choices=ways)
+        if len(lists) > 1
+        else None,
+    )
 
 
 def _split_lists(tree: Tree, place: str) -> dict[str, str]:
@@ -129,10 +153,7 @@ def _image_root(source: ReadCaptionList, top: str) -> str:
 LAYOUT = Layout(
     name="captions",
     sign="captions.txt, results.csv or *.token.txt of captions, or .txt files next to their images",
-    kind="manifest",
     read=read_captions,
     takes=("image_root",),  # for more, --layout csv
-    begins=_is_list,
-    find=find_captions,
-    accept=lambda folder: first_file(folder, lambda file: suffix(file) == CaptionFiles.suffix),
+    claim=claim_captions,
 )

@@ -13,10 +13,12 @@ from typing import Any
 
 import apache_beam as beam
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
     ClassLabel,
+    Consumed,
     DeclaredClasses,
     Element,
     FileRef,
@@ -25,16 +27,14 @@ from beam_pipeline.records import (
     Rejected,
 )
 from beam_pipeline.running.gathering import Balance
-from beam_pipeline.sources.beside import may_hold_data, not_read
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import find_files
-from beam_pipeline.sources.layout import Layout, Place, first_file, read_by
+from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
 from beam_pipeline.sources.paths import left_out
 from beam_pipeline.sources.tables.labels import named_class
 from beam_pipeline.sources.tree import Tree, shown
 from beam_pipeline.sources.unpacking import unpacked
 from tfrecord_dataset.split_names import split_in_name
-from tfrecord_dataset.store.urls import unsigned
 
 _NAME = re.compile(
     r"(?P<before>.*?)(?P<what>images|labels)(?P<between>[-_.]?)idx\d[-_.]"
@@ -87,9 +87,11 @@ class ReadIdx(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Element]:
         pairs, others = find_pairs(self.path, self.ignored)
+        both = (path for pair in pairs for path in (pair.images, pair.labels))
+        consumed = Consumed(paths=tuple(both))
         return (
             pipeline
-            | "Pairs" >> beam.Create([*pairs, *others])
+            | "Pairs" >> beam.Create([*pairs, *others, consumed])
             | "BalancePairs" >> Balance()  # Pair | Rejected
             | "ReadPairs" >> beam.FlatMap(read_pair, self.scratch, tuple(self.classes))  # Element
         )
@@ -101,12 +103,9 @@ def find_pairs(path: str, ignored: Ignored = NOTHING) -> tuple[list[Pair], list[
     Raises:
         ConfigError: Images have no file of classes, or two files have the images of one split.
     """
-    files, others = find_files(path, is_idx, ignored)
+    files, _ = find_files(path, is_idx, ignored)
     by_path = {file.path: file for file in files}
-    rejected = [
-        not_read(each) if may_hold_data(each) else left_out(each, "not an idx file", "by its name")
-        for each in others
-    ]
+    rejected: list[Rejected] = []
     pairs: list[Pair] = []
     for file in files:
         if file.path.endswith(".gz") and file.path.removesuffix(".gz") in by_path:
@@ -168,10 +167,10 @@ def _check(pairs: Sequence[Pair]) -> None:
 
 
 def read_pair(
-    pair: Pair | Rejected, scratch: str, classes: tuple[str, ...] = ()
+    pair: Pair | Rejected | Consumed, scratch: str, classes: tuple[str, ...] = ()
 ) -> Iterator[Element]:
     """The records of a pair of files; a bad Rejected where they cannot be used."""
-    if isinstance(pair, Rejected):
+    if isinstance(pair, Rejected | Consumed):
         yield pair
         return
     try:
@@ -259,20 +258,20 @@ def _images(path: str, head: bytes) -> Iterator[bytes]:
             raise RecordError(DAMAGED, f"bytes follow the images of {name}")
 
 
-def find_idx(tree: Tree) -> list[Place]:
+def claim_idx(tree: Tree, config: BuildConfig) -> Claim | None:
     """Files of images by their names."""
     files = sorted(filter(is_images, tree.files()))
+    if not files or (not tree.is_folder and len(files) < len(tree.files())):
+        return None
     splits = sorted({_split_of(file.rpartition("/")[2]) or "" for file in files} - {""})
     stated = f" in {', '.join(splits)}" if splits else ""
-    return [Place("", shown(files, "file") + stated)] if files else []
+    what = files[0] if tree.is_file else shown(files, "file") + stated
+    return Claim(layout="idx", rank=Rank.CONTAINER, path=tree.input, understood=(("files", what),))
 
 
 LAYOUT = Layout(
     name="idx",
     sign="*-images-idx3-ubyte and *-labels-idx1-ubyte, or .gz",
-    kind="container",
     **read_by(ReadIdx),
-    find=find_idx,
-    accept=lambda folder: first_file(folder, is_images),
-    begins=lambda path: is_images(unsigned(path)),
+    claim=claim_idx,
 )

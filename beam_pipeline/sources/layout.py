@@ -163,7 +163,7 @@ def claim_of_files(
     if not files or (not tree.is_folder and len(files) < len(tree.files())):
         return None
     files = sorted(files)
-    what = shown(files, "file") + splits_shown(files)
+    what = files[0] if tree.is_file else shown(files, "file") + splits_shown(files)
     return Claim(
         layout=layout,
         rank=Rank.CONTAINER,

@@ -13,13 +13,12 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Audio, Element, FileRef, Record, Rejected
+from beam_pipeline.records import Audio, Consumed, Element, FileRef, Record, Rejected
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.annotations.side_files import MAX_BYTES, ReadSideFiles
-from beam_pipeline.sources.beside import passed_over, unused
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Claim, Layout, Place, first_file, reading
+from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, folder, input_folder, joined, media_kind, stem
@@ -94,6 +93,7 @@ def utterances(place: str, parts: Iterable[list[str]], root: str) -> Iterator[El
     paths = [joined(place, name) for names in parts for name in names]
     lists = [path for path in paths if path.endswith(_OF_CHAPTER)]
     lines: dict[str, Line] = {}
+    yield Consumed(paths=tuple(below(root, path) for path in lists))
     for path in lists:
         try:
             for name, line in lines_of(below(root, path), path):
@@ -105,11 +105,9 @@ def utterances(place: str, parts: Iterable[list[str]], root: str) -> Iterator[El
     splits = (split_in_name(part) for part in place.split("/"))
     split = next(filter(None, splits), None)
     for path in sorted(set(paths).difference(lists)):
-        if media_kind(path) != "audio":
-            yield passed_over(path, "audio")
-        elif not lists:
-            yield unused(path, "audio")
-        elif (found := lines.pop(stem(path), None)) is None:
+        if media_kind(path) != "audio" or not lists:
+            continue
+        if (found := lines.pop(stem(path), None)) is None:
             yield Rejected(
                 source=path, reason="no annotation", detail="no line of transcripts names it"
             )
@@ -162,13 +160,17 @@ def _first_line(path: str) -> str:
     return head(path).decode("utf-8-sig", errors="replace").partition("\n")[0]
 
 
-def find_transcripts(tree: Tree) -> list[Place]:
+def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
     """LJ Speech's table; LibriSpeech's chapters; or texts beside audio."""
+    if not tree.is_folder:
+        return None
     for path in sorted(tree.files()):
         if path.rpartition("/")[2] == _TABLE and _is_of_lj_speech(tree, path):
-            return [Place(path, f"transcripts in {path}", has_usual_name=True, files=(path,))]
-    if tree.only_folder:
-        return []
+            claim = _claim(Rank.NAMED_TABLE, tree.path(path), f"transcripts in {path}")
+            return dataclasses.replace(claim, reads=(_TABLE,))
+    is_named = config.layout == "transcripts"
+    if tree.only_folder and not is_named:
+        return None
     chapters = {
         folder(path): path
         for path in tree.files()
@@ -176,13 +178,19 @@ def find_transcripts(tree: Tree) -> list[Place]:
     }
     if chapters:
         what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
-        return [Place("", f"{what} ({places(sorted(chapters))})", has_usual_name=True)]
+        return _claim(Rank.NAMED_TABLE, tree.root, f"{what} ({places(sorted(chapters))})")
     for files in _BESIDE:
         if counts := texts_beside(tree, files):
-            what = tree.told(counts, f".{files.suffix} file")
             is_usual = files.are_told_by_name or all(map(is_numbered, counts))
-            return [Place("", what, has_usual_name=is_usual)]
-    return []
+            rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
+            return _claim(rank, tree.root, tree.told(counts, f".{files.suffix} file"))
+    if is_named and (tree.files_with("txt") or tree.files_with("lab")):
+        return _claim(Rank.TABLE, tree.root, "texts")
+    return None
+
+
+def _claim(rank: Rank, path: str, what: str) -> Claim:
+    return Claim(layout="transcripts", rank=rank, path=path, understood=(("transcripts", what),))
 
 
 def _is_of_lj_speech(tree: Tree, path: str) -> bool:
@@ -209,9 +217,7 @@ def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PT
 LAYOUT = Layout(
     name="transcripts",
     sign="*.trans.txt, metadata.csv and wavs/, or .txt or .lab files next to their audio",
-    kind="manifest",
     read=read_transcripts,
     takes=(),
-    find=find_transcripts,
-    accept=lambda folder: first_file(folder, lambda name: name.endswith((".txt", ".lab"))),
+    claim=claim_transcripts,
 )

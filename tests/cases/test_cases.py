@@ -7,6 +7,7 @@ A case is a folder with
     expected.jsonl   how the input is read, then classes and records (`cases.shown`)
     rejects.jsonl    what is rejected; absent where nothing is
     error            the refusal, in place of both
+    recipe.yaml      the recipe that reads an input that is refused without it
 
 `pytest tests/cases --regenerate` writes the last three anew, for review.
 """
@@ -19,11 +20,14 @@ import apache_beam as beam
 import pytest
 from tiers import first_quick
 
+from beam_pipeline import recipe
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
+from beam_pipeline.records import Record
 from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.detect import detect
+from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
 from cases.inputs import make
 from cases.reading import AllElements, options_of_case, read_elements, source_at
@@ -33,6 +37,13 @@ CASES = {
     f"{path.parent.parent.name}/{path.parent.name}": path.parent
     for path in sorted(Path(__file__).parent.glob("*/*/input"))
 }
+
+
+def is_file(case, name):
+    """Whether a case has a file of this name."""
+    return (case / name).exists()
+
+
 _SIDE_FILES = ("dota", "kitti", "labelme", "masks", "supervisely", "visdrone", "voc", "yolo")
 OF_SIDE_FILES = [name for name in CASES if name.startswith(_SIDE_FILES)]
 DETECTED = [
@@ -95,6 +106,29 @@ def test_a_case(read, case, request):
         for name, text in results.items():
             (case / name).write_text(text, "utf-8")
     assert results == expected(case)
+
+
+RECIPES = {
+    name: case / "recipe.yaml" for name, case in CASES.items() if is_file(case, "recipe.yaml")
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_reads_what_is_refused_without_it(tmp_path, name):
+    assert is_file(CASES[name], "error")
+    root = tmp_path / "input"
+    make(CASES[name] / "input", root)
+    copy = tmp_path / "recipe.yaml"
+    copy.write_text(RECIPES[name].read_text("utf-8").replace("INPUT", str(root)), "utf-8")
+    config = BuildConfig(**recipe.load(str(copy)))
+    claim = find_input(config)
+    elements = read_elements(source_of(complete(config, claim), claim, f"{root}.scratch"))
+    assert any(isinstance(each, Record) for each in elements)
+
+
+def test_every_refused_tree_has_a_recipe():
+    refused = {name for name, case in CASES.items() if is_file(case, "error")}
+    assert {name for name in refused if name.startswith("zoo/")} == {*RECIPES}
 
 
 @pytest.mark.parametrize(

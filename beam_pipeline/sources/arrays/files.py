@@ -14,9 +14,8 @@ from beam_pipeline.files.archive.paths import Place
 from beam_pipeline.media import matlab, npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
-from beam_pipeline.records import Rejected
+from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
-from beam_pipeline.sources.beside import beside_containers
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, stem, suffix
@@ -32,7 +31,7 @@ _FIRST_UNNAMED = "arr_0"  # by np.savez
 
 def find_tables(
     path: str, ignored: Collection[str] = (), ignored_files: Ignored = NOTHING
-) -> tuple[list[ArrayTable], list[Rejected]]:
+) -> tuple[list[ArrayTable], list[Rejected | Consumed]]:
     """The tables that the arrays at `path` are, and what of them cannot be used.
 
     - An .npz file is a table of its arrays; where all are called after splits (`x_train`,
@@ -51,8 +50,8 @@ def find_tables(
         ConfigError: There is no array, the arrays of a table differ in their first axis, or
             the tables in their columns; or `ignored` names no column.
     """
-    files, others = find_files(path, is_array, ignored_files)
-    rejected = [beside_containers(each, "an array", ".npy or .npz") for each in others]
+    files, _ = find_files(path, is_array, ignored_files)
+    rejected: list[Rejected] = []
     tables: list[ArrayTable] = []
     groups = _groups(files)
     for group in groups:
@@ -68,7 +67,8 @@ def find_tables(
         for table in tables
         if not table.num_rows
     ]
-    return [table for table in tables if table.num_rows], rejected
+    consumed = Consumed(paths=tuple(file.path for file in files))
+    return [table for table in tables if table.num_rows], [*rejected, consumed]
 
 
 def is_array(path: str) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import apache_beam as beam
 import numpy as np
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.media import hdf5, matlab
 from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.folders.structure import main_kind, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Layout, Place, container_places, read_by
+from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tables.names import LABELS, checked, lowered, there_are
 from beam_pipeline.sources.tables.options import ValueOptions
@@ -47,8 +47,8 @@ class ReadArrays(ValueOptions, beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        tables, rejected = find_tables(self.path, self.ignore_columns, self.ignored)
-        return pipeline | ReadRows(tables, questions_of(tables, self), self.scratch, rejected)
+        tables, others = find_tables(self.path, self.ignore_columns, self.ignored)
+        return pipeline | ReadRows(tables, questions_of(tables, self), self.scratch, others)
 
 
 def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questions:
@@ -122,24 +122,21 @@ def declared_columns(
     return tuple(declared)
 
 
-def find_arrays(tree: Tree) -> list[Place]:
+def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
     """Files called .npy, .npz, .h5 or .mat, more than images or audio; in no folders but splits."""
-    profiles = structures(tree.names())
-    has_media = any(profile.number for profile in profiles.values())
-    if has_media and main_kind(profiles) != "array":
-        return []
     arrays = [name for name in tree.files() if is_array(name)]
-    folders = {folder(name) for name in arrays}
-    if folders != {""} and not all(map(is_split, folders)):
-        return []  # folders of classes
-    return container_places(arrays)
+    if config.layout != "arrays" and tree.is_folder:
+        found = structures(tree.names())
+        folders = {folder(name) for name in arrays}
+        of_classes = folders != {""} and not all(map(is_split, folders))
+        if of_classes or (found and main_kind(found) != "array"):
+            return None
+    return claim_of_files("arrays", tree, arrays)
 
 
 LAYOUT = Layout(
     name="arrays",
     sign=".npz, .npy, .h5 or .mat files, not in one folder per class",
-    kind="container",
     **read_by(ReadArrays),
-    suffixes=("npz", "npy", *hdf5.SUFFIXES, matlab.SUFFIX),
-    find=find_arrays,
+    claim=claim_arrays,
 )

@@ -12,7 +12,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
-from beam_pipeline.records import DeclaredClasses, Element, Record, Rejected, Value
+from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
@@ -41,7 +41,7 @@ _UNASSIGNED = "UNASSIGNED"
 _MAX_CAPTIONS = 10_000
 
 # What goes along with tables.
-Other = Rejected | DeclaredClasses
+Other = Rejected | DeclaredClasses | Consumed
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
