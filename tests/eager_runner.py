@@ -18,6 +18,7 @@ from apache_beam.transforms.sideinputs import SideInputMap
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from beam_pipeline.records import Consumed
 from beam_pipeline.running.local_runner import local_runner
 
 Values = list[WindowedValue]
@@ -32,10 +33,11 @@ _OPTIONS = PipelineOptions([])
 
 
 def yielded(transform: beam.PTransform) -> list[Any]:
-    """All that a root transform yields."""
+    """All that a build gets of a root transform: without `Consumed`."""
     found = EagerPipeline() | transform
     collections = found if isinstance(found, tuple) else (found,)
-    return [value.value for each in collections for value in each.values]
+    values = (value.value for each in collections for value in each.values)
+    return [value for value in values if not isinstance(value, Consumed)]
 
 
 class _Values(beam.PCollection):

@@ -50,11 +50,6 @@ def source_at(
     return found, source_of(complete(config, found), found, scratch)
 
 
-def read_elements(source: beam.PTransform) -> list[Any]:
-    """What a build gets of a source."""
-    return [each for each in yielded(source) if not isinstance(each, Consumed)]
-
-
 class AllElements(beam.PTransform):
     """The elements of a source, and what it did not account for, as one PCollection."""
 
@@ -71,7 +66,7 @@ class AllElements(beam.PTransform):
 def elements_of(path: Path | str, **options: Any) -> list[Any]:
     """What is read of the input at `path`; options as those of `BuildConfig`."""
     config = BuildConfig(input=str(path), **options)
-    return read_elements(source_of(config, find_input(config), f"{path}.scratch"))
+    return yielded(source_of(config, find_input(config), f"{path}.scratch"))
 
 
 def records_of(path: Path | str, **options: Any) -> list[Record]:

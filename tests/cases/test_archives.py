@@ -21,7 +21,7 @@ from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef, Record
 from cases.inputs import make
-from cases.reading import options_of_case, read_elements, source_at
+from cases.reading import options_of_case, source_at
 from cases.test_cases import CASES
 
 COMPRESSIONS = {
@@ -78,7 +78,7 @@ def read(options, root, scratch):
 
     try:
         found, source = source_at(root, options, scratch)
-        elements = read_elements(source)
+        elements = yielded(source)
     except BeamTFRecordsError as error:
         return text(str(error))
     return text(found.summary), sorted(text(repr(with_contents(each))) for each in elements)

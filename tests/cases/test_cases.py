@@ -18,6 +18,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
+from eager_runner import yielded
 from tiers import first_quick
 
 from beam_pipeline import recipe
@@ -30,7 +31,7 @@ from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
 from cases.inputs import make
-from cases.reading import AllElements, options_of_case, read_elements, source_at
+from cases.reading import AllElements, options_of_case, source_at
 from cases.shown import Shown
 
 CASES = {
@@ -71,7 +72,7 @@ def read(tmp_path, caplog):
         shown = Shown(tmp_path / "input")
         try:
             found, source = source_for(case, tmp_path / "input")
-            elements = read_elements(source)
+            elements = yielded(source)
         except BeamTFRecordsError as error:
             message = shown.text(str(error))
             return {"error": f"{type(error).__name__}: {message}\n"}
@@ -122,7 +123,7 @@ def test_a_recipe_reads_what_is_refused_without_it(tmp_path, name):
     copy.write_text(RECIPES[name].read_text("utf-8").replace("INPUT", str(root)), "utf-8")
     config = BuildConfig(**recipe.load(str(copy)))
     claim = find_input(config)
-    elements = read_elements(source_of(complete(config, claim), claim, f"{root}.scratch"))
+    elements = yielded(source_of(complete(config, claim), claim, f"{root}.scratch"))
     assert any(isinstance(each, Record) for each in elements)
 
 
@@ -190,4 +191,4 @@ def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
     found = run_transform(ReadAll(sources))
     for name, source in sources.items():
         elements = [element for of, element in found if of == name]
-        assert sorted(map(repr, elements)) == sorted(map(repr, read_elements(source)))
+        assert sorted(map(repr, elements)) == sorted(map(repr, yielded(source)))

@@ -14,7 +14,7 @@ from beam_pipeline.files.archive.paths import Place
 from beam_pipeline.media import matlab, npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
-from beam_pipeline.records import Consumed, Rejected
+from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
@@ -31,7 +31,7 @@ _FIRST_UNNAMED = "arr_0"  # by np.savez
 
 def find_tables(
     path: str, ignored: Collection[str] = (), ignored_files: Ignored = NOTHING
-) -> tuple[list[ArrayTable], list[Rejected | Consumed]]:
+) -> tuple[list[ArrayTable], list[Rejected]]:
     """The tables that the arrays at `path` are, and what of them cannot be used.
 
     - An .npz file is a table of its arrays; where all are called after splits (`x_train`,
@@ -67,8 +67,7 @@ def find_tables(
         for table in tables
         if not table.num_rows
     ]
-    consumed = Consumed(paths=tuple(file.path for file in files))
-    return [table for table in tables if table.num_rows], [*rejected, consumed]
+    return [table for table in tables if table.num_rows], rejected
 
 
 def is_array(path: str) -> bool:

@@ -13,6 +13,7 @@ from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.folders.structure import main_kind, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tables.names import LABELS, checked, lowered, there_are
@@ -48,7 +49,10 @@ class ReadArrays(ValueOptions, beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         tables, others = find_tables(self.path, self.ignore_columns, self.ignored)
-        return pipeline | ReadRows(tables, questions_of(tables, self), self.scratch, others)
+        files, _ = find_files(self.path, is_array, self.ignored)
+        consumed = Consumed(paths=tuple(file.path for file in files))
+        questions = questions_of(tables, self)
+        return pipeline | ReadRows(tables, questions, self.scratch, [*others, consumed])
 
 
 def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questions:
