@@ -144,6 +144,7 @@ def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    from beam_pipeline.records import Consumed
     from beam_pipeline.running.runner import choose_runner
 
     def run(transform: Any) -> list[Any]:
@@ -156,8 +157,8 @@ def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
                 | "Collect" >> beam.combiners.ToList()
                 | "Save" >> beam.Map(lambda items: result.write_bytes(pickle.dumps(items)))
             )
-        items: list[Any] = pickle.loads(result.read_bytes())
-        return items
+        found: list[Any] = pickle.loads(result.read_bytes())
+        return [each for each in found if not isinstance(each, Consumed)]
 
     return run
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import Consumed
 from beam_pipeline.sources.arrays.files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.folders.structure import main_kind, structures
