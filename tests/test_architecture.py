@@ -63,11 +63,10 @@ LAYERS = {
         splits references unpacking nesting
         archives tree
         input_files
-        beside not_read
+        not_read
         listing gather split_lists
         unread
         layout
-        adapter
         tables
         annotations
         folders

@@ -7,12 +7,11 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.adapter import claims_by_places
 from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.not_read import format_problem
-from beam_pipeline.sources.registry import layout_named, layouts, own_layouts
+from beam_pipeline.sources.registry import layout_named, layouts
 from beam_pipeline.sources.tree import Tree, counted, shown
 
 
@@ -47,17 +46,11 @@ def detect(config: BuildConfig) -> Claim:
 
 
 def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> list[Claim]:
-    claims = [claim for layout in candidates for claim in _of_layout(layout, tree, config)]
+    claims = [claim for layout in candidates if (claim := layout.claim(tree, config))]
     is_sure = any(claim.rank > Rank.FOLDERS or "split_list" in claim.options for claim in claims)
     is_sure |= bool(config.path_pattern) or not tree.is_folder  # patterns are of whole paths
     inner = "" if is_sure else tree.only_folder
     return (_claims(candidates, tree.inside(inner), config) if inner else []) or claims
-
-
-def _of_layout(layout: Layout, tree: Tree, config: BuildConfig) -> list[Claim]:
-    if not layout.claim:
-        return claims_by_places(layout, tree, config, own_layouts().values())
-    return [claim] if (claim := layout.claim(tree, config)) else []
 
 
 def _existing(path: str) -> str:

@@ -1,7 +1,6 @@
 """From the configured input to the transform that reads it."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -13,7 +12,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.sources.archives import placed, refused, through_archives
-from beam_pipeline.sources.beside import not_read
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout
@@ -107,8 +105,6 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     config = through_archives(config, scratch)
     layout = layout_named(claim.layout)
     source: beam.PTransform = layout.read(claim, config, scratch)
-    if claim.beside:
-        source = ReadBeside(source, claim.beside, config.input)
     if told := config.split_list or claim.options.get("split_list", ()):
         homes = [
             path if storage.is_directory(path) else parent(path)
@@ -117,7 +113,7 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
         lists = [SplitList.told(each, homes[1]) for each in told]
         source = WithSplits(source, lists, tuple(roots))
-    if layout.claim and storage.is_directory(config.input):
+    if storage.is_directory(config.input):
         root = input_folder(config.input)
         base = claim.path if storage.is_directory(claim.path) else parent(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)
@@ -141,29 +137,3 @@ class ReadPlaced(beam.PTransform):
         elements, *unread = found if isinstance(found, tuple) else (found,)
         in_place = elements | "PlaceMembers" >> beam.Map(placed)  # Element
         return (in_place, *unread) if unread else in_place
-
-
-@dataclasses.dataclass
-class ReadBeside(beam.PTransform):
-    """What a source yields, and a Rejected for each file that it does not list.
-
-    Attributes:
-        source: Of elements; if it has `also_read`, these were files beside that it read.
-        beside: The files, as `Claim` has them.
-        root: The folder that they are below.
-    """
-
-    source: beam.PTransform
-    beside: Sequence[str]
-    root: str
-
-    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        elements = pipeline | "Source" >> self.source  # Element
-        also_read = getattr(self.source, "also_read", ())
-        files = [
-            not_read(each) for each in self.beside if storage.join(self.root, each) not in also_read
-        ]
-        return (
-            elements,
-            pipeline | "FilesBeside" >> beam.Create(files),
-        ) | beam.Flatten()  # Element

@@ -7,12 +7,11 @@ points of the group "beam_tfrecords.layouts" (docs/layouts.md).
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.tree import Tree, shown
@@ -44,7 +43,6 @@ class Claim:
         understood: (what, text) lines of the summary: ("classes", "3: cat, dog, owl").
         options: What was decided by looking, by `BuildConfig` field; options of the user win.
         problem: Why it cannot be read without an option; None where it can.
-        beside: Until `unread` finds them: files that may hold data and that `read` does not list.
     """
 
     layout: str
@@ -54,7 +52,6 @@ class Claim:
     understood: tuple[tuple[str, str], ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     problem: Problem | None = None
-    beside: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -69,20 +66,6 @@ def summary_lines(claim: Claim) -> list[str]:
 
 
 Read = Callable[[Claim, BuildConfig, str], beam.PTransform]
-
-
-class Place(NamedTuple):
-    """Where a layout without `claim` is in a tree: until all layouts have `claim`."""
-
-    path: str
-    summary: str
-    doubt: str = ""
-    states_classes: bool = False
-    has_usual_name: bool = False
-    one_class: str = ""
-    files: tuple[str, ...] | None = None
-    split_lists: tuple[tuple[str, str], ...] = ()
-    tables: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +86,8 @@ class Layout:
     name: str
     sign: str
     read: Read
+    claim: Callable[[Tree, BuildConfig], Claim | None]
     takes: Collection[str] | None = None
-    claim: Callable[[Tree, BuildConfig], Claim | None] | None = None
-    # Of layouts without `claim`, until all have it: see `adapter`.
-    kind: Literal["annotations", "manifest", "container", "folders"] = "folders"
-    suffixes: tuple[str, ...] = ()
-    find: Callable[[Tree], Sequence[Place]] | None = None
-    accept: Callable[[str], str] | None = None
-    begins: Callable[[str], bool] | None = None
-
-    def fits(self, name: str) -> bool:
-        """Whether a file's name ends as this layout's do."""
-        return name.lower().endswith(tuple(f".{each}" for each in self.suffixes))
 
 
 def reading(
@@ -173,14 +146,6 @@ def claim_of_files(
     )
 
 
-def container_places(files: Sequence[str]) -> list[Place]:
-    """The tree's folder, if there are such files of many records each."""
-    if not files:
-        return []
-    files = sorted(files)
-    return [Place("", shown(files, "file") + splits_shown(files))]
-
-
 def splits_shown(files: Sequence[str]) -> str:
     """The splits that the names of all state, or that only some state one."""
     if splits := sorted({split for split in splits_of_files(files) if split}):
@@ -189,8 +154,3 @@ def splits_shown(files: Sequence[str]) -> str:
     if len(one_of) < 2:
         return ""
     return f"; no splits, since {one_of[True]} states one and {one_of[False]} none"
-
-
-def first_file(folder: str, fits: Callable[[str], bool]) -> str:
-    """The relative path of some file below `folder` that fits; "" if there is none."""
-    return next((file.relative for file in storage.list_files(folder) if fits(file.relative)), "")

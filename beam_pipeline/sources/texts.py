@@ -7,10 +7,10 @@ from typing import ClassVar
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.annotations.side_files import SideFiles
-from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, media_kind, place_of, split_at, stem
 from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.split_names import split_in_name
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*")

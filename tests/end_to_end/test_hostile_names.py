@@ -231,14 +231,14 @@ TALKER = r"""
 import logging, sys, warnings
 from beam_pipeline import Layout
 
-def begins(path):
+def claim(tree, config):
     print("\x1b[2J", end="")
     print("\x1b[2J", end="", file=sys.stderr)
     logging.getLogger("talker").warning("\x1b[2J https://u:password@host/")
     warnings.warn("\x1b[2J")
     raise RuntimeError("\x1b[2J")
 
-LAYOUT = Layout(name="talker", sign="", kind="container", read=None, begins=begins)
+LAYOUT = Layout(name="talker", sign="", read=None, claim=claim)
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import apache_beam as beam
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
@@ -22,10 +23,9 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.running.gathering import Balance
-from beam_pipeline.sources.layout import Layout, Place
+from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import below, input_folder, joined
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import below, input_folder
 from beam_pipeline.sources.tables.labels import is_class_number
 from beam_pipeline.sources.tree import Tree
 
@@ -141,22 +141,25 @@ def _box(text: str) -> tuple[float, float, float, float]:
     return x, y, width, height
 
 
-def find_cub(tree: Tree) -> list[Place]:
+def claim_cub(tree: Tree, config: BuildConfig) -> Claim | None:
     """The folder of such lists, with images/ beside them."""
-    for home, names in tree.names():
+    for home, names in tree.names() if tree.is_folder else ():
         if {*_NEEDED} <= {*names} and _HOME in tree.look(home).folders:
-            lists = tuple(joined(home, name) for name in LISTS if name in names)
-            what = f"lists {', '.join(map(name_of, lists))}"
-            return [Place(home, what, files=lists)]
-    return []
+            lists = tuple(name for name in LISTS if name in names)
+            return Claim(
+                layout="cub",
+                rank=Rank.ANNOTATIONS,
+                path=tree.path(home),
+                reads=lists,
+                understood=(("lists", f"lists {', '.join(lists)}"),),
+            )
+    return None
 
 
 LAYOUT = Layout(
     name="cub",
     sign="images.txt, image_class_labels.txt and classes.txt, next to images/",
-    kind="annotations",
     read=lambda claim, config, scratch: ReadCub(claim.path),
     takes=(),
-    find=find_cub,
-    accept=lambda folder: _IMAGES if storage.exists(below(folder, _IMAGES)) else "",
+    claim=claim_cub,
 )

@@ -9,7 +9,6 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.beside import may_hold_data
 from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by, splits_shown
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
@@ -39,6 +38,7 @@ from beam_pipeline.sources.tables.read import (
     ReadXlsx,
 )
 from beam_pipeline.sources.tree import Tree, head, shown
+from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
 
@@ -252,7 +252,6 @@ def _table_layout(
         name=name,
         sign=sign,
         **read_by(source),
-        suffixes=suffixes or source.suffixes,
         claim=tables.claim,
     )
 
@@ -291,7 +290,7 @@ def _container_layout(
         assert isinstance(first, ReadTables)
         return _planned(found, first) if len(files) == 1 else found
 
-    layout = Layout(name=name, sign=sign, **read_by(source), suffixes=source.suffixes, claim=claim)
+    layout = Layout(name=name, sign=sign, **read_by(source), claim=claim)
     return layout
 
 

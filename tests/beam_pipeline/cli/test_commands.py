@@ -103,7 +103,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
 
 OWN_LAYOUT = """
 import apache_beam as beam
-from beam_pipeline import Layout
+from beam_pipeline import Layout, claim_of_files
 
 def fail(path):
     raise ValueError("no game in " + path)
@@ -111,7 +111,10 @@ def fail(path):
 def read(claim, config, scratch):
     return beam.Create([claim.path]) | "Fail" >> beam.Map(fail)
 
-LAYOUT = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=READ)
+def claim(tree, config):
+    return claim_of_files("pgn", tree, [name for name in tree.files() if name.endswith(".pgn")])
+
+LAYOUT = Layout(name="pgn", sign=".pgn files", claim=claim, read=READ)
 """
 
 

@@ -15,10 +15,21 @@ from beam_pipeline.sources.registry import layout_named, layouts
 
 OWN = ["auto", *(layout.name for layout in registry._OWN)]
 MODULE = """
-from beam_pipeline import Layout
-PGN = Layout(name="pgn", sign=".pgn files", kind="container", suffixes=("pgn",), read=print)
-NOTES = Layout(name="notes", sign="notes", kind="annotations", suffixes=("csv",), read=print,
-               begins=lambda path: "notes" in path)
+from beam_pipeline import Claim, Layout, Rank, claim_of_files
+
+
+def claim_games(tree, config):
+    return claim_of_files("pgn", tree, [n for n in tree.files() if n.lower().endswith(".pgn")])
+
+
+def claim_notes(tree, config):
+    if tree.is_file and "notes" in tree.input:
+        what = (("files", tree.files()[0]),)
+        return Claim(layout="notes", rank=Rank.ANNOTATIONS, path=tree.input, understood=what)
+
+
+PGN = Layout(name="pgn", sign=".pgn files", claim=claim_games, read=print)
+NOTES = Layout(name="notes", sign="notes", claim=claim_notes, read=print)
 """
 
 
@@ -71,7 +82,7 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
 
 
 def test_two_layouts_of_one_file(register, make_tree):
-    register("notes = chess_of_tests:NOTES", MODULE.replace('"annotations"', '"manifest"'))
+    register("notes = chess_of_tests:NOTES", MODULE.replace("Rank.ANNOTATIONS", "Rank.TABLE"))
     root = make_tree({"notes.csv": "a,b"})
     with pytest.raises(ConfigError, match=r"2 ways: csv \(notes\.csv\); notes"):
         detected(f"{root}/notes.csv")
