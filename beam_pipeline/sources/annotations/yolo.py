@@ -143,6 +143,10 @@ class _Paths:
         yield from (storage.join(base, written) for base in self.bases)
         yield from (below(self.root, part) for part in last_parts(written))
 
+    def is_allowed(self, path: str) -> bool:
+        """Whether a path is in the input or an allowed folder."""
+        return is_inside(path, [self.root]) or is_inside(_home_of(path), self.allowed)
+
     def resolve(self, written: str, key: str) -> str:
         """The path that is there.
 
@@ -151,12 +155,12 @@ class _Paths:
         """
         elsewhere = []
         for path in dict.fromkeys(self.candidates(written)):
-            is_file = path.endswith((".txt", ".names"))
-            if not (storage.exists if is_file else storage.is_directory)(path):
+            if not self.is_allowed(path):  # nothing there is asked whether it exists
+                elsewhere.append(path)
                 continue
-            if is_inside(path, [self.root]) or is_inside(_home_of(path), self.allowed):
+            is_file = path.endswith((".txt", ".names"))
+            if (storage.exists if is_file else storage.is_directory)(path):
                 return path
-            elsewhere.append(path)
         if elsewhere:
             home = _home_of(elsewhere[0])
             raise ConfigError(
@@ -199,8 +203,9 @@ def _read_yaml(path: str, paths: _Paths) -> YoloConfig:
             f"{path} is not a YAML mapping; a YOLO data.yaml has train:, val: and names:"
         )
     if base := _said(values.get("path")):
-        homes = (place for place in paths.candidates(base) if storage.is_directory(place))
-        paths = dataclasses.replace(paths, bases=[*itertools.islice(homes, 1), paths.root])
+        places = [*paths.candidates(base)]
+        homes = (each for each in places if paths.is_allowed(each) and storage.is_directory(each))
+        paths = dataclasses.replace(paths, bases=[next(homes, places[0]), paths.root])
     splits: dict[str, tuple[str, ...]] = {}
     for key in filter(is_split, values):
         stated = values[key] if isinstance(values[key], list) else [values[key]]
