@@ -1,12 +1,13 @@
 """The layouts of tables: `csv`, `jsonl`, `xlsx`, `parquet`, `arrow` and `sqlite`."""
 
+import contextlib
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by, splits_shown
@@ -183,8 +184,10 @@ def _holds_data(name: str) -> bool:
 
 def _covers(tree: Tree, plan: TablePlan) -> bool:
     """Return whether a table names files in the folders of most files of a tree."""
-    named = (row.file.key_of(str(row.values.get(plan.roles.key))) for row in plan.sample.rows)
-    folders = set(map(folder, named))
+    folders: set[str] = set()
+    for row in plan.sample.rows:
+        with contextlib.suppress(RecordError):  # outside the input: rejected when the row is read
+            folders.add(folder(row.file.key_of(str(row.values.get(plan.roles.key)))))
     homes = [folder(name) for name in tree.files() if media_kind(name)]
     return sum(home in folders for home in homes) * 2 >= len(homes)
 
