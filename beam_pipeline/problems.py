@@ -32,6 +32,7 @@ SENTENCES: Mapping[str, str] = {
     "refused": "{why}",
     "header is data": "{path}: the first row looks like data ({cell!r}), not names of columns",
     "encoding": "{path} is {encoding}, not UTF-8",
+    "header not decoded": "{path}: the names of its columns are not {encoding}",
     "several tables": "{path} has {number} tables that name its files: {tables}",
 }
 

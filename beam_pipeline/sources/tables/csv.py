@@ -469,7 +469,8 @@ def opened_csv(
         encoding: Python's name of its encoding.
 
     Raises:
-        ConfigError: It is empty, has a name twice, or begins with a row of data.
+        ConfigError: It is empty, has a name twice or one of another encoding, or begins with a row
+            of data.
         DataError: It has too many columns.
     """
     lines = _first_lines(file.path, encoding)
@@ -483,6 +484,9 @@ def opened_csv(
         header = [f"column_{number}" for number in range(1, len(rows[0] if rows else ()) + 1)]
     has_header = not header
     header = header or header_of(rows, file.path)
+    if any(_UNREADABLE in name for name in header):
+        facts = {"path": file.path, "encoding": encoding}
+        raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
     check_number(header, file.path)
     dialect = dataclasses.replace(dialect, has_header=has_header, encoding=encoding)
     return CsvTable(file=file, header=tuple(header), dialect=dialect)
@@ -521,5 +525,5 @@ def _first_lines(path: str, encoding: str) -> list[str]:
             Problem(code="encoding", facts=facts, option="encoding", choices=("utf-16",))
         )
     name = "utf-8-sig" if encoding == DEFAULT_ENCODING else encoding
-    lines = data.decode(name, errors="replace").splitlines(keepends=True)
+    lines = data.decode(name, _ERRORS).splitlines(keepends=True)
     return lines[:-1] if len(data) == _HEAD_BYTES and lines[1:] else lines
