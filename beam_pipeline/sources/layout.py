@@ -132,7 +132,19 @@ def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], An
 def claim_of_files(
     layout: str, tree: Tree, files: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Claim | None:
-    """The claim of files of many records each; None where other files fit a pattern, too."""
+    """The claim of files of many records each; None where other files fit a pattern, too.
+
+    Args:
+        layout: The layout's name.
+        tree: What is looked at.
+        files: Those of the tree that the layout reads, relative to its root.
+        options: What was decided by looking, by `BuildConfig` field.
+
+    >>> from beam_pipeline.sources.tree import Tree
+    >>> claim = beam_pipeline.claim_of_files("pgn", Tree.of("cells"), ["train.pgn", "test.pgn"])
+    >>> claim.summary
+    'pgn: 2 files (test.pgn, train.pgn) in test, train'
+    """
     if not files or (not tree.is_folder and len(files) < len(tree.files())):
         return None
     files = sorted(files)
