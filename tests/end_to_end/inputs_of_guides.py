@@ -125,19 +125,6 @@ def _write(root: Path, name: str, *lines: str) -> None:
     (root / name).write_text("".join(f"{line}\n" for line in lines))
 
 
-def _titanic(root: Path) -> None:
-    more = ("missing_numbers: nan", "split: {train: 0.8, test: 0.2}")
-    _write(root, "titanic.yaml", "input: titanic.csv", "label_column: Survived", *more)
-    random = np.random.default_rng(0)
-    rows: list[tuple[object, ...]] = [("Survived", "Pclass", "Sex", "Age", "Fare")]
-    for number in range(60):
-        age = "" if number % 7 == 0 else round(random.uniform(1, 70))
-        sex = ("male", "female")[number % 2]
-        rows.append((number % 2, 1 + number % 3, sex, age, round(random.uniform(5, 90), 2)))
-    write_table(root / "titanic.csv", rows)
-    _rows_of_images(root)
-
-
 def _answers(root: Path) -> None:
     (root / "photos").mkdir()
     lines = ["id;year;smooth;features;artifact"]
@@ -203,7 +190,6 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "format": lambda root: None,
     "input": lambda root: None,
     "layouts": _layouts,
-    "manifests": _titanic,
     "object-stores": TREES["class-folders"],
     "order": lambda root: None,
     "reading": lambda root: None,
