@@ -249,7 +249,9 @@ class BuildOptions(Options):
         str, BuildOption("manifest column with image paths", metavar="NAME"), _INPUT
     ] = ""
     audio_column: Annotated[
-        str, BuildOption("manifest column with audio paths", metavar="NAME"), _INPUT
+        str,
+        BuildOption("manifest column with audio paths", metavar="NAME", recipe_only=True),
+        _INPUT,
     ] = ""
     label_column: Annotated[
         str, BuildOption("manifest columns with class names", metavar="A[,B]"), _INPUT
@@ -284,9 +286,7 @@ class BuildOptions(Options):
     ] = False
     encoding: Annotated[
         str,
-        BuildOption(
-            "encoding of CSV files, such as cp1252 (default: utf-8)", metavar="E", recipe_only=True
-        ),
+        BuildOption("encoding of CSV files, such as cp1252 (default: utf-8)", metavar="E"),
         _INPUT,
     ] = "utf-8"
     table: Annotated[

@@ -7,7 +7,9 @@ import dataclasses
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from tfrecord_dataset.options import all_options
 
 # Names that say that there is a file, and not what it holds.
 FILE = ("file_name", "filename", "path", "file", "filepath", "file_path", "uri")
@@ -130,7 +132,8 @@ def there_are(wanted: str, names: Collection[str]) -> str:
 def checked(part: str, name: str, usable: Collection[str]) -> str:
     """Return the column that a user names for a part; raise ConfigError if it does not exist."""
     if name and name not in usable:
-        raise ConfigError(f"--{part}-column {name!r} is not a column; {there_are(name, usable)}")
+        option = all_options(BuildConfig)[f"{part}_column"].label
+        raise ConfigError(f"{option}: {name!r} is not a column; {there_are(name, usable)}")
     return name
 
 

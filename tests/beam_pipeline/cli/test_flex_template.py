@@ -23,7 +23,7 @@ EXAMPLES = {
     "image_root": (["gs://bucket/images"], ["images"]),
     "allow_outside": (["gs://other", "gs://a/b,https://host/c"], ["images"]),
     "image_column": (["image path"], ["a,b", ""]),
-    "audio_column": (["wav"], ["a,b"]),
+    "encoding": (["cp1252"], [""]),
     "label_column": (["color", "color,shape"], ["", ",color"]),
     "split_column": (["split"], ["a,b"]),
     "no_header": (["true", "false"], ["1"]),

@@ -26,7 +26,7 @@ def test_every_option_sets_its_field(tmp_path):
     words = [
         *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
         *("--label-column", "l", "--split-column", "s", "--classes", "x,y"),
-        *("--allow-outside", "gs://b,/c", "--audio-column", "a", "--no-header"),
+        *("--allow-outside", "gs://b,/c", "--encoding", "cp1252", "--no-header"),
         *("--table", "t", "--ignore-columns", "c"),
         *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
         *("--near-duplicates", "group", "--split", "a=0.5,b=0.5", "--group-by", "1"),

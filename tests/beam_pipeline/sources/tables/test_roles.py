@@ -65,7 +65,7 @@ def test_an_option_comes_first(make_tree):
     ("text", "options", "message"),
     [
         ("image,labl|img/1.jpg,a", {"label_column": "label"}, "did you mean 'labl'"),
-        ("image|img/1.jpg", {"audio_column": "sound"}, "--audio-column 'sound' is not a column"),
+        ("image|img/1.jpg", {"audio_column": "sound"}, "audio_column: 'sound' is not a column"),
         ("a|img/1.jpg", {"audio_column": "a", "image_column": "a"}, "hold images and"),
         ("path,image/height|img/1.jpg,3", {}, "has the name of the feature 'image'"),
         ("image,boxes|img/1.jpg,\"[[1, 2], [3, 4]]\"", {}, "lists that are not four numbers"),
