@@ -8,7 +8,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.annotations.side_files import SideFiles
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, media_kind, place_of, split_at, stem
+from beam_pipeline.sources.paths import folder, place_of, split_at, stem
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.split_names import split_in_name
@@ -116,7 +116,7 @@ def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
     """
     if not (likely := tree.files_with(files.suffix)):
         return {}
-    media = {files.image_key(path) for path in tree.files() if media_kind(path) == files.media}
+    media = {files.image_key(path) for path in tree.files_of(files.media)}
     texts = [
         path
         for path in likely

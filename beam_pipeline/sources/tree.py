@@ -241,6 +241,16 @@ class Tree:
         return self._files
 
     @functools.cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        kinds = {ending: media_kind(f"x.{ending}") for ending in self._by_suffix}
+        of_paths = {path: kinds[ending] for ending in kinds for path in self._by_suffix[ending]}
+        return {path: of_paths[path] for path in self._files}
+
+    def files_of(self, *kinds: str) -> Sequence[str]:
+        """Of `files` those of these kinds: "image", "audio", "array", or "" for others."""
+        return [path for path, kind in self._kinds.items() if kind in kinds]
+
+    @functools.cached_property
     def _by_suffix(self) -> Mapping[str, Sequence[str]]:
         found: dict[str, list[str]] = {}
         for path in sorted(self._files):

@@ -130,7 +130,7 @@ def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
         assert detect(BuildConfig(input=str(tmp_path))).layout == "folders"
     finally:
         sys.setprofile(None)
-    assert calls["suffix"] + calls["media_kind"] <= 40 * len(names)
+    assert calls["suffix"] + calls["media_kind"] <= 8 * len(names)
 
 
 ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard"}

@@ -481,7 +481,7 @@ def side_file_claim(
     begins: re.Pattern[bytes] | None = None,
 ) -> Claim | None:
     """The claim of a tree with annotations beside images; as `side_file_layout`."""
-    if not tree.is_folder:
+    if not tree.is_folder or not tree.files_with(files.suffix):
         return None
     _, annotations = known_of(tree, files)
     counts = tree.counted(annotations, None if config.layout == name else begins)

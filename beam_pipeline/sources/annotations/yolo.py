@@ -568,7 +568,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
     has_yaml = not tree.is_folder or bool(_find_yaml(tree))
     files = YoloFiles(tree.root, YoloConfig())
     counts: dict[str, int] = {}
-    if tree.is_folder:
+    if tree.is_folder and tree.files_with(files.suffix):
         known, labels = known_of(tree, files)
         labels = [path for path in labels if known.is_at_home or folder(path) in known.folders]
         counts = tree.counted(labels, None if is_named else _LINE)

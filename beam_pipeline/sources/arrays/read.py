@@ -129,7 +129,9 @@ def declared_columns(
 
 def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
     """Files called .npy, .npz, .h5 or .mat, more than images or audio; in no folders but splits."""
-    arrays = [name for name in tree.files() if is_array(name)]
+    arrays = [name for name in tree.files_of("", "array") if is_array(name)]
+    if not arrays and config.layout != "arrays":
+        return None
     if config.layout != "arrays" and tree.is_folder:
         found = structures(tree.names())
         folders = {folder(name) for name in arrays}

@@ -77,7 +77,7 @@ def _home(tree: Tree) -> str:
 def _is_of_many(tree: Tree, kind: str) -> bool:
     """Whether a file is of many records: arrays, and texts, that are in no class folders."""
     if kind == "array":
-        paths = sorted(path for path in tree.files() if suffix(path) == "npz")
+        paths = tree.files_with("npz")
         return not may_be_records([*map(tree.path, paths)])
     return kind == "text"
 
@@ -102,7 +102,11 @@ def _understood(
         yield "files", number
     if structure.in_splits or lists:
         yield "splits", ", ".join(sorted(lists or structure.tops))
-    outside = [name for name in tree.files() if _is_left_out(name, kind) and name not in lists]
+    outside = [
+        name
+        for name in tree.files_of("", "array")
+        if _is_left_out(name, kind) and name not in lists
+    ]
     if outside:
         yield "left out", f"{counted(len(outside), 'file')} that may hold data ({outside[0]}, …)"
 

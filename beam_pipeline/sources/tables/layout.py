@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -80,7 +81,7 @@ class _Tables:
         if metadata := self._metadata(tree):
             return self._claim(tree, metadata, Rank.NAMED_TABLE, config)
         names = tree.files()
-        tables = [name for name in names if self._fits(tree.path(name))]
+        tables = [name for name in tree.files_of("") if self._fits(tree.path(name))]
         if tables and not tree.has_all_folders and all("/" in name for name in tables):
             tables = [name for name in _all_files(tree) if self._fits(tree.path(name))]
         if any(_holds_data(name) and not is_submission(name) for name in names):
@@ -269,8 +270,8 @@ def _container_layout(
         """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
         files = [
             name
-            for name in sorted(tree.files())
-            if suffix(name) in source.suffixes and ".tfrecord" not in name
+            for name in sorted(itertools.chain(*map(tree.files_with, source.suffixes)))
+            if ".tfrecord" not in name
             if begins is None or begins(tree.path(name)) or config.layout == layout.name
         ]
         if not files and config.layout == layout.name and not tree.is_folder:

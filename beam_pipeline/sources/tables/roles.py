@@ -474,6 +474,9 @@ def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
     for feature, column in roles.labels:
         several = f", several separated by {roles.separator!r}" if roles.separator.strip() else ""
         yield feature, f"column {column!r}{several}"
+    has_others = any(name and name not in roles.taken for name in sample.names)
+    if roles.key and has_others and not (roles.has_target or roles.optional or roles.declared):
+        yield "label", "none; --label-column names it"
     if roles.optional:
         yield "number to predict", f"column {roles.optional!r}, nan in the tables without it"
     if columns := roles.boxes.lists or ", ".join(roles.boxes.corners):

@@ -124,12 +124,9 @@ def read_tar(
 def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
     """The tar files of a tree."""
     # A compressed one in a folder may be of a tree: it is read only if it is named.
-    fits = is_tar if config.layout == "tar" or not tree.is_folder else _is_plain
-    return claim_of_files("tar", tree, [*filter(fits, tree.files())])
-
-
-def _is_plain(path: str) -> bool:
-    return suffix(path) == "tar"
+    if config.layout == "tar" or not tree.is_folder:
+        return claim_of_files("tar", tree, [*filter(is_tar, tree.files())])
+    return claim_of_files("tar", tree, tree.files_with("tar"))
 
 
 LAYOUT = Layout(name="tar", sign=".tar files", **read_by(ReadTar), claim=claim_tars)

@@ -17,7 +17,7 @@ from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Recor
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
-from beam_pipeline.sources.paths import left_out, media_kind, suffix
+from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tfrecord.files import (
     RecordFile,
     find_record_files,
@@ -197,7 +197,7 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     """
     files = tree.files()
     named = list(filter(is_named_so, files))
-    likely = named or [name for name in files if not media_kind(name) and suffix(name) != "tar"]
+    likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
     first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
     found = (named if first else []) or first or (files if config.layout == "tfrecord" else [])
     claim = claim_of_files("tfrecord", tree, found)

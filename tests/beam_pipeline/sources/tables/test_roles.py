@@ -90,6 +90,16 @@ def test_what_was_understood_is_said(make_tree):
     ]
 
 
+def test_of_two_columns_that_may_be_labels_none_is_taken_and_that_is_said(make_tree):
+    root = make_tree({"t.csv": "file,color,shape\n1.jpg,red,round\n2.jpg,red,flat\n", **FILES})
+    plan, _ = ReadCsv(f"{root}/t.csv").plan()
+    assert plan.roles.labels == ()
+    assert plan.understood[-2:] == [
+        ("label", "none; --label-column names it"),
+        ("features", "color, shape"),
+    ]
+
+
 def test_names_of_files_that_two_folders_have(make_tree):
     root = make_tree(
         {"t.csv": "id,x\n1,a\n2,b\n", **{f"{a}/{b}.jpg": "" for a in "ab" for b in "12"}}
