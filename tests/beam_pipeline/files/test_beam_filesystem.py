@@ -7,6 +7,7 @@ from apache_beam.io.filesystem import FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from beam_pipeline.files import beam_filesystem, storage
+from beam_pipeline.running.local_runner import local_runner
 from tfrecord_dataset.store.urls import OBJECT_SCHEMES
 
 
@@ -30,7 +31,7 @@ def test_every_scheme_has_one_file_system():
 def test_text_is_written_and_read(google, run_transform, suffix):
     url, store = google
     lines = [f"line {number}" for number in range(100)]
-    with beam.Pipeline() as pipeline:
+    with beam.Pipeline(local_runner()) as pipeline:
         pipeline | beam.Create(lines) | beam.io.WriteToText(f"{url}/out/x", suffix, num_shards=2)
     assert [name.partition("-")[0] for name in store.keys(url)] == ["out/x", "out/x"]
     assert sorted(run_transform(beam.io.ReadFromText(f"{url}/out/*"))) == sorted(lines)
