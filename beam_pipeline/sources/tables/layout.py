@@ -148,7 +148,9 @@ class _Tables:
             return None
 
     def _source(self, tree: Tree, names: Sequence[str], config: BuildConfig) -> ReadTables:
-        claim = Claim(layout=self.name, rank=Rank.TABLE, path=tree.root, reads=tuple(names))
+        reads = tuple(names) if tree.is_folder else ()  # no folder of the web can be asked
+        path = tree.root if tree.is_folder else tree.input
+        claim = Claim(layout=self.name, rank=Rank.TABLE, path=path, reads=reads)
         source = read_by(self.source)["read"](claim, config, "")
         assert isinstance(source, ReadTables)
         return source

@@ -8,7 +8,7 @@ from typing import ClassVar
 import apache_beam as beam
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Rejected
+from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import suffix, uncompressed
 from beam_pipeline.sources.tables.columnar import opened_columnar
@@ -92,7 +92,9 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
             one_folder=states and self.divided,
             label="" if self.label_column or self.classes else roles.label,
         )
-        return ReadRows(found.tables, questions, self.scratch, [*rejected, *found.classes])
+        consumed = Consumed(paths=tuple(table.file.path for table in found.tables))
+        others = [*rejected, *found.classes, consumed]
+        return ReadRows(found.tables, questions, self.scratch, others)
 
     def _are_in_split_folders(self, found: TablePlan) -> bool:
         return found.sample.are_in_split_folders(found.roles.key)

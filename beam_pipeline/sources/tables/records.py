@@ -359,7 +359,7 @@ class ReadRows(beam.PTransform):
         tables: The tables.
         questions: What the first time is to find out.
         scratch: The folder for long values; "" keeps them in the records.
-        others: What cannot be read; classes that the tables state.
+        others: What cannot be read; classes that the tables state; the files that are read.
     """
 
     tables: Sequence[Table]

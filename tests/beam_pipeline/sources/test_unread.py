@@ -1,9 +1,12 @@
 """What no record, annotation or reject accounts for is rejected, once, wherever it is."""
 
 import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases.reading import elements_of
 from eager_runner import yielded
+from pyarrow import csv
 
 from beam_pipeline.records import Consumed, FileRef, Image, Record, Rejected
 from beam_pipeline.sources.unread import AccountForFiles, not_read
@@ -60,3 +63,13 @@ def test_many_files_are_all_accounted_for(make_tree):
     root = make_tree({f"{name}/{n}.jpg": "" for name in ("cat", "dog") for n in range(300)})
     reasons = [each for each in elements_of(root) if isinstance(each, Rejected)]
     assert reasons == []
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_tables_of_several_splits_are_accounted_for(tmp_path, suffix):
+    write = {"parquet": pq.write_table, "csv": csv.write_csv}[suffix]
+    (tmp_path / "in/data").mkdir(parents=True)
+    for split in ("train", "test"):
+        table = pa.table({"x": [1, 2], "word": ["a", "b"]})
+        write(table, tmp_path / f"in/data/{split}-00000-of-00001.{suffix}")
+    assert [each for each in elements_of(tmp_path / "in") if isinstance(each, Rejected)] == []
