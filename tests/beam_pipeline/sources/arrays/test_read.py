@@ -79,7 +79,7 @@ def test_a_one_hot_label_stays_an_array(read):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"label_column": "z"}, "--label-column 'z' is not a column; there are 'x', 'y'"),
+        ({"label_column": "z"}, "'z' is not a column; there are 'x', 'y'"),
         ({"label_column": "x"}, r"--label-column 'x' has \|u1 values of shape \[6, 4, 4\]"),
         (
             {"schema": [Feature(name="yy", kind="scalar", dtype="int64", shape=(), key="y")]},
