@@ -34,11 +34,6 @@ def split_in_name(name: str) -> str | None:
     return (first_split(_WORD_BREAK.split(name)) or "").lower() or None
 
 
-def is_of_training(name: str) -> bool:
-    """Whether a folder's, list's or table's name says that it is of a split to train on."""
-    return (split_in_name(name) or "").startswith("train")
-
-
 def split_of_folders(path: str) -> str | None:
     """The outermost folder of a file's `path` with a split's name, as it is written."""
     return next(filter(is_split, path.split("/")[:-1]), None)

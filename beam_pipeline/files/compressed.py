@@ -62,11 +62,6 @@ def suffix_of(path: str) -> str:
     return ending if ending in _BY_SUFFIX else ""
 
 
-def is_compressed(path: str) -> bool:
-    """Whether a file has to be unpacked, so that it has no byte ranges."""
-    return bool(suffix_of(path))
-
-
 class Unpacking:
     """The content of a compressed file, to read from its beginning.
 

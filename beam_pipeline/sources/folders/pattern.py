@@ -78,11 +78,6 @@ class PathPattern:
         return path.rpartition(".")[0]
 
 
-def has_features(pattern: PathPattern) -> bool:
-    """Whether it says more of a file than its split."""
-    return not {"split"}.issuperset(pattern.names)
-
-
 def parse_pattern(text: str) -> PathPattern:
     """The pattern that a user wrote: literal text and `{name}`s.
 
