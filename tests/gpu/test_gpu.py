@@ -50,9 +50,8 @@ def weights(output):
     return np.concatenate([np.ravel(each) for each in model.get_weights()])
 
 
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_it_trains_what_the_cpu_trains(data, tmp_path, loop):
-    options = ("--epochs", 1, "--optimizer", "sgd", "--loop", loop)
+def test_it_trains_what_the_cpu_trains(data, tmp_path):
+    options = ("--epochs", 1, "--optimizer", "sgd")
     train(data, tmp_path / "gpu", "--devices", "gpu", *options)
     train(data, tmp_path / "cpu", "--devices", "cpu", *options)
     # TF32 and the order of sums; a wrong gradient would be far off.
@@ -63,8 +62,7 @@ def test_it_trains_what_the_cpu_trains(data, tmp_path, loop):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param(("--loop", "custom"), id="custom"),
-        pytest.param(("--loop", "fit"), id="fit"),
+        pytest.param((), id="batches"),
         pytest.param(("--accumulate-steps", 2), id="parts"),
         pytest.param(("--model", "MobileNetV2", "--sync-batch-norm"), id="batch normalisation"),
     ],

@@ -51,25 +51,23 @@ def test_an_if_over_tensors_is_of_the_graph(dataset):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
 @pytest.mark.parametrize(
     ("option", "place"),
     [
         ("--model-fn own_parts:model", "line 5, in model: ValueError: Received an invalid value"),
-        ("--loss-fn own_parts:loss", "line 8, in loss: KeyError: 'missing_"),
-        ("--augment-fn own_parts:augment", "line 15, in augment: NameError: name 'missing_"),
+        ("--loss-fn own_parts:loss", "line 8, in loss: KeyError: 'missing"),
+        ("--augment-fn own_parts:augment", "line 15, in augment: NameError: name 'missing"),
         ("--callback own_parts:Told", "line 12, in on_epoch_end: RuntimeError: no server"),
     ],
 )
-def test_it_is_told_without_our_frames(tmp_path, monkeypatch, capsys, option, place, loop):
+def test_it_is_told_without_our_frames(tmp_path, monkeypatch, capsys, option, place):
     monkeypatch.chdir(tmp_path)
-    # AutoGraph keeps what it made of a function with the very same code, with its place.
-    (tmp_path / "own_parts.py").write_text(OWN.replace("missing", f"missing_{loop}"))
+    (tmp_path / "own_parts.py").write_text(OWN)
     monkeypatch.delitem(sys.modules, "own_parts", raising=False)
     arguments = [
         *("train", "--data", str(GOLDEN), "--output", "run", "--epochs", "1"),
         *("--steps-per-epoch", "2", "--batch-size", "4", "--devices", "cpu", "--quiet"),
-        *("--loop", loop, *option.split()),
+        *option.split(),
     ]
 
     assert main(arguments) == 1

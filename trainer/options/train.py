@@ -18,7 +18,6 @@ from trainer.options.input import (
     own_function,
 )
 
-LOOPS = ("custom", "fit")
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "disk", "none")
 
@@ -98,7 +97,6 @@ class TrainConfig(InputConfig):
         int | None,
         RunOption("steps per epoch (default: number of records / batch size)", least=1),
     ] = None
-    loop: Annotated[str, RunOption("own training loop, or Keras's fit", choices=LOOPS)] = "custom"
     steps_per_call: Annotated[
         int, RunOption("steps per call of a tf.function", least=1, may_change=True)
     ] = 8

@@ -43,7 +43,6 @@ class TrainArguments(TypedDict, total=False):
     dice: float
     epochs: int
     steps_per_epoch: int | None
-    loop: str
     steps_per_call: int
     accumulate_steps: int
     checkpoint_every_steps: int | None

@@ -19,13 +19,11 @@ from trainer.runs.page import RunPage
 from trainer.runs.preparing import Prepared, prepare
 from trainer.runs.recording import Events, Recorder
 from trainer.tasks.record import task_to_json
-from trainer.training import keras_fit, loop
+from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
 from trainer.training.loop import Plan
 from trainer.training.optimizers import averaged, inner_optimizer
 from trainer.training.strategy import read_workers
-
-_LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 
 
 def train(
@@ -68,7 +66,7 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     with recorder.following():
         if recorder.is_done:
             progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
-        _LOOPS[config.loop](plan, recorder)
+        loop.run(plan, recorder)
     with averaged(plan.optimizer):
         if prepared.workers.is_chief:
             run.save_model(plan.model, run.model)
@@ -82,8 +80,6 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     """What records the run, once a batch was validated and config.json is written."""
     run, config, previous = prepared.run, prepared.config, prepared.previous
     is_chief = prepared.workers.is_chief
-    if config.loop == "fit":
-        keras_fit.check(plan)
     validate, page = validator(prepared, plan), RunPage(prepared, plan)
     if validate is not None:
         validate = page.watching(validate)

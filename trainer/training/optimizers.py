@@ -34,8 +34,8 @@ def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
     """Raises ConfigError for an optimizer of the user's that fails on several replicas."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         raise ConfigError(
-            "LossScaleOptimizer looks for overflow on the first replica only; use "
-            "--loop custom, or --precision mixed_bfloat16, which needs no loss scaling"
+            "LossScaleOptimizer looks for overflow on the first replica only; give the "
+            "optimizer inside it with --precision mixed_float16, or use mixed_bfloat16"
         )
     for setting, fault in _FAULTS.items():
         if getattr(optimizer, setting, None) is not None:

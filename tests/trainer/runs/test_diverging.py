@@ -25,13 +25,12 @@ def test_one_class_is_too_few_where_it_excludes_others(goal, expected):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_the_step_is_named(tmp_path, capsys, loop):
+def test_the_step_is_named(tmp_path, capsys):
     """With such a rate the second step has the first one's weights."""
     arguments = [
         *("train", "--data", str(GOLDEN), "--output", str(tmp_path / "run"), "--epochs", "3"),
         *("--steps-per-epoch", "4", "--batch-size", "4", "--devices", "cpu", "--quiet"),
-        *("--optimizer", "sgd", "--learning-rate", "1e38", "--loop", loop, "--warmup-steps", "0"),
+        *("--optimizer", "sgd", "--learning-rate", "1e38", "--warmup-steps", "0"),
     ]
 
     assert main(arguments) == 1

@@ -9,7 +9,6 @@ LOSS = {"epoch", "step", "loss"}
 CLASSES = LOSS | {"accuracy"}
 MAPS = {"mIoU", "pixel_accuracy", "IoU/background", "IoU/red", "IoU/blue"}
 NUMBERS = LOSS | {"mse", "mae"}
-TWO_BY_FIT = "--loop fit --devices cpu:2"
 
 
 STEPS = "--epochs 1 --steps-per-epoch 2 --batch-size 8 --devices cpu --seed 1"
@@ -45,11 +44,11 @@ def evaluate(tmp_path, start):
     ("kind", "more", "task", "metrics"),
     [
         ("text", "--pad caption=4", "text_classification", CLASSES),
-        ("sequence", "--loop fit --devices cpu:2", "sequence_classification", CLASSES),
+        ("sequence", "--devices cpu:2", "sequence_classification", CLASSES),
         ("table", "--sample-weight weight --devices cpu:2", "tabular_classification", CLASSES),
         ("table", "--task regression --inputs age", "regression", NUMBERS),
         ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}),
-        ("segmentation", f"--image-size 32 --dice 0.5 {TWO_BY_FIT}", "segmentation", LOSS),
+        ("segmentation", "--image-size 32 --dice 0.5 --devices cpu:2", "segmentation", LOSS),
     ],
 )
 def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp_path):

@@ -1,4 +1,4 @@
-"""Every kind of learning: loops and replicas agree, and what was trained is saved whole."""
+"""Every kind of learning: replicas agree, and what was trained is saved whole."""
 
 import functools
 import json
@@ -23,12 +23,11 @@ from trainer.tasks.record import (
     task_from_json,
     task_to_json,
 )
-from trainer.training import keras_fit, loop
+from trainer.training import loop
 from trainer.training.evaluation import evaluator
 from trainer.training.loop import Plan
 from trainer.training.optimizers import create_optimizer
 
-LOOPS = {"custom": loop.run, "fit": keras_fit.run}
 BATCH = 8
 OPTIONS = training(image_size=32)
 KINDS = [kind for kind in ALL if kind != "boxes"]
@@ -72,10 +71,10 @@ def make_kind_plan(dataset_of, task_of):
     return make
 
 
-def run(plan, loop="custom", epochs=range(1)):
+def run(plan, epochs=range(1)):
     """The history's last row."""
     follower = Follower(plan, epochs)
-    LOOPS[loop](plan, follower)
+    loop.run(plan, follower)
     return follower.history[-1][1]
 
 
@@ -89,33 +88,23 @@ def evaluated(plan, dataset, model=None, task=None):
 
 @pytest.fixture(scope="module")
 def trained(make_kind_plan, dataset_of, on_replicas):
-    """A function (kind, loop, replicas) to plan, history and evaluation after 6 steps."""
+    """A function (kind, replicas) to plan, history and evaluation after 6 steps."""
     results = {}
 
-    def get(kind, loop, replicas):
-        key = (kind, loop, replicas)
+    def get(kind, replicas):
+        key = (kind, replicas)
         if key not in results:
             plan = make_kind_plan(kind, on_replicas(replicas))
-            results[key] = plan, run(plan, loop), evaluated(plan, dataset_of(kind))
+            results[key] = plan, run(plan), evaluated(plan, dataset_of(kind))
         return results[key]
 
     return get
 
 
-# Of images, test_main.py's quick tests hold the custom loop and replicas together.
-@pytest.mark.parametrize(
-    ("kind", "loop", "replicas"),
-    first_quick(
-        [
-            (kind, loop, replicas)
-            for kind in sorted(KINDS, key=lambda kind: kind != "table")
-            for loop, replicas in (("fit", 1), ("custom", 2), ("fit", 2))
-        ]
-    ),
-)
-def test_loops_and_replicas_agree(kind, trained, loop, replicas):
-    _, history, evaluation = trained(kind, "custom", 1)
-    _, other_history, other_evaluation = trained(kind, loop, replicas)
+@pytest.mark.parametrize("kind", first_quick(sorted(KINDS, key=lambda kind: kind != "table")))
+def test_replicas_agree(kind, trained):
+    _, history, evaluation = trained(kind, 1)
+    _, other_history, other_evaluation = trained(kind, 2)
 
     assert other_history == pytest.approx(history, rel=1e-4, abs=1e-5)
     assert other_evaluation == pytest.approx(evaluation, rel=1e-3, abs=1e-4)
@@ -124,7 +113,7 @@ def test_loops_and_replicas_agree(kind, trained, loop, replicas):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
-    plan, _, evaluation = trained(kind, "fit", 2)
+    plan, _, evaluation = trained(kind, 2)
     RunDirectory(tmp_path).save_model(plan.model, tmp_path / "model.keras")
 
     assert plan.model.compiled
@@ -140,7 +129,7 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
-    _, expected, _ = trained(kind, "custom", 1)
+    _, expected, _ = trained(kind, 1)
     keras.config.set_dtype_policy("mixed_bfloat16")  # until the test ends
 
     assert run(make_kind_plan(kind, one_replica))["loss"] == pytest.approx(
@@ -174,8 +163,7 @@ def test_what_pads_changes_nothing(kind, make_kind_plan, one_replica, dataset_of
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replicas):
+def test_lengths_do_not_trace_anew(make_kind_plan, dataset_of, two_replicas):
     calls = []
 
     class Counted(keras.layers.Layer):
@@ -192,7 +180,7 @@ def test_lengths_do_not_trace_anew(loop, make_kind_plan, dataset_of, two_replica
     assert len(lengths) > 3
 
     calls.clear()
-    run(plan, loop)
+    run(plan)
     assert len(calls) <= 2 * 2  # each replica's, perhaps with and without a graph
 
     calls.clear()

@@ -1,4 +1,4 @@
-"""The number of replicas and the loop change nothing but rounding."""
+"""The number of replicas changes nothing but rounding."""
 
 import dataclasses
 import functools
@@ -12,15 +12,13 @@ from following import Follower
 
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.reading import training_batches
-from trainer.training import keras_fit, loop
-
-LOOPS = {"custom": loop.run, "fit": keras_fit.run}
+from trainer.training import loop
 
 
-def run(plan, loop="custom", epochs=range(2)):
+def run(plan, epochs=range(2)):
     """Runs the epochs; returns the weights, one after the other, and the history."""
     follower = Follower(plan, epochs)
-    LOOPS[loop](plan, follower)
+    loop.run(plan, follower)
     history = follower.history
     weights = np.concatenate([np.ravel(each) for each in plan.model.get_weights()])
     return weights, history
@@ -28,22 +26,19 @@ def run(plan, loop="custom", epochs=range(2)):
 
 @pytest.fixture(scope="module")
 def trained(make_plan, on_replicas):
-    """A function (loop, replicas, clip norm, fields of a plan) to what 20 steps have learned."""
+    """A function (replicas, clip norm, fields of a plan) to what 20 steps have learned."""
 
     @functools.cache
-    def get(loop="custom", replicas=1, clip_norm=None, **plan):
-        return run(make_plan(on_replicas(replicas), clip_norm=clip_norm, plan=plan), loop)
+    def get(replicas=1, clip_norm=None, **plan):
+        return run(make_plan(on_replicas(replicas), clip_norm=clip_norm, plan=plan))
 
     return get
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("loop", "ema"), [("custom", 0.9), ("fit", None)])
-def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(
-    make_plan, on_replicas, loop, ema
-):
+def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(make_plan, on_replicas):
     one, two, four = (
-        run(make_plan(on_replicas(n), clip_norm=0.2, weight_decay=0.01, ema=ema), loop, range(5))[0]
+        run(make_plan(on_replicas(n), clip_norm=0.2, weight_decay=0.01, ema=0.9), range(5))[0]
         for n in (1, 2, 4)
     )
 
@@ -52,8 +47,7 @@ def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", ["custom", "fit"])
-def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_replicas, loop):
+def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_replicas):
     changes = BatchChanges(label_smoothing=0.1, mixup=0.4, cutmix=1, class_weights=(3.0, 1.0, 0.5))
 
     def trained_on(strategy):
@@ -63,7 +57,7 @@ def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_
         batches = functools.partial(
             training_batches, task, dataset, "train", batch_size=8, **changed
         )
-        return run(dataclasses.replace(plan, task=task, batches=batches), loop)
+        return run(dataclasses.replace(plan, task=task, batches=batches))
 
     (one, history_of_one), (two, history_of_two) = map(trained_on, (one_replica, two_replicas))
 
@@ -83,15 +77,15 @@ def test_clipping_bites(trained):
 @pytest.mark.parametrize(
     ("options", "atol"),
     [
-        pytest.param({"loop": "fit", "replicas": 2}, 1e-5, id="fit"),
-        pytest.param({"loop": "fit", "replicas": 2, "clip_norm": 0.2}, 1e-5, id="fit, clipped"),
+        pytest.param({"replicas": 2}, 1e-5, id="replicas"),
+        pytest.param({"replicas": 2, "clip_norm": 0.2}, 1e-5, id="clipped"),
         pytest.param({"accumulate_steps": 4}, 1e-5, id="parts of a batch"),
         pytest.param({"accumulate_steps": 2, "replicas": 2}, 1e-5, id="parts of replicas"),
         pytest.param({"jit_compile": True}, 1e-4, id="compiled"),
         pytest.param({"jit_compile": True, "replicas": 2}, 1e-4, id="compiled on replicas"),
     ],
 )
-def test_others_learn_what_the_custom_loop_learns_on_one_replica(trained, options, atol):
+def test_others_learn_what_one_replica_learns(trained, options, atol):
     weights, history = trained(**options)
     expected, rows = trained(clip_norm=options.get("clip_norm"))
 
@@ -181,18 +175,6 @@ def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replic
     changed = plan.model.get_weights()
     assert all(np.isfinite(each).all() for each in changed)
     assert any((mine != theirs).any() for mine, theirs in zip(changed, before, strict=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_a_regularised_loss_is_told_alike_by_both_loops(make_plan, on_replicas, replicas):
-    losses = []
-    for name in LOOPS:
-        plan = make_plan(on_replicas(replicas), model=regularised(0.1), steps_per_epoch=4)
-        _, ((_, row),) = run(plan, name, range(1))
-        losses.append(row["loss"])
-
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 @pytest.mark.slow

@@ -1,12 +1,13 @@
-"""Optimizers by name, and clipping by the global norm."""
+"""Optimizers by name, clipping by the global norm, and those of users that would learn wrongly."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.errors import ConfigError
 from trainer.options.train import OPTIMIZER_NAMES
-from trainer.training.optimizers import OPTIMIZERS, create_optimizer
+from trainer.training.optimizers import OPTIMIZERS, check_optimizer, create_optimizer
 
 
 def test_the_commands_offer_every_optimizer():
@@ -28,3 +29,29 @@ def test_clipping_keeps_the_direction(max_norm, expected):
     optimizer.apply([tf.constant(3.0), tf.constant(4.0)], variables)
 
     np.testing.assert_allclose([-float(each) for each in variables], expected, atol=1e-6)
+
+
+def sgd(**settings):
+    return lambda: keras.optimizers.SGD(**settings)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        (sgd(clipnorm=1.0), "--clip-norm"),
+        (sgd(global_clipnorm=1.0), "--clip-norm"),
+        (sgd(clipvalue=1.0), "--clip-norm"),
+        (lambda: keras.optimizers.LossScaleOptimizer(sgd()()), "mixed_bfloat16"),
+        (sgd(gradient_accumulation_steps=2), "larger --batch-size"),
+        (sgd(use_ema=True, ema_overwrite_frequency=2), "leave it out"),
+    ],
+)
+def test_faulty_optimizers_are_refused(optimizer, message):
+    with pytest.raises(ConfigError, match=message):
+        check_optimizer(optimizer())
+
+
+@pytest.mark.parametrize("clip_norm", [None, 1.0])
+def test_ours_pass(clip_norm):
+    for name in ("adam", "adamw", "sgd"):
+        check_optimizer(create_optimizer(name, 0.1, clip_norm))

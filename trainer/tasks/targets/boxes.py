@@ -69,7 +69,6 @@ class BoxesTarget(PlacesTarget):
     columns: ClassVar[tuple[str, ...]] = ("class", "score", "xmin", "ymin", "xmax", "ymax")
     learns: ClassVar[str] = "detection"
     step: ClassVar[int] = STRIDES[-1]
-    in_parts: ClassVar[bool] = True
     varies: ClassVar[bool] = True
     takes_mosaics: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE

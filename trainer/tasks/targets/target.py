@@ -40,7 +40,6 @@ class Target(abc.ABC):
         learns: The value of `--task` that gives this target.
         metrics: By name; each is a mean over examples.
         leader: The group of the only input that is taken by default; None for any.
-        in_parts: Whether `host_step` returns several values by name.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
         excludes_classes: Whether one class at a place excludes the others: of a single one there is
@@ -65,7 +64,6 @@ class Target(abc.ABC):
     learns: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
     leader: ClassVar[str | None] = None
-    in_parts: ClassVar[bool] = False
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
