@@ -23,7 +23,7 @@ sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
 
 # A busy machine takes longer than any limit for an example; that is no fault of the code.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=400)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100)
 hypothesis.settings.load_profile("quick")
 
 
