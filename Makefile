@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs pictures dist constraints clean
+.PHONY: setup demo test test-slow test-all nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs pictures dist constraints clean
 
 setup: $(READY)
 
@@ -20,18 +20,21 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
-# What else pytest is told, as in `make test PYTEST_ARGS='-k names'`.
+# Arguments of pytest, as in `make test PYTEST_ARGS='-k names'`.
 PYTEST_ARGS ?=
+# Narrows the tests of the targets below `test-readers`; CI sets 'and not nightly'.
+SELECT ?=
 
 # A file's tests stay in one process, for they share what they built; tests/conftest.py orders them.
 # One process more than there are CPUs: tests wait for processes and stores that they start.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Python keeps what it has compiled: tests start it again some thirty times.
-test test-slow test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-all test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 # Those that need neither a cluster, a GPU nor what other projects bring.
-HERE := not flink and not gpu and not readers and not docker and not dataflow and not runners
+PLAIN := not flink and not gpu and not readers and not docker and not dataflow and not runners
+HERE := not nightly and $(PLAIN)
 
 test: $(READY)
 	$(PYTEST) -m 'not slow and $(HERE)'
@@ -39,6 +42,16 @@ test: $(READY)
 # Tests of drawn examples run here again, with many more of them.
 test-slow: $(READY)
 	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and $(HERE)'
+
+# Both at once, as CI runs them.
+test-all: $(READY)
+	$(PYTEST) --hypothesis-profile=thorough -m '$(HERE)'
+
+# What CI leaves out: further jobs on other runners, long fuzzing, kills, changes of the code.
+nightly: $(READY)
+	$(PYTEST) --hypothesis-profile=thorough -m 'nightly and $(PLAIN)'
+	$(MAKE) test-readers test-flink test-runners test-dataflow test-docker
+	$(MAKE) fuzz storm storm-flink mutations
 
 # Lines and branches that the quick tests run, worker processes and commands included: a table in
 # the terminal, pages in htmlcov/. SLOW=1 measures the slow tests, too, which takes hours.
@@ -88,7 +101,7 @@ test-readers: $(READY)
 	command -v chromium || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; } \
 	  || echo 'no page can be opened here: chromium cannot be installed'
-	$(PYTEST) -m readers
+	$(PYTEST) -m 'readers $(SELECT)'
 
 # Builds the images, on a machine of Debian's without Docker and without a registry. Where they
 # cannot be built, the tests that want them are skipped, with the reason in the summary.
@@ -98,12 +111,12 @@ test-docker: $(READY)
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends buildah crun mmdebstrap; } \
 	  || echo 'no image can be built here: buildah and mmdebstrap cannot be installed'
 	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m docker tests/docker
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'docker $(SELECT)' tests/docker
 
 # Google's libraries change Beam's file systems and its start, so they have an environment of their
 # own; it lacks this package, which a job brings to its workers.
 test-dataflow: .venv-dataflow/ready
-	.venv-dataflow/bin/python -m pytest $(PYTEST_ARGS) -m dataflow tests/dataflow
+	.venv-dataflow/bin/python -m pytest $(PYTEST_ARGS) -m 'dataflow $(SELECT)' tests/dataflow
 
 .venv-dataflow/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-dataflow
@@ -112,9 +125,9 @@ test-dataflow: .venv-dataflow/ready
 	  --requirement .venv-dataflow/requirements.txt hypothesis pytest pytest-rerunfailures setuptools
 	touch $@
 
-# Beam's other runners: a job service of Python's, Prism and Spark.
-test-runners: $(READY) prism spark-jar
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m runners tests/runners
+# Beam's other runners: a job service of Python's, Prism and Spark; CI runs Spark alone.
+test-runners: $(READY) $(if $(SELECT),,prism) spark-jar
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'runners $(SELECT)' tests/runners
 
 # Both lie in the user's cache, where `build` finds them.
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/beam-tfrecords
@@ -139,7 +152,7 @@ flink-jar:
 test-flink: $(READY)
 	docker/flink/make_jar.sh 1.19
 	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m flink tests/flink
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'flink $(SELECT)' tests/flink
 
 # As many builds on Flink, each of which loses a part of its cluster; `test-flink` has one of them.
 storm-flink: $(READY)

@@ -53,6 +53,7 @@ def test_images_with_boxes(build, upload, service, cloud, local_digests, remote_
     assert not [key for key in service.keys(f"{cloud}/data") if "/." in key]
 
 
+@pytest.mark.nightly
 def test_a_table_with_a_reject(build, upload, service, cloud, table, local_digests, remote_digests):
     """The package is found without --setup_file; one bad row is too many, or is left out."""
     url = f"{upload(table.parent, f'{cloud}/words')}/words.csv"
@@ -71,6 +72,7 @@ def test_a_table_with_a_reject(build, upload, service, cloud, table, local_diges
     assert remote_digests(f"{cloud}/data/words/1.0.0") == expected
 
 
+@pytest.mark.nightly
 def test_a_template_and_a_dry_run_start_nothing(
     build, upload, service, cloud, class_folders, tmp_path, local_digests, remote_digests
 ):

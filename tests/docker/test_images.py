@@ -67,6 +67,7 @@ def test_the_pipeline_image_builds_a_dataset(builder, pipeline, local_build, tmp
     assert digests(build(program, tmp_path)) == digests(local_build)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("start", ["compose.yaml", "--worker_pool"])
 def test_a_worker_pool_runs_a_job(builder, pipeline, local_build, tmp_path, digests, start):
     builder, _ = builder
@@ -107,6 +108,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         cluster.stop()
 
 
+@pytest.mark.nightly
 def test_the_job_server_and_a_worker_pool_serve_a_cluster(
     builder, pipeline, job_server, local_build, cluster, tmp_path, digests
 ):
@@ -171,6 +173,7 @@ def wait_for(condition: Callable[[], bool], process: psutil.Popen) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.nightly
 def test_the_trainer_image_trains(builder, trainer, tmp_path):
     builder, _ = builder
     splits = ["--split", "train=0.8,validation=0.2"]
@@ -191,6 +194,7 @@ def test_the_trainer_image_trains(builder, trainer, tmp_path):
     assert "No module named 'apache_beam'" in beam.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("image", "changed"), [("pipeline", "beam_pipeline"), ("trainer", "trainer")]
 )

@@ -10,6 +10,8 @@ from PIL import Image
 
 import beam_pipeline
 
+pytestmark = pytest.mark.nightly
+
 VOC = """<annotation><filename>{n:03d}.jpg</filename>
   <size><width>64</width><height>48</height><depth>3</depth></size>
   <object><name>{name}</name><bndbox>

@@ -5,6 +5,8 @@ import time
 import pytest
 from flink_cluster import wait_until
 
+pytestmark = pytest.mark.nightly
+
 
 def strays(output):
     """What lies where the build writes, but for the dataset itself."""

@@ -17,7 +17,7 @@ def read_back(output: Path) -> str:
     return " ".join(path.name for path in (output / "data").iterdir() if path.name != "1.0.0")
 
 
-@pytest.mark.parametrize("stage", ["inspect", "write"])
+@pytest.mark.parametrize("stage", [pytest.param("inspect", marks=pytest.mark.nightly), "write"])
 def test_a_task_manager_is_killed(cluster, launch, heavy, stages, tmp_path, digests, stage):
     output = tmp_path / "out"
     launcher = launch(heavy.source, output, *heavy.options)
@@ -72,6 +72,7 @@ def pool(cluster):
     cluster.wait_for_task_managers(2)
 
 
+@pytest.mark.nightly
 def test_a_worker_pool_is_killed(cluster, launch, heavy, stages, pool, tmp_path, digests):
     output = tmp_path / "out"
     first = pool()
@@ -93,6 +94,7 @@ def test_a_worker_pool_is_killed(cluster, launch, heavy, stages, pool, tmp_path,
     assert read_back(output) == "", "something is left"
 
 
+@pytest.mark.nightly
 def test_a_killed_launcher_leaves_the_job_alone(cluster, launch, heavy, stages, tmp_path, digests):
     """Interrupted, the job ends with its launcher; killed, it goes on, and is found again."""
     output = tmp_path / "out"
@@ -122,6 +124,7 @@ def test_a_killed_launcher_leaves_the_job_alone(cluster, launch, heavy, stages, 
     assert read_back(output) == "", "something is left"
 
 
+@pytest.mark.nightly
 def test_a_job_that_ended_alone_is_found_finished(cluster, launch, people, tmp_path):
     output = tmp_path / "out"
     launcher = launch(people, output, "--name=data")

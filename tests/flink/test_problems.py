@@ -7,6 +7,8 @@ import pytest
 import beam_pipeline
 from beam_pipeline.errors import DataError
 
+pytestmark = pytest.mark.nightly
+
 
 def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
     """One attempt, exit 3, and the message that this machine gives."""

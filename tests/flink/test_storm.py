@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 LOST = ("a TaskManager", "the JobManager", "the launcher")
 STAGES = ("submit", "read", "inspect", "write")
 LONGEST_PAUSE_S = 4.0

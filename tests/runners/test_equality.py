@@ -40,10 +40,14 @@ def options(request, job_service):
             return ("--runner=PortableRunner", f"--job_endpoint={address}")
 
 
-SERVICES = ("python job service", "spark job service")
+OTHERS = ("prism", "embedded", "python job service", "spark job service")
 
 
-@pytest.mark.parametrize("options", ["prism", "embedded", "spark", *SERVICES], indirect=True)
+def nightly(runner):
+    return pytest.param(runner, marks=pytest.mark.nightly)
+
+
+@pytest.mark.parametrize("options", ["spark", *map(nightly, OTHERS)], indirect=True)
 def test_images_with_boxes(options, build, tmp_path, digests):
     there = build(BLOOD, "there", "--num-shards=3", *options)
     here = build(BLOOD, "here", "--num-shards=3")
@@ -53,7 +57,8 @@ def test_images_with_boxes(options, build, tmp_path, digests):
     assert digests(tmp_path / "there") == digests(tmp_path / "here"), here.stderr
 
 
-@pytest.mark.parametrize("options", ["prism", "embedded", *SERVICES], indirect=True)
+@pytest.mark.nightly
+@pytest.mark.parametrize("options", OTHERS, indirect=True)
 def test_a_table_with_a_reject(options, build, table, tmp_path, digests):
     """One bad row is too many, and its message is the local one; or it is left out."""
     refused = build(table, "there", *options)
