@@ -59,7 +59,6 @@ def test_replicas_learn_what_one_learns(data, command, tmp_path):
         # At a rate of 1e-3 rounding of 1e-8 after ten steps grows to 3e-5 after fifty.
         optimizer = ("--optimizer", "sgd", "--learning-rate", 0.0001, "--clip-norm", 1)
         how = ("--devices", f"cpu:{replicas}", "--accumulate-steps", parts)
-        how += ("--mosaic", 0.5, "--multi-scale", 2)
         train(command, data, run, *steps, *optimizer, *how)
         model = keras.models.load_model(run / "model.keras", compile=False)
         weights[replicas, parts] = np.concatenate([np.ravel(each) for each in model.get_weights()])

@@ -41,7 +41,7 @@ def config(**options):
         pytest.param({"seed": 2**32}, ConfigError, "from 0 to 4,294,967,295", id="large seed"),
         pytest.param({"ema": 1}, ConfigError, r"ema \(--ema\): 1 is out of bounds", id="ema"),
         pytest.param({"task": "clas"}, UnknownNameError, r"task \(--task\) 'clas'", id="task"),
-        pytest.param({"loop": "costum"}, UnknownNameError, "'custom'", id="loop"),
+        pytest.param({"schedule": "cosin"}, UnknownNameError, "'cosine'", id="schedule"),
         pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
         pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),
         pytest.param(
@@ -84,7 +84,7 @@ def test_wrong_options(options, error, message):
         ({"pad": {"a": 1.5}}, r"pad \(--pad\): {'a': 1.5} is not a whole number"),
         ({"pad": 3}, r"pad \(--pad\): 3 does not give whole numbers by name"),
         ({"bacth_size": 8}, r"no option bacth_size \(did you mean 'batch_size'\?\)"),
-        ({"loop": "costum"}, r"no loop \(--loop\) 'costum' \(did you mean 'custom'\?\)"),
+        ({"sampling": "unifrom"}, r"no sampling \(--sampling\) 'unifrom' \(did you mean 'uniform'"),
     ],
 )
 def test_train_checks_as_the_command(options, message):

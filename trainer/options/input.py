@@ -207,23 +207,6 @@ class InputConfig(Options):
     ] = None
     mixup: Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)] = 0.0
     cutmix: Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)] = 0.0
-    multi_scale: Annotated[
-        float | None,
-        RunOption(
-            "show what is in images up to N times smaller and larger in training, in place of the "
-            "crops of --augment, such as 2",
-            above=1,
-            most=10,
-        ),
-    ] = None
-    mosaic: Annotated[
-        float,
-        RunOption(
-            "share of images in whose place four come side by side, for boxes, such as 0.5",
-            least=0,
-            most=1,
-        ),
-    ] = 0.0
     label_smoothing: Annotated[
         float,
         RunOption("share of the loss for all classes alike, such as 0.1", least=0, below=1),

@@ -24,8 +24,6 @@ class TrainArguments(TypedDict, total=False):
     augment_fn: str | None
     mixup: float
     cutmix: float
-    multi_scale: float | None
-    mosaic: float
     label_smoothing: float
     sampling: str
     batch_size: int

@@ -61,7 +61,6 @@ def batch_changes(
         label_smoothing=config.label_smoothing,
         mixup=config.mixup,
         cutmix=config.cutmix,
-        mosaic=config.mosaic,
         class_weights=tuple(weights),
     )
     changes.check(task, config.batch_size, num_workers)

@@ -1,4 +1,4 @@
-"""What happens to batches in training alone: mosaics, mixtures, smoothed and weighted classes."""
+"""What happens to batches in training alone: mixtures, smoothed and weighted classes."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 import tensorflow as tf
 
 from trainer.augmentation.mixing import Mixtures, draw_mixtures, mix
-from trainer.augmentation.mosaic import TILES, Mosaics, draw_mosaics
 from trainer.errors import ConfigError
 from trainer.tasks.task import Task
 
@@ -19,14 +18,12 @@ class BatchChanges:
     Attributes:
         label_smoothing: The share of the loss that is given to all classes alike.
         mixup, cutmix: How records are mixed: see `draw_mixtures`.
-        mosaic: The share of records in whose place mosaics of four come.
         class_weights: The weight of each class in the loss; empty for none.
     """
 
     label_smoothing: float = 0.0
     mixup: float = 0.0
     cutmix: float = 0.0
-    mosaic: float = 0.0
     class_weights: Sequence[float] = ()
 
     @property
@@ -50,9 +47,6 @@ class BatchChanges:
         chosen = [name for name, value in named.items() if value]
         for name in chosen:
             task.goal.check(task.goal.takes_shares, f"{name} needs classes")
-        if self.mosaic:
-            task.goal.check(task.goal.takes_mosaics, "--mosaic is for boxes")
-            _check_size("--mosaic puts fours of records together", TILES, batch_size, num_workers)
         if not self.mixes:
             return
         groups = [each.group for each in task.inputs.values()]
@@ -62,7 +56,12 @@ class BatchChanges:
                 f"{', '.join(each.name for each in task.inputs.values())}; leave it out, or name "
                 "one image by --inputs"
             )
-        _check_size(f"{chosen[-1]} mixes pairs of records", 2, batch_size, num_workers)
+        if batch_size % (2 * num_workers):
+            workers = f" on each of {num_workers} workers" if num_workers > 1 else ""
+            raise ConfigError(
+                f"{chosen[-1]} mixes pairs of records, but --batch-size {batch_size} is not a "
+                f"multiple of 2{workers}; use a multiple of {2 * num_workers}"
+            )
 
     def function(
         self, task: Task, *, seed: int, batch_size: int, worker: int, num_workers: int
@@ -73,15 +72,8 @@ class BatchChanges:
         """
         pairs = batch_size // num_workers // 2
         part = slice(worker * pairs, (worker + 1) * pairs)
-        records = slice(2 * part.start, 2 * part.stop)
 
         def change(step: Any, inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
-            if self.mosaic:
-                every = draw_mosaics(self.mosaic, seed, step, batch_size)
-                mosaics = Mosaics(*(each[records] for each in every))
-                ((name, images),) = inputs.items()
-                images, target = task.goal.in_mosaics(mosaics, images, target)
-                inputs = {name: images}
             softens = self.mixes or self.label_smoothing > 0
             shares = task.goal.shares(target) if softens else None
             if self.class_weights:
@@ -102,13 +94,3 @@ class BatchChanges:
             return inputs, task.goal.smoothed(shares, self.label_smoothing), *weights
 
         return change
-
-
-def _check_size(what: str, each: int, batch_size: int, num_workers: int) -> None:
-    """Raises ConfigError unless every worker's part of a batch is whole groups of records."""
-    if batch_size % (each * num_workers):
-        workers = f" on each of {num_workers} workers" if num_workers > 1 else ""
-        raise ConfigError(
-            f"{what}, but --batch-size {batch_size} is not a multiple of {each}{workers}; use a "
-            f"multiple of {each * num_workers}"
-        )

@@ -51,7 +51,6 @@ def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[
         goal=goal.with_inputs(chosen, options),
         sample_weight=options.sample_weight,
         augment=options.augment,
-        multi_scale=options.multi_scale,
     )
     return task, _reason(task, features)
 
@@ -62,8 +61,6 @@ def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) 
     goal.check(not options.dice or goal.makes_maps, "--dice is for maps of classes")
     if options.augment not in (AUTO, "none"):
         check_images(f"--augment {options.augment}", inputs)
-    if options.multi_scale is not None:
-        check_images(f"--multi-scale {options.multi_scale:g}", inputs)
     varying = [each.name for each in inputs if each.varies] + [goal.name] * goal.varies
     for name in options.pad:
         if name not in varying:

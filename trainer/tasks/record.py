@@ -32,7 +32,6 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
         "target": {"kind": task.goal.kind, **dataclasses.asdict(task.goal)},  # type: ignore[call-overload]
         "sample_weight": task.sample_weight,
         "augment": task.augment,
-        "multi_scale": task.multi_scale,
         "features": [features[name].to_json() for name in task.training_features],
     }
 
@@ -47,7 +46,6 @@ class _Stated:
     sample_weight: str | None
     augment: str
     features: Sequence[Any]
-    multi_scale: float | None
 
 
 def task_from_json(record: Mapping[str, Any]) -> tuple[Task, Mapping[str, Feature]]:
@@ -69,12 +67,9 @@ def task_from_json(record: Mapping[str, Any]) -> tuple[Task, Mapping[str, Featur
         goal=goal,
         sample_weight=stated.sample_weight,
         augment=stated.augment,
-        multi_scale=stated.multi_scale,
     )
     if stated.augment not in goal.policies:
         raise JsonError(f"augment is {stated.augment!r}, not one of {', '.join(goal.policies)}")
-    if stated.multi_scale is not None and stated.multi_scale <= 1:
-        raise JsonError(f"multi_scale is {stated.multi_scale:g}, not above 1")
     try:
         return task, features_from_json(stated.features)
     except ConfigError as error:

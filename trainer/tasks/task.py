@@ -14,7 +14,6 @@ from trainer.parsing import Decoding, Tensors
 from trainer.tasks.inputs import Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
 from trainer.tensors import positive
-from trainer.views import Views
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,8 +27,6 @@ class Task:
         goal: The target.
         sample_weight: The feature that weights each record's loss in training, or None.
         augment: One of the target's `policies`.
-        multi_scale: How many times smaller and larger images are shown in training, in place of
-            its crops; None for those.
         loss_fn: Of the user's: takes (target, outputs), returns the loss of each example, float32
             [b]; or None.
         more_metrics: Of the user's, besides the target's.
@@ -40,7 +37,6 @@ class Task:
     goal: Target
     sample_weight: str | None = None
     augment: str = AUTO
-    multi_scale: float | None = None
     loss_fn: PerExample | None = None
     more_metrics: Mapping[str, PerExample] = dataclasses.field(default_factory=dict)
 
@@ -107,9 +103,6 @@ class Task:
         chosen, views = self.goal.policies[self.augment], self.decoding.views
         if chosen.views is not None:
             views = dataclasses.replace(chosen.views, letterbox=views is not None)
-        if self.multi_scale is not None:
-            area = (self.multi_scale**-2, self.multi_scale**2)
-            views = dataclasses.replace(views or Views(), area=area)
         return dataclasses.replace(chosen, views=views)
 
     def windows(self, columns: Mapping[str, Any]) -> Any:

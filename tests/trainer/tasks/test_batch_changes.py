@@ -22,15 +22,6 @@ MIXUP, CUTMIX = {"mixup": 0.2}, {"cutmix": 1.0}
         ("image label", MIXUP, 7, 1, "a multiple of 2"),
         ("s=ids label", {"label_smoothing": 0.1}, 7, 1, None),
         ("image label", MIXUP, 8, 4, None),
-        ("image label", {"mosaic": 0.5}, 8, 1, "--mosaic is for boxes, but the target 'label' is"),
-        (
-            "image boxes",
-            {"mosaic": 0.5},
-            12,
-            2,
-            "12 is not a multiple of 4 .*; use a multiple of 8",
-        ),
-        ("image boxes", {"mosaic": 1.0}, 16, 4, None),
     ],
 )
 def test_what_cannot_be_changed_is_refused(choose, declared, changes, batch_size, workers, message):
@@ -94,39 +85,6 @@ def test_mixtures_are_those_of_the_global_batch_on_every_worker(task):
         ]
         for mine, theirs in zip(zip(*parts, strict=True), whole, strict=True):
             np.testing.assert_array_equal(np.concatenate(mine), theirs)
-
-
-def test_mosaics_are_those_of_the_global_batch_on_every_worker(choose):
-    task, _ = choose("i=image boxes")
-    changes = BatchChanges(mosaic=0.5)
-    random = np.random.default_rng(0)
-    images = random.integers(0, 255, (8, 32, 32, 3), np.uint8)
-    least = random.uniform(0, 0.5, (8, 2, 2)).astype(np.float32)
-    columns = {"boxes": np.concatenate([least, least + 0.4], axis=-1)}
-    columns["box_labels"] = np.tile([0, 1], (8, 1))
-    if task.goal.window:
-        columns[task.goal.window] = np.tile(np.float32([-0.5, 0, 1.5, 1]), (8, 1))
-
-    def made(worker, workers):
-        records = slice(worker * 8 // workers, (worker + 1) * 8 // workers)
-        target = task.goal.host_step()({key: tf.constant(v[records]) for key, v in columns.items()})
-        function = changes.function(task, seed=1, batch_size=8, worker=worker, num_workers=workers)
-        inputs, target = function(7, {"i": tf.constant(images[records])}, target)
-        shown = [
-            task.goal.shown({key: values.numpy()[row] for key, values in target.items()})[1].boxes
-            for row in range(8 // workers)
-        ]
-        return inputs["i"].numpy(), target["windows"].numpy(), shown
-
-    whole = made(0, 1)
-    changed = (whole[0] != images).any(axis=(1, 2, 3))
-    assert 0 < changed.sum() < 8
-    assert (whole[1][changed] == [0, 0, 1, 1]).all()
-    assert (whole[1][~changed] == [-0.5, 0, 1.5, 1]).all()
-    parts = [made(worker, 2) for worker in (0, 1)]
-    for place in (0, 1):
-        np.testing.assert_array_equal(np.concatenate([part[place] for part in parts]), whole[place])
-    assert [*parts[0][2], *parts[1][2]] == whole[2]
 
 
 def test_the_loss_of_shares_is_the_shares_of_the_losses(task):

@@ -107,7 +107,6 @@ a=float label=integer | sample_weight=label -> it is the target
 a=vector grid=image label | inputs=a sample_weight=grid -> it is not a number
 a=float label | sample_weight=w -> no number per record, for --sample-weight, 'w'; there is: a
 a=float label | pad=a -> there is no .*--pad, 'a'
-s=ids label | multi_scale=2 -> --multi-scale 2 needs an image
 a=float label | model=MobileNetV2 -> --model MobileNetV2 .* needs an image
 """
 
@@ -121,7 +120,7 @@ def parsed(row):
     asked, expected = row.split(" -> ", 1)
     declared, _, options = asked.partition(" | ")
     given = dict(each.split("=") for each in options.split())
-    given |= {name: float(given[name]) for name in {"dice", "multi_scale"} & given.keys()}
+    given |= {name: float(given[name]) for name in {"dice"} & given.keys()}
     given |= {name: {given[name]: 3} for name in {"pad"} & given.keys()}
     given |= {name: given[name].split(",") for name in {"inputs"} & given.keys()}
     return declared, given, expected
@@ -190,21 +189,3 @@ def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared
     task, _ = choose(declared, **options)
 
     check_same_records(task, declare(declared), training(**options))
-
-
-@pytest.mark.parametrize(
-    ("declared", "options", "expected"),
-    [
-        pytest.param("boxes", {}, ((0.25, 4), True, True), id="in place of the crop"),
-        pytest.param("boxes", {"augment": "none"}, ((0.25, 4), False, True), id="alone"),
-        pytest.param("boxes", {"resize": "stretch"}, ((0.25, 4), True, False), id="stretched"),
-        pytest.param("label", {}, ((0.25, 4), False, False), id="of one class"),
-        pytest.param("label", {"augment": "rand"}, ((0.25, 4), True, False), id="RandAugment"),
-    ],
-)
-def test_several_scales(choose, declared, options, expected):
-    task, _ = choose(f"image {declared}", multi_scale=2.0, **options)
-
-    views = task.augmentation.views
-    assert (views.area, views.mirror, views.letterbox) == expected
-    assert (task.augmentation.pixels is None) == (task.augment != "rand")

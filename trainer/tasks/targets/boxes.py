@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.augmentation.mosaic import Mosaics, put_together
 from trainer.options.input import LETTERBOX, STRETCH
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
@@ -70,7 +69,6 @@ class BoxesTarget(PlacesTarget):
     learns: ClassVar[str] = "detection"
     step: ClassVar[int] = STRIDES[-1]
     varies: ClassVar[bool] = True
-    takes_mosaics: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
@@ -156,18 +154,6 @@ class BoxesTarget(PlacesTarget):
             }
 
         return step
-
-    def in_mosaics(self, mosaics: Mosaics, images: Tensor, target: Any) -> tuple[Tensor, Any]:
-        labels, windows = target["labels"], target["windows"]
-        images, placed = put_together(mosaics, images, target["boxes"], labels >= 0, self.most)
-        is_one = mosaics.is_one[:, None]
-        return images, {
-            **target,
-            "boxes": placed.boxes,
-            "labels": placed.of(labels, -1),
-            "crowd": placed.of(target["crowd"], False),
-            "windows": tf.where(is_one, _all_of(target["records"]), windows),
-        }
 
     def with_totals(self, target: Any) -> Any:
         found = assigned_to(self.points, target)

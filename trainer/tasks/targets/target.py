@@ -10,7 +10,6 @@ import keras
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
-from trainer.augmentation.mosaic import Mosaics
 from trainer.errors import ConfigError
 from trainer.options.input import STRETCH
 from trainer.options.train import TrainConfig
@@ -45,7 +44,6 @@ class Target(abc.ABC):
         excludes_classes: Whether one class at a place excludes the others: of a single one there is
             nothing to predict.
         takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
-        takes_mosaics: Whether records can be put together: see `in_mosaics`.
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
         makes_maps: Whether `map_of` makes an image of what is predicted.
         needs_image: Whether `row` and `draw` need the encoded image of the record.
@@ -68,7 +66,6 @@ class Target(abc.ABC):
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
-    takes_mosaics: ClassVar[bool] = False
     weighs_classes: ClassVar[bool] = False
     makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
@@ -186,19 +183,6 @@ class Target(abc.ABC):
 
     def smoothed(self, shares: Any, amount: float) -> Any:
         """Shares of which `amount` is given to what is wrong and right alike."""
-        raise NotImplementedError
-
-    def in_mosaics(self, mosaics: Mosaics, images: Any, target: Any) -> tuple[Any, Any]:
-        """Mosaics in the place of records, if it `takes_mosaics`.
-
-        Args:
-            mosaics: Which.
-            images: [b, height, width, channels].
-            target: Of `host_step`.
-
-        Returns:
-            Images and target as they were given.
-        """
         raise NotImplementedError
 
     @abc.abstractmethod
