@@ -4,6 +4,7 @@ Names of files, classes and columns, messages of libraries, and tracebacks all c
 """
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, cast
@@ -34,11 +35,23 @@ class _Stream:
         return getattr(self.behind, name)
 
 
-def guard() -> None:
-    """Lets whatever this process writes pass without control characters; once is enough.
+def _open_closed_streams() -> None:
+    """Redirect closed standard streams (`2>&-`) to the null device.
 
-    On stderr secrets are cut, too. stdout carries results: JSON there means what it meant.
+    Otherwise the next file that is opened, a shard for instance, would become stderr.
     """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+            setattr(sys, name, os.fdopen(opened, "w" if number else "r"))
+
+
+def guard() -> None:
+    """Remove control characters from whatever this process writes; calling it once is enough.
+
+    Secrets are removed from stderr, too. stdout carries results: JSON there means what it meant.
+    """
+    _open_closed_streams()
     if not isinstance(sys.stderr, _Stream):
         sys.stdout = cast(TextIO, _Stream(sys.stdout, printable))
         sys.stderr = cast(TextIO, _Stream(sys.stderr, shown))

@@ -12,6 +12,7 @@ from beam_pipeline.records import Array, Deferred, FileRef, Value
 from tfrecord_dataset import extras
 
 _EXTRA = extras.install("text")
+_MOST_DETAIL = 300
 
 Tokenizer = Callable[[str], Sequence[int]]
 
@@ -24,6 +25,7 @@ def tokenize(text: str, path: str) -> npt.NDArray[np.int64]:
 
     Raises:
         ConfigError: As `load`.
+        RecordError: The tokenizer fails on this text.
     """
     return np.asarray(load(path)(text), np.int64)
 
@@ -96,7 +98,13 @@ def _tokenizers(data: bytes) -> Tokenizer:
     tokenizer.no_truncation()
 
     def encode(text: str) -> Sequence[int]:
-        ids: Sequence[int] = tokenizer.encode(text).ids
+        try:
+            ids: Sequence[int] = tokenizer.encode(text).ids
+        except BaseException as error:  # a panic in Rust is no Exception, and cannot be pickled
+            if type(error).__name__ != "PanicException":
+                raise
+            detail = f"the tokenizer failed on a text of {len(text):,} characters: {error}"
+            raise RecordError("text cannot be tokenized", detail[:_MOST_DETAIL]) from None
         return ids
 
     return encode

@@ -63,3 +63,20 @@ def test_a_traceback_is_kept():
     info = (type(error), error, None)
     record = logging.LogRecord("trainer", logging.WARNING, "x.py", 1, "a", (), info)
     assert streams.LogLines().format(record) == "WARNING trainer: a\nValueError: x"
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&- <&-"])
+def test_a_closed_stream_is_the_null_device(tmp_path, closed):
+    """And no file that is opened later takes its number."""
+    program = """
+import sys
+from tfrecord_dataset import streams
+streams.guard()
+file = open(sys.argv[1], "wb", buffering=0)
+print("out", flush=True); print("err", file=sys.stderr, flush=True)
+file.write(str(file.fileno() > 2).encode())
+"""
+    command = f'exec "$0" -c "$1" "$2" {closed}'
+    path = tmp_path / "written"
+    subprocess.run(["sh", "-c", command, sys.executable, program, path], check=True)
+    assert path.read_bytes() == b"True"

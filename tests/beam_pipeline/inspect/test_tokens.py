@@ -1,13 +1,14 @@
 """Tokens are those of the library whose file is given."""
 
 import io
+import pickle
 
 import numpy as np
 import pytest
 import sentencepiece
 import tokenizers
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.inspect import tokens
 
 TEXTS = ["hello world, this is a tiny text", "tokens are numbers", "the quick brown fox"]
@@ -73,3 +74,14 @@ def test_what_is_no_tokenizer(tmp_path, name, data, message):
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigError, match=message):
         tokens.load(str(tmp_path / name))
+
+
+def test_a_text_on_which_the_tokenizer_panics_is_a_reject(tmp_path):
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
+    backtracking = tokenizers.Regex(r"(a+)+b")
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(backtracking, "isolated")
+    tokenizer.save(str(tmp_path / "split.json"))
+    with pytest.raises(RecordError, match="text cannot be tokenized") as raised:
+        tokens.tokenize("a" * 40 + "c", str(tmp_path / "split.json"))
+    assert "41 characters" in raised.value.detail
+    pickle.loads(pickle.dumps(raised.value))
