@@ -10,6 +10,7 @@ from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tables.box_columns import ignorable
 from beam_pipeline.sources.tables.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tables.label_columns import is_id
 from beam_pipeline.sources.tables.names import (
     AUDIO,
     BOXES,
@@ -187,12 +188,15 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
     for name in dict.fromkeys(name for row in rows for name in row.values):
         if name in left_out or lowered(name) in LABELS.lists_of_record:
             continue
-        values = {
-            str(row.values[name]).strip()
+        stated = [
+            text
             for row in rows
-            if isinstance(row.values.get(name), str | int)
-        }
-        found = [index.matches(value, table.file.near) for value in sorted(filter(None, values))]
+            if isinstance(value := row.values.get(name), str | int) and (text := str(value).strip())
+        ]
+        values = set(stated)
+        if len(values) < len(stated) and not _may_name_files(name, values):
+            continue
+        found = [index.matches(value, table.file.near) for value in sorted(values)]
         there = [each for each in found if each]
         share = _SHARE_OF_NAMES if any(map(media_kind, values)) else _SHARE
         if not there or len(there) < share * len(found):
@@ -203,6 +207,14 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
         if best is None or rank > best.rank:
             best = _Names(column=name, kind=kind, rank=rank, unclear=unclear)
     return best
+
+
+def _may_name_files(column: str, values: Collection[str]) -> bool:
+    """Return whether values that are in several rows may be names or ids of files.
+
+    A number of rooms, or a kind, may be the name of a file by chance.
+    """
+    return is_id(column) or lowered(column) in (*IMAGE, *AUDIO) or any(map(media_kind, values))
 
 
 def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:

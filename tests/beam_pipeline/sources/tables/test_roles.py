@@ -115,3 +115,11 @@ def test_lists_of_json(make_tree):
     root = make_tree({"t.jsonl": rows, **FILES})
     roles = ReadJsonl(f"{root}/t.jsonl").plan()[0].roles
     assert (roles.boxes.lists, roles.boxes.beside, roles.nested) == ("boxes", {"areas"}, {"v"})
+
+
+@pytest.mark.parametrize("column", ["rooms", "image_id"])
+def test_numbers_in_several_rows_are_no_names_of_files(make_tree, column):
+    rows = "".join(f"{room},{room}00\n" for room in (1, 2, 2, 1))
+    root = make_tree({"t.csv": f"{column},price\n{rows}", "s/1.wav": "", "s/2.wav": ""})
+    plan, _ = ReadCsv(f"{root}/t.csv").plan()
+    assert bool(plan.roles.media) == (column == "image_id")
