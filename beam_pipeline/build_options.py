@@ -73,13 +73,19 @@ class BuildOptions(Options):
     split: Annotated[
         Mapping[str, float],
         BuildOption(
-            "fraction of each split, where the input states no splits (default: train=1)",
+            "fraction of each split, where the input states no splits (default: train=1); "
+            "validation=0.1 also divides the input's own train",
             metavar="A=F,…",
             parse=values.parse_fractions,
             make=values.make_fractions,
         ),
         _SPLITS,
     ] = dataclasses.field(default_factory=lambda: dict(values.ONE_SPLIT))
+    no_stratify: Annotated[
+        bool,
+        BuildOption("choose splits without regard to the records' classes"),
+        _SPLITS,
+    ] = False
     split_list: Annotated[
         tuple[str, ...],
         BuildOption(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.build_option import BuildOption
@@ -76,10 +76,32 @@ class BuildConfig(BuildOptions):
         """What stands for a number that a row misses; None rejects the row."""
         return math.nan if self.missing_numbers == "nan" else None
 
+    @functools.cached_property
+    def fractions(self) -> Mapping[str, float]:
+        """The fraction of each split; what `--split` leaves over is `train`."""
+        if not self.divides_train:
+            return self.split
+        return {"train": 1 - sum(self.split.values()), **self.split}
+
+    @property
+    def divides_train(self) -> bool:
+        """Whether the input's own `train` is divided, too: `--split` leaves the rest to it."""
+        return "train" not in self.split and sum(self.split.values()) < 1 - 1e-6
+
+    @property
+    def stratifies(self) -> bool:
+        """Whether splits are chosen by the records' classes."""
+        return len(self.fractions) > 1 and not self.no_stratify
+
+    @property
+    def chooses_splits_last(self) -> bool:
+        """Whether splits are chosen when all records are known."""
+        return self.stratifies or self.near_duplicates == "group"
+
     @property
     def observes_last(self) -> bool:
         """Whether it is late known which records are written, and in which splits."""
-        return self.duplicates == "drop" or self.near_duplicates == "group"
+        return self.duplicates == "drop" or self.chooses_splits_last
 
     @property
     def rules(self) -> Rules:
@@ -101,6 +123,7 @@ class BuildConfig(BuildOptions):
         """The options that decide what the files hold, as JSON has them."""
         fields = fields_of(BuildConfig).values()
         elsewhere = {field.name for field in fields if not _is_content(field.option)}
+        elsewhere.add("no_stratify")  # "stratify" says it, where it is so
         kept = {
             name: value
             for name, value in dataclasses.asdict(self).items()
@@ -111,6 +134,8 @@ class BuildConfig(BuildOptions):
             kept["image"]["size"] = [self.image.size.width, self.image.size.height]
         if self.image.depth_scale is None:  # likewise
             del kept["image"]["depth_scale"]
+        if self.stratifies:
+            kept["stratify"] = True
         kept["schema"] = [feature.to_json() for feature in self.schema]
         kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
         if self.split_list:

@@ -49,7 +49,7 @@ def parse_one(text: str) -> tuple[str, ...]:
 
 
 def make_fractions(value: Any) -> Mapping[str, float]:
-    """Positive fractions by split, whose sum is 1."""
+    """Positive fractions by split, whose sum is 1, or less where `train` takes the rest."""
     if not isinstance(value, Mapping) or not all(
         isinstance(name, str) and isinstance(fraction, numbers.Real)
         for name, fraction in value.items()
@@ -62,8 +62,13 @@ def make_fractions(value: Any) -> Mapping[str, float]:
             "cannot be used: name splits with letters, digits and underscores, as in --split "
             "train=0.9,test=0.1"
         )
-    if not all(fraction > 0 for fraction in value.values()) or abs(sum(value.values()) - 1) >= 1e-6:
-        raise ValueError("cannot be used: make the fractions positive and their sum 1")
+    total = sum(value.values())
+    is_whole = abs(total - 1) < 1e-6 or ("train" not in value and total < 1)
+    if not all(fraction > 0 for fraction in value.values()) or not is_whole:
+        raise ValueError(
+            "cannot be used: make the fractions positive and their sum 1, or leave the rest to "
+            "train, as in --split validation=0.1"
+        )
     return value
 
 

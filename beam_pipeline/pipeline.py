@@ -264,7 +264,7 @@ def plan(
         >>> config = beam_pipeline.BuildConfig(input="cells", split={"train": 0.8, "test": 0.2})
         >>> preview = beam_pipeline.plan(config)
         >>> preview
-        <Preview: 3 in test, 27 in train; image, label>
+        <Preview: 6 in test, 24 in train; image, label>
         >>> preview.statistics.num_records
         30
 

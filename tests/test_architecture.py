@@ -28,7 +28,7 @@ LAYERS = {
         metadata inflation
         records
         contents
-        bare_files numpy_values
+        bare_files missing_classes numpy_values
         opening
         random_access
         __init__

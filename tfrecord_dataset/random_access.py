@@ -2,7 +2,7 @@
 
 >>> split = tfrecord_dataset.open("data/cells")["train"]
 >>> len(split), split[0]["image"].shape
-(27, (48, 48, 3))
+(24, (48, 48, 3))
 """
 
 import dataclasses

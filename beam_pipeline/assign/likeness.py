@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from beam_pipeline.assign import columns
-from beam_pipeline.assign.placement import Int64s, choose_split
+from beam_pipeline.assign.placement import Int64s
+from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.records import Inspected
 
 # Of 122 photographs, each made smaller or another JPEG thrice, seven of ten differ in no more, of
@@ -96,6 +97,9 @@ class Joined(NamedTuple):
     splits: Mapping[str, str]
 
 
+NOTHING_JOINED = Joined(NearDuplicates(), {})
+
+
 def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
     """The table of what images look like (`columns.to_bytes`), or nothing of none.
 
@@ -119,13 +123,11 @@ def open_place(group: str) -> str:
     return _OPEN + group
 
 
-def split_at(
-    place: str, chosen: Mapping[str, str], fractions: Mapping[str, float], seed: int
-) -> str:
-    """The split of a place: what stands there, what was `chosen`, or as ever by its group."""
+def split_at(place: str, joined: Mapping[str, str], chooser: SplitChooser) -> str:
+    """The split of a place: what stands there, that of the `joined` places, or by its group."""
     if not place.startswith(_OPEN):
         return place
-    return chosen.get(place) or choose_split(place.removeprefix(_OPEN), fractions, seed)
+    return joined.get(place) or chooser.split_of(place.removeprefix(_OPEN))
 
 
 def with_splits(table: pa.Table, split_of: Callable[[str], str]) -> pa.Table:
@@ -182,11 +184,18 @@ def _parts(looks: npt.NDArray[np.uint64], band: int) -> Int64s:
     return (shifted & np.uint64((1 << _BAND_BITS) - 1)).astype(np.int64)
 
 
-def join(sets_alike: Iterable[list[Alike]], fractions: Mapping[str, float], seed: int) -> Joined:
+def join(
+    sets_alike: Iterable[list[Alike]], chooser: SplitChooser, *, keep_together: bool
+) -> Joined:
     """What all buckets have found, taken together.
 
-    A group of records (`placement.group_of`) is in one set, and a set in one split: that of its
-    records that the input states, else as its first group has it.
+    A group of records (`placement.group_of`) is in one set.
+
+    Args:
+        sets_alike: What the buckets have found.
+        chooser: Of the splits of groups.
+        keep_together: Whether a set is in one split: that of its records that the input states,
+            else as its first group has it.
     """
     rows: dict[str, Alike] = {}
     sets = _Sets[tuple[bool, str]]()
@@ -204,12 +213,13 @@ def join(sets_alike: Iterable[list[Alike]], fractions: Mapping[str, float], seed
     records = across = 0
     for alike in together.values():
         places = {row.place for row in alike}
-        stated = min((each for each in places if not each.startswith(_OPEN)), default="")
-        split = stated or split_at(min(places), {}, fractions, seed)
-        splits |= {place: split for place in places if place.startswith(_OPEN)}
+        if keep_together:
+            stated = min((each for each in places if not each.startswith(_OPEN)), default="")
+            split = stated or split_at(min(places), {}, chooser)
+            splits |= {place: split for place in places if place.startswith(_OPEN)}
         first = {row.content: row for row in reversed(alike)}
         named = sorted(first.values())
-        in_splits = [split_at(row.place, splits, fractions, seed) for row in named]
+        in_splits = [split_at(row.place, splits, chooser) for row in named]
         records += len(named)
         across += len(set(in_splits)) > 1
         groups.append(_named([row.key for row in named], in_splits))

@@ -7,6 +7,7 @@ import apache_beam as beam
 
 from beam_pipeline.assign import columns, likeness
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.running.spill import Spill
 
@@ -17,10 +18,12 @@ class FindNearDuplicates(beam.PTransform):
 
     Attributes:
         buckets: PCollection[int], of one element: in how many each part of a look is compared.
+        chooser: PCollection[SplitChooser], of one element.
     """
 
     config: BuildConfig
     buckets: beam.PCollection[int]
+    chooser: beam.PCollection[SplitChooser]
     spill: Spill
 
     def expand(self, looks: beam.PCollection[bytes]) -> beam.PCollection[likeness.Joined]:
@@ -36,27 +39,13 @@ class FindNearDuplicates(beam.PTransform):
                 _compare, beam.pvalue.AsSingleton(self.buckets), self.spill
             )  # list[Alike]
             | "AllAlike" >> beam.combiners.ToList()  # list[list[Alike]], one
-            | "JoinGroups" >> beam.Map(likeness.join, self.config.split, self.config.seed)
+            | "JoinGroups"
+            >> beam.Map(
+                likeness.join,
+                beam.pvalue.AsSingleton(self.chooser),
+                keep_together=self.config.near_duplicates == "group",
+            )
         )
-
-
-@dataclasses.dataclass
-class ChooseSplits(beam.PTransform):
-    """Tables of records at places to tables of records in splits.
-
-    Attributes:
-        joined: PCollection[likeness.Joined], of one element.
-    """
-
-    config: BuildConfig
-    joined: beam.PCollection[likeness.Joined]
-    spill: Spill
-
-    def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[bytes]:
-        joined = beam.pvalue.AsSingleton(self.joined)
-        return tables | "Choose" >> beam.Map(
-            _choose, joined, self.config, self.spill
-        ).with_output_types(bytes)
 
 
 def counted(joined: likeness.Joined) -> Statistics:
@@ -75,11 +64,3 @@ def _compare(
 ) -> Iterator[list[likeness.Alike]]:
     table = columns.from_bytes(spill.all(keyed[1]), likeness.SCHEMA)
     yield from likeness.compare(table, keyed[0] // buckets)
-
-
-def _choose(table: bytes, joined: likeness.Joined, config: BuildConfig, spill: Spill) -> bytes:
-    def split_of(place: str) -> str:
-        return likeness.split_at(place, joined.splits, config.split, config.seed)
-
-    records = columns.from_bytes([spill.get(table)])
-    return spill.put(columns.to_bytes(likeness.with_splits(records, split_of)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.assign.stratification import class_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch
@@ -59,12 +60,18 @@ class Packer:
         )
 
     def _split_of(self, record: Inspected, statistics: Statistics) -> str:
+        """The record's split, or its place until all records are known (`likeness.open_place`)."""
+        config = self.config
         if name := placement.split_name(record.split):
             stated = composed(record.split or "")
             statistics.stated_splits.setdefault(name, set()).add(stated)
             statistics.num_stated += 1
-            return name
-        group = placement.group_of(record, self.config.group_by)
-        if self.config.near_duplicates == "group":
-            return likeness.open_place(group)
-        return placement.choose_split(group, self.config.split, self.config.seed)
+            if not (config.divides_train and name == "train"):
+                return name
+            statistics.num_divided += 1
+        group = placement.group_of(record, config.group_by)
+        if not config.chooses_splits_last:
+            return placement.choose_split(group, config.fractions, config.seed)
+        if config.stratifies and (label := class_of(record)) is not None:
+            statistics.strata.add(label, placement.split_hash(group, config.seed))
+        return likeness.open_place(group)

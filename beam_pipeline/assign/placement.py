@@ -82,11 +82,12 @@ def split_name(stated: str | None) -> str:
     )
 
 
-def check_split_names(stated: Mapping[str, Collection[str]]) -> None:
-    """Raises ConfigError where two splits of the input would have one name.
+def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[str]) -> None:
+    """Raises ConfigError where two splits of the dataset would have one name.
 
     Args:
         stated: The names in the input, by `split_name`.
+        chosen: The splits that `train` of the input is divided into; empty where it is not.
     """
     for name, names in stated.items():
         if len(names) > 1:
@@ -94,16 +95,34 @@ def check_split_names(stated: Mapping[str, Collection[str]]) -> None:
                 f"the splits {' and '.join(map(repr, sorted(names)))} of the input would both be "
                 f"called {name!r}; rename one of them, or make them one"
             )
+    if both := sorted(set(stated) & set(chosen) - {"train"}):
+        raise ConfigError(
+            f"--split takes {both[0]!r} from train, but the input has a split of that name; leave "
+            "it out of --split, or give it another name"
+        )
 
 
 def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
-    """The split of a group: its hash as a fraction, among the cumulated `fractions`."""
-    if len(fractions) == 1:
-        return next(iter(fractions))
-    point = _hash(f"split {seed}", group) / 2**_POSITION_BITS
+    """The split of a group by its hash alone."""
+    return split_at_hash(split_hash(group, seed), fractions)
+
+
+def split_hash(group: str, seed: int) -> int:
+    """What decides the split of a group: a uniform 64-bit number."""
+    return _hash(f"split {seed}", group)
+
+
+def split_at_hash(group_hash: int, fractions: Mapping[str, float]) -> str:
+    """The split where a hash, as a fraction, is among the cumulated `fractions`."""
     names = list(fractions)
     ends = list(itertools.accumulate(fractions.values()))
+    point = group_hash / 2**_POSITION_BITS
     return names[min(bisect.bisect_right(ends, point), len(names) - 1)]
+
+
+def hash_fraction(salt: str, text: str) -> float:
+    """A uniform number from 0 to 1."""
+    return _hash(salt, text) / 2**_POSITION_BITS
 
 
 def position(key: str, seed: int) -> int:

@@ -123,7 +123,8 @@ def make_plan(
         if num_inspected is not None:
             _check_count(statistics, num_inspected)
         check_quality(statistics, config)
-        check_split_names(statistics.stated_splits)
+        divided = config.fractions if statistics.num_divided else ()
+        check_split_names(statistics.stated_splits, divided)
         wanted = wanted_shards(config.num_shards, statistics.histograms)
         splits = {
             split: plan_split(statistics.histograms[split], num_shards, config.target_shard_bytes)

@@ -17,11 +17,13 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
-from beam_pipeline.assign.near_duplicates import ChooseSplits, FindNearDuplicates, counted
+from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with_splits
+from beam_pipeline.assign.near_duplicates import FindNearDuplicates, counted
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import Keyed, PlaceInShards, tables_by_key
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.assign.stratification import SplitChooser, Strata, stratified
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
@@ -146,7 +148,7 @@ class AssignShards(beam.PTransform):
         spill = self.job.spill
         least = 1 if self.job.is_here else _MIN_BUCKETS_ELSEWHERE
         counts = beam.pvalue.AsIter(self.counts)
-        records, near = self._with_near_duplicates(inspected, least)
+        records, near = self._in_splits(inspected, least)
         unique = (
             records  # bytes: a table
             | "KeyByContent"
@@ -180,23 +182,51 @@ class AssignShards(beam.PTransform):
         placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan, spill)  # (shard, table)
         return Assigned(placed, rejected, plan, statistics)
 
-    def _with_near_duplicates(
+    def _in_splits(
         self, inspected: InspectedInput, least_buckets: int
     ) -> tuple[beam.PCollection[bytes], tuple[beam.PCollection[Statistics], ...]]:
         """(tables of records in their splits, statistics of near-duplicates)."""
-        if not self.config.near_duplicates:
+        config, spill = self.config, self.job.spill
+        if not (config.near_duplicates or config.chooses_splits_last):
             return inspected.records, ()
-        buckets = self.counts | "CountBuckets" >> Merge(
-            functools.partial(num_buckets, at_least=least_buckets)
-        )  # int, one
-        joined = inspected.looks | "FindNearDuplicates" >> FindNearDuplicates(
-            self.config, buckets, self.job.spill
-        )  # Joined, one
-        near = joined | "CountNearDuplicates" >> beam.Map(counted)  # Statistics, one
-        if self.config.near_duplicates == "report":
-            return inspected.records, (near,)
-        choose = ChooseSplits(self.config, joined, self.job.spill)
-        return inspected.records | "ChooseSplits" >> choose, (near,)
+        chooser = inspected.statistics | "StratifySplits" >> Merge(
+            functools.partial(_chooser, config=config)
+        )  # SplitChooser, one
+        joined: tuple[beam.PCollection[Joined], ...] = ()
+        if config.near_duplicates:
+            buckets = self.counts | "CountBuckets" >> Merge(
+                functools.partial(num_buckets, at_least=least_buckets)
+            )  # int, one
+            joined = (
+                inspected.looks
+                | "FindNearDuplicates" >> FindNearDuplicates(config, buckets, chooser, spill),
+            )  # Joined, one
+        near = tuple(each | "CountNearDuplicates" >> beam.Map(counted) for each in joined)
+        if not config.chooses_splits_last:
+            return inspected.records, near
+        chosen = inspected.records | "ChooseSplits" >> beam.Map(
+            _choose_splits, spill, *map(beam.pvalue.AsSingleton, (chooser, *joined))
+        ).with_output_types(bytes)
+        return chosen, near
+
+
+def _chooser(parts: Iterable[Statistics], config: BuildConfig) -> SplitChooser:
+    strata = Strata()
+    for part in parts:
+        strata.merge(part.strata)
+    return stratified(strata, config.fractions, config.seed)
+
+
+def _choose_splits(
+    table: bytes, spill: Spill, chooser: SplitChooser, joined: Joined = NOTHING_JOINED
+) -> bytes:
+    """Records at places to records in splits, both as `columns.to_bytes`."""
+
+    def split_of(place: str) -> str:
+        return split_at(place, joined.splits, chooser)
+
+    records = columns.from_bytes([spill.get(table)])
+    return spill.put(columns.to_bytes(with_splits(records, split_of)))
 
 
 def merged_statistics(parts: Iterable[Statistics]) -> Statistics:

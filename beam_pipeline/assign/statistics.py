@@ -17,6 +17,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, bins_of
+from beam_pipeline.assign.stratification import Strata
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed
 from beam_pipeline.schema.names import check_number
@@ -94,6 +95,7 @@ class Statistics:
         num_ids: Of these, the ones that have a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.
         num_stated: Records that Inspect passed on and whose split the input states.
+        num_divided: Of these, the ones of a `train` that `--split` divides.
         histograms: By split, how the records lie among the bins of positions.
         values: What the values of each split are, by split and feature name.
         declared: Class names by the layout's number, by feature.
@@ -109,6 +111,7 @@ class Statistics:
         leaks: Of the first groups in several splits, (split, first key in it) of each split.
         equal_keys: (key, source, other source) of the first records of one key.
         near: Near-duplicates, which are looked for in all records at once.
+        strata: Records whose split is chosen by their class.
     """
 
     num_inspected: int = 0
@@ -116,6 +119,7 @@ class Statistics:
     num_ids: int = 0
     stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     num_stated: int = 0
+    num_divided: int = 0
     histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
     values: dict[str, dict[str, Observed]] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
@@ -133,6 +137,7 @@ class Statistics:
     leaks: list[tuple[tuple[str, str], ...]] = dataclasses.field(default_factory=list)
     equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     near: NearDuplicates = dataclasses.field(default_factory=NearDuplicates)
+    strata: Strata = dataclasses.field(default_factory=Strata)
 
     def observe(self, record: Inspected, split: str) -> None:
         """Takes the values of a record of a split into account, and what was changed in it.
@@ -158,10 +163,12 @@ class Statistics:
         return together
 
     @property
-    def states_splits(self) -> Literal["none", "some", "all"]:
-        """Of how many records the input states the split."""
+    def states_splits(self) -> Literal["none", "some", "all", "divided"]:
+        """Of how many records the input states the split; "divided" if its `train` was divided."""
         if not self.num_stated:
             return "none"
+        if self.num_divided:
+            return "divided"
         return "all" if self.num_stated == self.num_inspected else "some"
 
     def without_objects(self) -> dict[str, int]:
@@ -242,6 +249,7 @@ class Statistics:
             "num_records",
             "num_ids",
             "num_stated",
+            "num_divided",
             "num_bad",
             "duplicate_groups",
             "duplicate_records",
@@ -262,5 +270,6 @@ class Statistics:
         self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
         self.leaks = heapq.nsmallest(_NUM_FEW, self.leaks + other.leaks)
         self.add_equal_keys(other.equal_keys)
+        self.strata.merge(other.strata)
         if other.near.groups:
             self.near = other.near

@@ -7,8 +7,9 @@ from typing import Any
 from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Preview
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset.opening import Dataset
+from beam_pipeline.dataset.opening import Dataset, statistics_of
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
+from beam_pipeline.describe.statistics import statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names
@@ -16,6 +17,7 @@ from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.missing_classes import counts_of, describe_missing, missing_classes
 from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 
@@ -47,6 +49,7 @@ def of_dataset(info: Dataset) -> list[str]:
     stated = info.metadata.get("states_splits", "none")
     lines += _split_option(config.get("split", {}), info.splits, stated)
     lines += _classes(info.classes)
+    lines += _missing_classes(info.schema, statistics_of(info))
     lines += _missing_shards(info)
     rejected = info.metadata["rejected"]
     lines += _counted("rejected", rejected, "see rejects.jsonl")
@@ -79,6 +82,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
+    lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
     lines += _counted("rejected", facts["rejected"])
     unread = statistics.first_sources.get(NOT_READ, [])
     more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
@@ -197,7 +201,7 @@ def _split_option(
     Args:
         fractions: Of the option.
         splits: That have records.
-        stated: Of how many records the input states the split: "none", "some" or "all".
+        stated: Of how many records the input states the split (`Statistics.states_splits`).
     """
     if not fractions or fractions == ONE_SPLIT:
         return
@@ -205,6 +209,8 @@ def _split_option(
         own = "the input states the split of every record"
         yield Warned(f"--split is not used, for {own} ({', '.join(splits)}); leave it out")
         return
+    if stated == "divided":
+        yield f"note: --split took {', '.join(fractions)} from the input's own train"
     if stated == "some":
         yield "note: --split divides the records whose split the input does not state"
     if empty := [name for name in fractions if name not in splits]:
@@ -218,6 +224,16 @@ def _classes(classes: tuple[str, ...]) -> Iterator[str]:
     if classes:
         shown = ", ".join(classes[:10]) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
+
+
+def _missing_classes(
+    schema: Iterable[Feature], statistics: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """A warning for each split without a record of a class that others have."""
+    for feature in schema:
+        if feature.classes:
+            missing = missing_classes(counts_of(feature.name, statistics))
+            yield from map(Warned, describe_missing(feature.name, missing))
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[str]:

@@ -61,7 +61,7 @@ def adopt(
     which are neither written nor renamed. Nothing else in the directory is touched.
 
         >>> beam_pipeline.adopt("others")
-        <Dataset /.../others: 3 in test, 27 in train>
+        <Dataset /.../others: 6 in test, 24 in train>
 
     Args:
         path: The folder of the files, which may lie in folders below.

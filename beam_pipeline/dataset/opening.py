@@ -136,7 +136,7 @@ def open(path: str | os.PathLike[str]) -> Dataset:
 
         >>> info = beam_pipeline.open("data/cells")
         >>> info.classes, info.num_records("train")
-        (('Platelets', 'RBC', 'WBC'), 27)
+        (('Platelets', 'RBC', 'WBC'), 24)
 
     Raises:
         ConfigError: There is not a finished dataset, or it is of another format version.
@@ -149,6 +149,22 @@ def open(path: str | os.PathLike[str]) -> Dataset:
     except RecordError as error:
         raise damaged(file, error) from error
     return _parse(data, directory)
+
+
+def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
+    """What statistics.json states, by split and feature; nothing where there is none.
+
+    Raises:
+        DatasetDamagedError: The file is not what was written.
+    """
+    if STATISTICS_FILE not in info.files:
+        return {}
+    file = storage.join(info.path, STATISTICS_FILE)
+    try:
+        data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
+    except RecordError as error:
+        raise damaged(file, error) from error
+    return parse_statistics(data, file)
 
 
 def check_readable(directory: str, texts: Mapping[str, str]) -> None:

@@ -23,17 +23,25 @@ def statistics_text(
         values: By split and name of a feature.
         num_records: By split.
     """
+    facts = statistics_by_split(schema, values)
     splits = {
-        split: {
-            "num_records": number,
-            "features": {
-                feature.name: feature_facts(feature, values[split].get(feature.name, Observed()))
-                for feature in schema
-            },
-        }
+        split: {"num_records": number, "features": facts[split]}
         for split, number in num_records.items()
     }
     return to_text({"splits": splits})
+
+
+def statistics_by_split(
+    schema: Sequence[Feature], values: Mapping[str, Mapping[str, Observed]]
+) -> dict[str, dict[str, Any]]:
+    """By split and feature, what the file states of its values."""
+    return {
+        split: {
+            feature.name: feature_facts(feature, observed.get(feature.name, Observed()))
+            for feature in schema
+        }
+        for split, observed in values.items()
+    }
 
 
 def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:

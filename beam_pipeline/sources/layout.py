@@ -105,7 +105,7 @@ def reading(
         options = {name: getattr(config, name) for name in names if hasattr(config, name)}
         options |= {name: of(config) for name, of in derived.items()}
         options |= {"scratch": scratch} if "scratch" in names else {}
-        options |= {"divided": len(config.split) > 1} if "divided" in names else {}
+        options |= {"divided": len(config.fractions) > 1} if "divided" in names else {}
         options |= {"ignored": Ignored.of(config, claim.path)} if "ignored" in names else {}
         options |= {"names": claim.reads} if "names" in names else {}
         return source(claim.path, **options)

@@ -134,7 +134,7 @@ def content(folder):
 
 
 OPTIONS = [
-    *("--seed", "3", "--num-shards", "train=2,test=1", "--split", "train=0.5,test=0.5"),
+    *("--seed", "3", "--num-shards", "train=1,test=1", "--split", "train=0.5,test=0.5"),
     *("--image-max-side", "8", "--ignore", "dog/2.jpg", "--version", "1.0.1"),
 ]
 

@@ -97,7 +97,7 @@ class Dataset(Contents):
             >>> batches = trainer.open("data/cells").batches("train", image_size=16, target="label")
             >>> images, labels = next(iter(batches))
             >>> images.shape, labels.shape
-            (TensorShape([27, 16, 16, 3]), TensorShape([27]))
+            (TensorShape([24, 16, 16, 3]), TensorShape([24]))
 
         Names and shapes (b: records per batch; n: longest record in the batch, others are padded):
             an image: float32 in 0..1, or uint8, [b, height, width, channels];

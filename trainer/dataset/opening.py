@@ -30,7 +30,7 @@ def open(
     """Opens a dataset.
 
         >>> trainer.open("data/cells")
-        <Dataset data/cells/1.0.0: 3 in test, 27 in train; image, label>
+        <Dataset data/cells/1.0.0: 6 in test, 24 in train; image, label>
 
     Args:
         path: A dataset directory (…/name/version); or its parent, for the newest

@@ -13,11 +13,12 @@ from PIL import Image
 
 import beam_pipeline
 from beam_pipeline.assign import columns, likeness
-from beam_pipeline.assign.near_duplicates import ChooseSplits, FindNearDuplicates
+from beam_pipeline.assign.near_duplicates import FindNearDuplicates
+from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.running.runner import PLAIN_JOB
 
-HALVES = {"train": 0.5, "test": 0.5}
+CHOOSER = SplitChooser({"train": 0.5, "test": 0.5}, seed=0)
 
 
 def alike(key, place, content=""):
@@ -33,27 +34,21 @@ def looks_at(looks, places):
 
 
 class Grouped(beam.PTransform):
-    """What the stage finds in tables of looks, and the splits that it chooses for records."""
+    """What the stage finds in tables of looks."""
 
-    def __init__(self, looks, records, buckets):
+    def __init__(self, looks, buckets):
         super().__init__()
-        self.looks, self.records, self.buckets = looks, records, buckets
+        self.looks, self.buckets = looks, buckets
 
     def expand(self, root):
-        config = BuildConfig(split=HALVES)
+        config = BuildConfig(near_duplicates="group")
         buckets = root.pipeline | "Buckets" >> beam.Create([self.buckets])
-        joined = (
+        chooser = root.pipeline | "Chooser" >> beam.Create([CHOOSER])
+        return (
             root.pipeline
             | "Looks" >> beam.Create(self.looks)
-            | FindNearDuplicates(config, buckets, PLAIN_JOB.spill)
+            | FindNearDuplicates(config, buckets, chooser, PLAIN_JOB.spill)
         )
-        records = root.pipeline | "Records" >> beam.Create(self.records)
-        splits = records | ChooseSplits(config, joined, PLAIN_JOB.spill) | beam.Map(splits_in)
-        return (joined, splits) | beam.Flatten()
-
-
-def splits_in(table):
-    return columns.from_bytes([table]).column("split").to_pylist()
 
 
 @pytest.mark.parametrize("buckets", [1, 7])
@@ -63,16 +58,15 @@ def test_all_that_differ_in_four_bits_are_found_and_come_into_one_split(buckets)
     flips = [sum(1 << int(bit) for bit in rng.choice(64, 4, replace=False)) for _ in first]
     others = [look ^ flip for look, flip in zip(first, flips, strict=True)]
     places = [likeness.open_place(f"{number}") for number in range(180)]
-    records = pa.Table.from_pylist([{"split": each} for each in places], schema=columns.SCHEMA)
 
-    looks = [looks_at(first + others, places)]
-    joined, chosen = yielded(Grouped(looks, [columns.to_bytes(records)], buckets))
+    [joined] = yielded(Grouped([looks_at(first + others, places)], buckets))
+    chosen = [likeness.split_at(place, joined.splits, CHOOSER) for place in places]
 
     assert [list(map(int, each.keys)) for each in joined.found.examples] == [
         [number, number + 90] for number in range(90)
     ]
     assert chosen[:90] == chosen[90:]
-    assert set(chosen) == set(HALVES)
+    assert set(chosen) == set(CHOOSER.fractions)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +91,13 @@ def test_all_that_differ_in_four_bits_are_found_and_come_into_one_split(buckets)
     ],
 )  # fmt: skip
 def test_join(sets, records, across, splits):
-    joined = likeness.join(sets, HALVES, seed=0)
+    joined = likeness.join(sets, CHOOSER, keep_together=True)
     assert (joined.found.groups, joined.found.records) == (1, records)
     assert joined.found.across_splits == across
     assert set(joined.splits) == set(splits)
     assert len(set(joined.splits.values())) <= 1
-    assert joined == likeness.join(
-        [list(reversed(each)) for each in reversed(sets)], HALVES, seed=0
-    )
+    backwards = [list(reversed(each)) for each in reversed(sets)]
+    assert joined == likeness.join(backwards, CHOOSER, keep_together=True)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +118,11 @@ def pictures(tmp_path_factory):
 
 def built(pictures, output, mode, options=None, **more):
     config = BuildConfig(
-        input=str(pictures), output=str(output), near_duplicates=mode, split=HALVES, **more
+        input=str(pictures),
+        output=str(output),
+        near_duplicates=mode,
+        split=CHOOSER.fractions,
+        **more,
     )
     return beam_pipeline.build(config, options)
 

@@ -47,6 +47,7 @@ EXAMPLES = {
     "audio_sample_rate": (["16000"], ["16k", "0"]),
     "audio_mono": (["true", "false"], ["yes", ""]),
     "split": (["train=1", "train=0.8,test=0.2"], ["0.8,0.2", "train:1"]),
+    "no_stratify": (["true", "false"], ["1"]),
     "group_by": (["patient", "1"], [""]),
     "seed": (["0", "-7"], ["x", "1.5"]),
     "num_shards": (["8", "train=8,test=1"], ["0", "train=0", "123456"]),

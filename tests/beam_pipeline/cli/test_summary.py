@@ -28,7 +28,7 @@ from tfrecord_dataset.feature import Feature
 
 
 def plan_of(*elements, leaks="warn", **options):
-    config = BuildConfig(name="t", max_bad_fraction=1, leaks=leaks, **options)
+    config = BuildConfig(name="t", max_bad_fraction=1, leaks=leaks, no_stratify=True, **options)
     packed = Packer(config).pack(elements)
     statistics = packed.statistics
     if packed.num_records:
