@@ -33,15 +33,7 @@ def tree(tmp_path, write_image):
     return write
 
 
-@pytest.fixture(
-    params=[
-        "absolute",
-        *(
-            pytest.param(each, marks=pytest.mark.slow)
-            for each in ("http URL", "upwards", "file URL", "s3 URL")
-        ),
-    ]
-)
+@pytest.fixture(params=first_quick(["absolute", "http URL"]))
 def name(request, secret, bucket):
     """What an annotation calls the secret; each name would be read if it were the input's own."""
     url, store = bucket
@@ -68,15 +60,21 @@ def rows_of_boxes(names):
     return {"boxes.csv": f"path,xmin,ymin,xmax,ymax,label\n{rows}"}
 
 
-SLOW = (hugging_face, rows_of_boxes)
-
-
 def coco(names):
     images = [{"id": number, "file_name": name} for number, name in enumerate(names)]
     return {"instances.json": json.dumps({"images": images, "annotations": [], "categories": []})}
 
 
-@pytest.mark.parametrize("annotate", first_quick([csv, coco, *SLOW]))
+@pytest.mark.parametrize(
+    ("annotate", "name"),
+    first_quick(
+        [
+            *((csv, each) for each in ("absolute", "http URL", "upwards", "file URL", "s3 URL")),
+            *((each, "upwards") for each in (coco, hugging_face, rows_of_boxes)),
+        ]
+    ),
+    indirect=["name"],
+)
 def test_files_that_rows_name_outside_are_rejects(
     tree, tmp_path, secret, bucket, name, annotate, capsys
 ):

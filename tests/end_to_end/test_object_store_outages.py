@@ -42,9 +42,9 @@ def files(folder):
 # Of each kind of outage tests/tfrecord_dataset/store/test_requests.py tells, and of each request.
 OUTAGES = [
     ("s3", "reset", 5, "put"),
-    ("gs", "silent", 30, "put"),
     ("az", "500", 5, "list"),
-    ("az", "refused", 90, "get"),
+    pytest.param("gs", "silent", 30, "put", marks=pytest.mark.nightly),
+    pytest.param("az", "refused", 90, "get", marks=pytest.mark.nightly),
 ]
 
 
@@ -71,7 +71,11 @@ def test_a_build_survives(pets, built, command, scheme, kind, seconds, operation
     assert not [key for key in store.keys(output) if "/." in key]
 
 
-READ_OUTAGES = [("s3", "503", 5), ("gs", "reset", 30), ("az", "refused", 90)]
+READ_OUTAGES = [
+    ("s3", "503", 5),
+    pytest.param("gs", "reset", 30, marks=pytest.mark.nightly),
+    pytest.param("az", "refused", 90, marks=pytest.mark.nightly),
+]
 
 
 @pytest.fixture
@@ -188,9 +192,10 @@ def test_ctrl_c_ends_a_build_that_waits(pets, kind, operation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [2000, 5000])
+@pytest.mark.parametrize(
+    "after", [2000, pytest.param(5000, marks=pytest.mark.nightly)], ids=["inspect", "encode"]
+)
 def test_ctrl_c_ends_a_build_whose_worker_processes_wait(pets, after):
-    """While they inspect, and while they encode."""
     url, local, store = pets
     image = next(local.rglob("*.jpg")).read_bytes()
     for number in range(3000):

@@ -29,14 +29,18 @@ def write_text(text):
 TEXTS = ("[]", "null", "3", "{}", '{"a":' * 200_000, b'{"a": "\xff"}', '{"options": 1e999}', "\0")
 
 
+OF_CONFIG = [(CONFIG, COMMANDS, damage) for damage in (*DAMAGES, *map(write_text, TEXTS))]
+OF_OTHERS = [
+    (*each, damage)
+    for each in ((TASK, COMMANDS), (HISTORY, ["resume"]), ("model.keras", COMMANDS[1:]))
+    for damage in DAMAGES
+]
+
+
 @pytest.mark.parametrize(
-    "damage",
-    first_quick([*DAMAGES, *map(write_text, TEXTS)], 4),
-    ids=lambda f: f.__name__,
-)
-@pytest.mark.parametrize(
-    ("name", "commands"),
-    [(CONFIG, COMMANDS), (TASK, COMMANDS), (HISTORY, ["resume"]), ("model.keras", COMMANDS[1:])],
+    ("name", "commands", "damage"),
+    [*first_quick(OF_CONFIG, 4), *first_quick(OF_OTHERS)],
+    ids=lambda each: getattr(each, "__name__", None),
 )
 def test_every_command_names_the_file(run, command, capsys, name, commands, damage):
     damage(run / name)

@@ -127,7 +127,7 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["audio", "table", "text"])
 def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     _, expected, _ = trained(kind, 1)
     keras.config.set_dtype_policy("mixed_bfloat16")  # until the test ends
