@@ -9,6 +9,8 @@ _QUICK = (
     *("jpeg", "png", "other images", "npy", "map", "mp3", "zip", "webdataset", "bz2", "xz", "zst"),
     *(name for name in corpus.LAYOUTS if name != "zoo"),
 )
+# One of images, of tables, of annotations and of datasets; the others run at night.
+_MANY = ("gif, bmp, tiff", "csv", "coco", "tfrecord")
 _FOUND = sorted(path.name for path in corpus.FOUND.iterdir())
 
 
@@ -17,11 +19,17 @@ def _need_reader(name):
         pytest.importorskip("python_calamine")
 
 
-@pytest.mark.parametrize("name", _QUICK)
-def test_a_few_cases(name):
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [
+        (name, 3) if name in _QUICK else pytest.param(name, 20, marks=pytest.mark.slow)
+        for name in FORMATS
+    ],
+)
+def test_a_few_cases(name, cases):
     _need_reader(name)
     right = FORMATS[name].corpus()
-    for seed in range(3):
+    for seed in range(max(3, cases // FORMATS[name].cases_for_one)):
         assert running.try_case(name, running.case_of(name, seed, right))
 
 
@@ -43,8 +51,12 @@ def test_a_right_file_is_taken(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in _MANY else pytest.param(name, marks=pytest.mark.nightly) for name in FORMATS],
+)
 def test_many_cases(name):
+    """In a process of their own, whose time and memory are limited."""
     cases = 300 // FORMATS[name].cases_for_one
     report = running.run(name, range(cases))
     assert report.faults == []

@@ -30,7 +30,7 @@ def _cells_in_parquet(folder):
     return folder / "cells.parquet"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("make_input", "task", "num_records", "least"),
     [

@@ -22,7 +22,7 @@ from tfrecord_dataset.example import decode
 _PAGE = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
 _FENCE = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # TFDS's own code warns.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def _shorter(line: str) -> str:
     return re.sub(r"--(steps-per-epoch|warmup-steps) \d+", r"--\1 3", line)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", INPUTS)
 def test_the_snippets_run(page, tmp_path, demo, bucket, command):
     url, store = bucket

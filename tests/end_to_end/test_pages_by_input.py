@@ -27,7 +27,7 @@ def test_every_page_has_its_tree():
     assert {page.stem for page in _PAGES.glob("*.md")} - {"index"} == TREES.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", TREES)
 def test_the_commands_run(name, tmp_path, command):
     TREES[name](tmp_path)

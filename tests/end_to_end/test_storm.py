@@ -10,7 +10,17 @@ def inputs(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", storm.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=case.name,
+            marks=() if case.name in ("build --overwrite", "train") else pytest.mark.nightly,
+        )
+        for case in storm.CASES
+    ],
+)
 def test_killed_and_run_again(case, inputs, tmp_path):
     score = storm.storm(case, range(1), inputs, tmp_path)
     assert score.faults == []

@@ -97,14 +97,16 @@ def dataset(files):
 @pytest.mark.parametrize(
     ("num_old", "num_new", "without"),
     [
-        pytest.param(0, 2, "", id="the first dataset", marks=pytest.mark.slow),
+        pytest.param(0, 2, "", id="the first dataset", marks=pytest.mark.nightly),
         pytest.param(3, 2, "", id="fewer shards"),
-        pytest.param(1, 1, "", id="the same files", marks=pytest.mark.slow),
+        pytest.param(1, 1, "", id="the same files", marks=pytest.mark.nightly),
         pytest.param(2, 2, "exchange", id="no exchange", marks=pytest.mark.slow),
-        pytest.param(2, 2, "links", id="no links", marks=pytest.mark.slow),
+        pytest.param(2, 2, "links", id="no links", marks=pytest.mark.nightly),
         pytest.param(3, 2, "end", id="killed, and run again", marks=pytest.mark.slow),
         *(
-            pytest.param(3, 2, f"sync {number}", id=f"killed at {number}", marks=pytest.mark.slow)
+            pytest.param(
+                3, 2, f"sync {number}", id=f"killed at {number}", marks=pytest.mark.nightly
+            )
             for number in (9, 17, 30)
         ),
     ],
@@ -159,12 +161,14 @@ def test_the_rejects_of_a_build_that_fails(pets, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_old", [0, 3])
-def test_the_same_command_goes_on(pets, tmp_path, num_old, digests):
+@pytest.mark.parametrize(
+    ("num_old", "samples"), [(3, 10), pytest.param(0, 40, marks=pytest.mark.nightly)]
+)
+def test_the_same_command_goes_on(pets, tmp_path, num_old, samples, digests):
     recording = recorded(pets, tmp_path / "out", num_old=num_old, num_new=2)
     expected = digests(tmp_path / "out" / DATASET)
     disks = list(recording.disks(seed=num_old, draws=1))
-    for number, disk in enumerate(random.Random(num_old).sample(disks, 40)):
+    for number, disk in enumerate(random.Random(num_old).sample(disks, samples)):
         output = tmp_path / str(number)
         disk.lay_out(output)
         info = beam_pipeline.build(configuration(pets, output, 2))

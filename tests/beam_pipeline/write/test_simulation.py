@@ -450,13 +450,18 @@ def test_some_moments(simulate, place):
     ("place", "second", "then"),
     [
         ("disk", "other input", "kill"),
-        ("disk", "other options", "kill"),
         ("disk", "other options", "pause"),
         ("store", "same", "kill"),
-        ("store", "same", "pause"),
         ("store", "other input", "pause"),
-        ("store", "other input", "kill"),
-        ("store", "other options", "pause"),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in (
+                ("disk", "other options", "kill"),
+                ("store", "same", "pause"),
+                ("store", "other input", "kill"),
+                ("store", "other options", "pause"),
+            )
+        ),
     ],
 )
 def test_every_moment(simulate, place, second, then):
@@ -470,7 +475,7 @@ def test_every_moment(simulate, place, second, then):
             return
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("second", OTHERS)
 @pytest.mark.parametrize(("place", "num_calls"), [("disk", 200), ("store", 60)])
 def test_two_moments(simulate, place, num_calls, second):

@@ -115,12 +115,19 @@ def variables(run):
             "epoch 0, step 4",
             id="dropout, batch norm, EMA, schedule, changes of images and batches",
         ),
-        pytest.param((*EFFICIENT, *RATES), (4,), "epoch 0, step 3", id="EfficientNetB0"),
+        pytest.param(
+            (*EFFICIENT, *RATES),
+            (4,),
+            "epoch 0, step 3",
+            id="EfficientNetB0",
+            marks=pytest.mark.nightly,
+        ),
         pytest.param(
             (*TWO_PHASES, *RATES, "--warmup-steps", "1"),
             (2, 5),
             "epoch 1, step 1",
             id="weights from elsewhere",
+            marks=pytest.mark.nightly,
         ),
     ],
 )

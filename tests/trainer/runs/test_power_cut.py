@@ -102,8 +102,15 @@ def test_a_training_that_replaces_a_run(table, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["1", "model.keras"])
-@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize(
+    ("name", "overwrite"),
+    [
+        ("1", True),
+        ("model.keras", False),
+        pytest.param("1", False, marks=pytest.mark.nightly),
+        pytest.param("model.keras", True, marks=pytest.mark.nightly),
+    ],
+)
 def test_an_export(run, tmp_path, name, overwrite):
     out = tmp_path / "out"
     out.mkdir()
