@@ -2,11 +2,15 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 
 from google.protobuf.text_encoding import CEscape
 
 from tfrecord_dataset.feature import Feature
+
+# What spreadsheets take for a formula; numbers with a sign are none.
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*$)")
 
 
 def texts(schema: Sequence[Feature]) -> dict[str, str]:
@@ -30,10 +34,12 @@ def protobuf_text(classes: Sequence[str]) -> str:
 
 
 def csv_text(classes: Sequence[str]) -> str:
-    """Rows `id,name`, without a header, which Model Garden would take for a class.
+    """Return rows `id,name`, without a header, which Model Garden would take for a class.
 
+    A spreadsheet would run a class that is a formula (`=1+1`): an apostrophe precedes it.
     Source: official/vision/dataloaders/tf_example_label_map_decoder.py.
     """
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(enumerate(classes, 1))
+    names = (f"'{name}" if _FORMULA.match(name) else name for name in classes)
+    csv.writer(text, lineterminator="\n").writerows(enumerate(names, 1))
     return text.getvalue()

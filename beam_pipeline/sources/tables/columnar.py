@@ -25,10 +25,13 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
-from tfrecord_dataset.inflation import is_inflated
+from tfrecord_dataset.inflation import TOO_LARGE, check_inflation, is_inflated
 
 _FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER = b"FEA1"
+# A row takes about so much as a record, and at least so small a share of the file.
+_ROW_BYTES, _ROWS_RATIO = 64, 10
+_LONG_ROW_BYTES = 1024
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,11 +87,13 @@ def opened_columnar(file: TableFile, ignored: Sequence[str], *, is_parquet: bool
 
     Raises:
         RecordError: "damaged file": it cannot be read; "unsupported column": no feature can be
-            made of one.
+            made of one; "file too large": its content is far larger than the file.
     """
     try:
         with _opened(file.path) as handle, naming(name_of(file.path)):
             schema = _schema(handle, is_parquet=is_parquet)
+            if is_parquet:
+                _check_content(handle)
             names = tuple(schema.names)
             if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
                 raise RecordError(
@@ -134,6 +139,20 @@ def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
         return reader.schema
 
 
+def _check_content(handle: Any) -> None:
+    """Raise RecordError if a Parquet file states far more bytes or rows than it can hold."""
+    size = handle.seek(0, 2)
+    with pq.ParquetFile(handle) as file:
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        check_inflation("it", size, sum(group.total_byte_size for group in groups))
+        num_rows = file.metadata.num_rows
+    if is_inflated(size * _ROWS_RATIO, num_rows * _ROW_BYTES):
+        raise RecordError(
+            TOO_LARGE,
+            f"it states {num_rows:,} rows in {size:,} bytes; save it as CSV if that is intended",
+        )
+
+
 def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, some at a time."""
     read = _parquet_batches if is_parquet else _arrow_batches
@@ -145,6 +164,7 @@ def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator
 
 
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    size, long_bytes = handle.seek(0, 2), 0
     with pq.ParquetFile(handle) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
@@ -158,7 +178,12 @@ def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBat
                     )
             row_bytes = group.total_byte_size // max(1, group.num_rows)
             step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
-            yield from file.iter_batches(step, [number], [*names], use_threads=False)
+            for rows in file.iter_batches(step, [number], [*names], use_threads=False):
+                # A dictionary repeats short texts in good faith.
+                long_bytes += max(0, rows.nbytes - _LONG_ROW_BYTES * len(rows))
+                if is_inflated(size, long_bytes):
+                    raise pa.ArrowInvalid(f"{len(rows):,} rows unpack to {rows.nbytes:,} bytes")
+                yield rows
 
 
 def _arrow_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -60,3 +60,9 @@ def test_the_text_is_the_one_people_write():
 def test_model_garden_reads_rows_without_a_header(classes):
     rows = csv.reader(io.StringIO(csv_text(classes)), delimiter=",")
     assert [(int(number), name) for number, name in rows] == list(enumerate(classes, 1))
+
+
+def test_a_class_that_a_spreadsheet_would_run_is_a_text():
+    classes = ["=cmd|' /C calc'!A0", "@SUM(1)", "+a", "-1", "+1.5", "cat"]
+    rows = dict(csv.reader(io.StringIO(csv_text(classes))))
+    assert [*rows.values()] == [*(f"'{name}" for name in classes[:3]), *classes[3:]]
