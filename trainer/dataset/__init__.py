@@ -14,8 +14,7 @@ from trainer import input_pipeline, parsing
 from trainer.autograph import converted
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
-from trainer.image_cache import ImageCache, resolve
-from trainer.image_cache.stored_images import ImageStores
+from trainer.image_cache import ImageCache, KeptImages, resolve
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
@@ -33,7 +32,10 @@ class Dataset(Contents):
     _num_classes: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
-    _stores: ImageStores = dataclasses.field(default_factory=ImageStores, repr=False, compare=False)
+    # By split, size and features: every iteration over a split continues with the same images.
+    _kept: dict[Any, KeptImages] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def num_classes(self, name: str, split: str | None = None) -> int:
         """The number of classes of a feature: those that it declares, else those in a split.
@@ -158,8 +160,8 @@ class Dataset(Contents):
             drop_remainder: Leave out a last batch that is not full (of each bucket); on every
                 worker alike.
             deterministic: False lets records overtake each other when reading stalls.
-            cache: Where decoded images are kept for further passes: "memory", "disk", "auto",
-                "none", or an ImageCache with bounds (docs/input.md).
+            cache: Keep decoded images for further passes: "memory", "auto", "none", or an
+                ImageCache with bounds (docs/input.md).
             tuning: Parallelism and buffers, which change no batch.
             prepare: A function of each element, in parallel, before elements wait for their use.
 
@@ -201,7 +203,7 @@ class Dataset(Contents):
         images = parsing.keepable(selected)
         caching = self.image_cache(chosen.name, cache, images, views, size)
         decoding = dataclasses.replace(decoding, stored_size=caching.size)
-        stored = self._stores.of(chosen, caching, images, lambda: self.num_records(chosen.name))
+        kept = self._kept_images(chosen.name, caching, images)
         outputs = parsing.outputs(selected, decoding)
         if batch_size is not None:
             arguments.check_equal_sizes(outputs)
@@ -235,7 +237,7 @@ class Dataset(Contents):
             ),
             arrange if prepare is None else lambda by_name: converted(prepare)(arrange(by_name)),
             f"one that does not fit: {self.remedy}",
-            stored,
+            kept,
         )
 
     def image_cache(
@@ -267,9 +269,20 @@ class Dataset(Contents):
             views,
             size,
             functools.partial(self.num_records, split),
-            self._stores.memory_bytes,
+            sum(each.num_bytes for each in self._kept.values()),
             is_seen_again=is_seen_again,
         )
+
+    def _kept_images(
+        self, split: str, cache: ImageCache, images: Sequence[Feature]
+    ) -> KeptImages | None:
+        """The images of a split in a resolved cache; None where none are kept."""
+        if cache.place == "none":
+            return None
+        key = (split, cache.size, *(each.name for each in images))
+        if key not in self._kept:
+            self._kept[key] = KeptImages(cache, images, self.num_records(split))
+        return self._kept[key]
 
     def numpy(
         self,

@@ -16,7 +16,7 @@ from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles
 from trainer import parsing
 from trainer.autograph import unconverted
-from trainer.image_cache.stored_images import StoredImages
+from trainer.image_cache import KeptImages
 from trainer.input_pipeline import padding
 from trainer.input_pipeline.lengths import Batching
 from trainer.input_pipeline.record_source import Reading, Records
@@ -33,7 +33,7 @@ def batches(
     batching: Batching,
     arrange: Callable[[parsing.Tensors], Any],
     misfit: str,
-    images: StoredImages | None = None,
+    images: KeptImages | None = None,
 ) -> tf.data.Dataset:
     """The dataset of batches, each arranged by `arrange`.
 

@@ -13,7 +13,7 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import Streams
 from trainer.errors import ConfigError
-from trainer.image_cache.stored_images import StoredImages
+from trainer.image_cache import KeptImages
 from trainer.input_pipeline.interleave import WindowReader
 from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
@@ -89,7 +89,7 @@ class Records:
         num_records: int | None,
         index: Callable[[], RecordIndex],
         reading: Reading,
-        images: StoredImages | None = None,
+        images: KeptImages | None = None,
     ) -> None:
         # Gzip is read by number only where it must, for it is unpacked first.
         if not shards.compression or reading.by_number or images is not None:
@@ -216,7 +216,7 @@ class _Positions:
         return keys
 
 
-def _windows(index: RecordIndex, reading: Reading, images: StoredImages | None) -> tf.data.Dataset:
+def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) -> tf.data.Dataset:
     """Records in order, some at once, with their keys: `tf.string` [n], int64 [n, 2]."""
     if not index.num_records:
         return tf.data.Dataset.from_tensors(

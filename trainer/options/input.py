@@ -62,8 +62,7 @@ Schema = Annotated[
 CacheDir = Annotated[
     str | None,
     RunOption(
-        "folder for copies of remote shards, and for the images of --cache disk (default: "
-        "shards and decoded-images in ~/.cache/beam-tfrecords)",
+        "folder for copies of remote shards (default: ~/.cache/beam-tfrecords/shards)",
         metavar="DIR",
         may_change=True,
         names_code=True,
@@ -72,8 +71,7 @@ CacheDir = Annotated[
 CacheBytes = Annotated[
     int | None,
     RunOption(
-        "what either may take, such as 50GB (default: for copies half of the free disk, for "
-        "images a quarter of it, or half of the free memory)",
+        "largest size of these copies, such as 50GB (default: half of the free disk)",
         metavar="SIZE",
         parse=parse_bytes,
         may_change=True,

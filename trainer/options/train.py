@@ -19,7 +19,7 @@ from trainer.options.input import (
 )
 
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
-CACHES = ("auto", "memory", "disk", "none")
+CACHES = ("auto", "memory", "none")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,8 +185,8 @@ class TrainConfig(InputConfig):
     cache: Annotated[
         str,
         RunOption(
-            "where decoded images are kept, so that only the first epoch decodes them; auto: "
-            "memory, else disk, if all fit and crops are not changed by it",
+            "keep decoded images, so that only the first epoch decodes them; auto: in memory, if "
+            "all fit and crops are not changed by it",
             choices=CACHES,
             may_change=True,
         ),

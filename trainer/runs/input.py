@@ -1,19 +1,17 @@
-"""Where a run keeps decoded images, by its options and by what it has recorded."""
+"""Whether a run keeps decoded images, by its options and by what it has recorded."""
 
 import dataclasses
 
 from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import RunExistsError
-from trainer.image_cache import ImageCache, describe, folder_in
+from trainer.image_cache import ImageCache, describe
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs.record import Order
 from trainer.tasks import Task
 from trainer.tasks.inputs.image import check_images
 from trainer.tuning import Tuning
-
-_ASKED = ("memory", "disk")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,24 +65,19 @@ def input_of_run(
     names = [each.name for each in task.inputs.values()]
     images = parsing.keepable([dataset.features[name] for name in names])
     size = task.decoding.image_size
-    if config.cache in _ASKED:
-        check_images(f"--cache {config.cache}", task.inputs.values())
+    if config.cache == "memory":
+        check_images("--cache memory", task.inputs.values())
     split, validation_split = splits
     num_records = dataset.num_records(split)
     recorded = order.stored_size
     views = task.augmentation.views
     has_crops = bool(images) and views is not None and not views.are_whole
-    if continues and has_crops and recorded is None and place in _ASKED:
+    if continues and has_crops and recorded is None and place == "memory":
         raise RunExistsError(
-            f"the run in {config.output} decodes each crop by itself, but --cache {place} would "
+            f"the run in {config.output} decodes each crop by itself, but --cache memory would "
             "take them of kept images; go on with --cache none"
         )
-    asked = ImageCache(
-        place=place,
-        max_bytes=config.cache_bytes,
-        folder=folder_in(config.cache_dir),
-        size=recorded,
-    )
+    asked = ImageCache(place=place, size=recorded)
     cache = dataset.image_cache(
         split,
         asked,

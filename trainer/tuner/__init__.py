@@ -7,7 +7,7 @@ from typing import Any
 
 from tfrecord_dataset import durable
 from tfrecord_dataset.sealed_json import to_text
-from trainer.image_cache import ImageCache, folder_in
+from trainer.image_cache import ImageCache
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs.batches import open_input
@@ -73,7 +73,7 @@ def _with_cache(
     """Where "auto" would keep images, or None, and the records a second that this reaches."""
     task, dataset = measurement.task, measurement.dataset
     images = images_to_store(measurement)
-    asked = ImageCache(max_bytes=config.cache_bytes, folder=folder_in(config.cache_dir))
+    asked = ImageCache()
     views, size = task.augmentation.views, task.decoding.image_size
     cache = dataset.image_cache(measurement.split, asked, images, views, size)
     if cache.place == "none":
