@@ -260,7 +260,7 @@ class BuildOptions(Options):
         _INPUT,
     ] = ""
     label_column: Annotated[
-        str, BuildOption("manifest columns with class names", metavar="A[,B]"), _INPUT
+        str, BuildOption("manifest columns with class names; or none", metavar="A[,B]"), _INPUT
     ] = ""
     label_separator: Annotated[
         str,

@@ -1,6 +1,6 @@
 """Open questions and refusals of an input as data, with the table of sentences that say them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,10 @@ from tfrecord_dataset.options import all_options
 # One sentence for each code; `{name}` is a fact. A sentence without an option ends with its remedy.
 SENTENCES: Mapping[str, str] = {
     "ambiguous": "{path} can be read in {number} ways: {ways}",
-    "unclear": "{path} cannot be read as it is: {why}",
+    "values in folders": "{path}: the folders of {file} state values of columns; write these as "
+    "columns",
+    "no label files": "{path} has a data.yaml, but no image has a label file; put labels/ next to "
+    "images/",
     "unknown layout": "{path} has no known layout: it holds {held}",
     "layout does not fit": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
     "no such input": "the input {path!r} does not exist",
@@ -20,7 +23,6 @@ SENTENCES: Mapping[str, str] = {
     "no class folders": "{path} has no class folders: {names} are named after what they hold",
     "one class": "{path} has one class folder, {name}/, so all records would be of one class",
     "format not read": "{path} is {what}, which is not read; {remedy}",
-    "scan not read": "{why}",
     "two maps of an image": "{one} and {other} both hold maps of the images; leave one out with "
     "--ignore",
     "a mask an object": "{folder}/ holds a mask for each object of an image; unite them in one map "
@@ -29,10 +31,11 @@ SENTENCES: Mapping[str, str] = {
     "unnamed colours": "the maps have colours such as {colour} that no file gives a class; put a "
     "class_dict.csv with the columns name,r,g,b beside the folders",
     "no file": "{path} has no file; name a folder with data",
-    "refused": "{why}",
     "header is data": "{path}: the first row looks like data ({cell!r}), not names of columns",
     "encoding": "{path} is {encoding}, not UTF-8",
     "header not decoded": "{path}: the names of its columns are not {encoding}",
+    "several labels": "{path}: several columns may be the label",
+    "several tables inside": "{path} has {number} {what}",
     "several tables": "{path} has {number} tables that name its files: {tables}",
 }
 
@@ -76,3 +79,13 @@ class ProblemError(ConfigError):
         super().__init__(str(problem))
         self.problem = problem
         self.decided = decided or {}
+
+
+def several_tables_inside(path: str, what: str, names: Collection[str]) -> Problem:
+    """The question which table of a database, or sheet of a workbook, is read."""
+    return Problem(
+        code="several tables inside",
+        facts={"path": path, "number": len(names), "what": what},
+        option="table",
+        choices=tuple(names),
+    )

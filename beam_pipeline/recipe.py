@@ -174,7 +174,7 @@ def save(
     config: BuildConfig,
     *,
     understood: Sequence[str] = (),
-    problem: Problem | None = None,
+    problem: Problem | ConfigError | None = None,
 ) -> None:
     """Write the recipe of a build, and beside it the schema by which editors complete it.
 
@@ -182,7 +182,7 @@ def save(
         path: The file to write.
         config: What was decided.
         understood: Lines that say what the input was read as.
-        problem: What the data does not tell; the line of its option is open.
+        problem: What the data does not tell, or what is wrong; the line of its option is open.
 
     Raises:
         ConfigError: There is such a file.
@@ -204,7 +204,9 @@ def save(
         name: _with_paths(name, value, lambda each: _relative(each, folder, near))
         for name, value in _decided(config).items()
     }
-    opened = {problem.option: problem.choices} if problem and problem.option else {}
+    opened: dict[str, Sequence[str]] = {}
+    if isinstance(problem, Problem) and problem.option:
+        opened = {problem.option: problem.choices}
     storage.write_bytes(path, _text(head, values, opened).encode())
     text = json.dumps(json_schema(opened), indent=1, ensure_ascii=False)
     storage.write_bytes(storage.join(folder, schema), text.encode())

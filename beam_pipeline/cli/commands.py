@@ -44,7 +44,7 @@ from beam_pipeline.errors import (
 )
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_reading, plan, stage
-from beam_pipeline.problems import ProblemError
+from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
@@ -169,7 +169,7 @@ def _plan(
     with temporary_folder() as scratch:
         try:
             found, claim = _find_input(config, scratch)
-        except ProblemError as error:
+        except ConfigError as error:
             if save:
                 _save_open(save, config, error)
             raise
@@ -186,14 +186,16 @@ def _plan(
         raise preview.plan.problem
 
 
-def _save_open(path: str, config: BuildConfig, error: ProblemError) -> None:
-    """Saves the recipe of an input with an open question."""
+def _save_open(path: str, config: BuildConfig, error: ConfigError) -> None:
+    """Saves the recipe of an input with an open question, or that cannot be read as it says."""
+    problem = error.problem if isinstance(error, ProblemError) else error
+    found = error.decided if isinstance(error, ProblemError) else {}
     fields = dataclasses.fields(config)
     undecided = {each.name for each in fields if getattr(config, each.name) in (each.default, ())}
-    decided = {name: value for name, value in error.decided.items() if name in undecided}
-    problem = error.problem
+    decided = {name: value for name, value in found.items() if name in undecided}
     recipe.save(path, dataclasses.replace(config, **decided), problem=problem)
-    what = f"complete the line {problem.option}" if problem.option else "edit it"
+    option = problem.option if isinstance(problem, Problem) else ""
+    what = f"complete the line {option}" if option else "edit it"
     print(one_line(f"recipe: {path}; {what}, and build it"), file=sys.stderr)
 
 

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.problems import Problem, ProblemError
@@ -40,6 +41,8 @@ def detect(config: BuildConfig) -> Claim:
     if len(claims) > 1:
         raise ProblemError(_tie(config.input, claims))
     [claim] = claims
+    if isinstance(claim.problem, ConfigError):
+        raise claim.problem
     if claim.problem:
         raise ProblemError(claim.problem, {"layout": claim.layout, **claim.options})
     return claim
@@ -47,10 +50,17 @@ def detect(config: BuildConfig) -> Claim:
 
 def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> list[Claim]:
     claims = [claim for layout in candidates if (claim := layout.claim(tree, config))]
-    is_sure = any(claim.rank > Rank.FOLDERS or "split_list" in claim.options for claim in claims)
+    best = max((claim.rank for claim in claims), default=Rank.FOLDERS)
+    is_sure = best > Rank.CONTAINER or any("split_list" in claim.options for claim in claims)
     is_sure |= bool(config.path_pattern) or not tree.is_folder  # patterns are of whole paths
-    inner = "" if is_sure else tree.only_folder
-    return (_claims(candidates, tree.inside(inner), config) if inner else []) or claims
+    if is_sure or not (inner := tree.only_folder):
+        return claims
+    below = _claims(candidates, tree.inside(inner), config)
+    if best == Rank.FOLDERS:
+        return below or claims
+    claims = [claim for claim in claims if claim.rank == best]
+    known = {claim.layout for claim in claims}
+    return [*claims, *(claim for claim in below if claim.layout not in known)]
 
 
 def _existing(path: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TypedDict, cast
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.tree import Tree, shown
@@ -25,7 +26,7 @@ class Rank(IntEnum):
     """How much the files of a claim say: of a tree's claims the highest is read."""
 
     FOLDERS = 0  # files in folders
-    CONTAINER = 1  # files of many records each
+    CONTAINER = 1  # files of many records each, or class folders
     TABLE = 2  # a table that names files or holds all data
     NAMED_TABLE = 3  # a table with the name of its convention, such as metadata.csv
     ANNOTATIONS = 4  # annotations beside images
@@ -42,7 +43,7 @@ class Claim:
         reads: The annotation files and tables that it reads, below the tree.
         understood: (what, text) lines of the summary: ("classes", "3: cat, dog, owl").
         options: What was decided by looking, by `BuildConfig` field; options of the user win.
-        problem: Why it cannot be read without an option; None where it can.
+        problem: Why it cannot be read without an option, or as the options ask; None where it can.
     """
 
     layout: str
@@ -51,7 +52,7 @@ class Claim:
     reads: tuple[str, ...] = ()
     understood: tuple[tuple[str, str], ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    problem: Problem | None = None
+    problem: Problem | ConfigError | None = None
 
     @property
     def summary(self) -> str:

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+import beam_pipeline
 from beam_pipeline import recipe
 from beam_pipeline.cli.commands import main
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.problems import Problem
 from tfrecord_dataset.options import all_options
 
 PNG = ImageOptions(format="png")
@@ -167,22 +167,24 @@ def test_a_recipe_builds_what_its_command_builds(pets):
 
 
 def test_an_open_question_is_a_line_to_complete(pets, capsys):
-    (pets / "pets/labels.csv").write_text("file,id,breed\ncat/1.jpg,a,b\ndog/1.jpg,c,d\n")
-    problem = Problem(
-        code="unclear",
-        facts={"path": "pets", "why": "several columns may be the label"},
-        option="label_column",
-        choices=("id", "breed"),
-    )
-    recipe.save("r.yaml", BuildConfig(input="pets"), problem=problem)
+    rows = "cat/1.jpg,a,f\ncat/2.jpg,a,m\ndog/1.jpg,b,f\ndog/2.jpg,b,m\n"
+    (pets / "pets/labels.csv").write_text(f"file,type,sex\n{rows}")
+    assert main(["plan", "pets", "--save", "r.yaml"]) == 2
+    told = capsys.readouterr().err
+    assert "set label_column (--label-column) to type, sex or none" in told
+    assert "complete the line label_column" in told
 
     text = (pets / "r.yaml").read_text()
-    assert '\nlabel_column: "?"  # one of: id, breed\n' in text
-    assert "# Open: pets cannot be read as it is: several columns may be the label" in text
+    assert '\nlabel_column: "?"  # one of: type, sex, none\n' in text
+    assert f"# Open: {pets}/pets/labels.csv: several columns may be the label" in text
     schema = json.loads((pets / "r.schema.json").read_text())
-    assert schema["properties"]["label_column"]["enum"] == ["id", "breed"]
+    assert schema["properties"]["label_column"]["enum"] == ["type", "sex", "none"]
     assert main(["plan", "r.yaml"]) == 2
     assert "label_column is open" in capsys.readouterr().err
+
+    (pets / "r.yaml").write_text(text.replace('label_column: "?"', "label_column: type"))
+    assert main(["build", "r.yaml", "--output", "built"]) == 0
+    assert beam_pipeline.open("built").classes == ("a", "b")
 
 
 def test_an_input_that_is_refused_has_a_recipe(pets, capsys):

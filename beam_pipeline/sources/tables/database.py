@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError, naming
+from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.arrow_types import form_of_bytes
 from beam_pipeline.sources.tables.columnar import files_of
@@ -132,9 +133,10 @@ def _table(path: str, connection: sqlite3.Connection, stated: str) -> str:
         return stated
     if stated:
         raise ConfigError(f"--table {stated!r} is no table of {path}; {there_are(stated, tables)}")
-    if len(tables) != 1:
-        what = f"the tables {', '.join(tables)}" if tables else "no table"
-        raise ConfigError(f"{path} has {what}; name the one to read by --table NAME")
+    if not tables:
+        raise ConfigError(f"{path} has no table; write one")
+    if len(tables) > 1:
+        raise ProblemError(several_tables_inside(path, "tables", tables))
     return tables[0]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from beam_pipeline.sources.tables.labels import OF_COLUMNS, mark_of
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
 from beam_pipeline.sources.tables.names import CAPTIONS, lowered
 from beam_pipeline.sources.tables.sample import ColumnFacts, Sample
 
@@ -13,9 +13,12 @@ _SEPARATORS = ",; "  # blanks may be beside the others
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _LARGE_NUMBER = 1000  # larger than the number of a class
-_NO_CLASSES = frozenset(
-    {*CAPTIONS, "transcript", "transcription", "partition", "fold", "width", "height", "age", "sex"}
-)
+_TEXTS = frozenset({*CAPTIONS, "transcript", "transcription"})
+_NO_CLASSES = _TEXTS | {"partition", "fold", "width", "height"}
+# Classes only if a user says so.
+_ASIDE = frozenset({"age", "sex"})
+# Of a column of classes so many rows have each value, on average.
+_ROWS_OF_A_CLASS = 2
 
 
 def class_columns(columns: Iterable[str], sample: Sample) -> tuple[str, ...]:
@@ -46,11 +49,32 @@ def only_column(names: Collection[str], texts: Mapping[str, Sequence[str]]) -> s
     if len(names) != 1:
         return ""
     [name] = names
+    return name if lowered(name) not in _ASIDE and _may_be_classes(name, texts) else ""
+
+
+def _may_be_classes(name: str, texts: Mapping[str, Sequence[str]]) -> bool:
     values = texts.get(name, ())
     has_sentences = sum(value.count(" ") for value in values) > _MAX_SPACES * len(values)
     is_other = has_sentences or lowered(name) in _NO_CLASSES or is_id(name)
     is_other = is_other or any("://" in value for value in values)
-    return name if values and not is_other and not _are_many(values) else ""
+    return bool(values) and not is_other and not _are_many(values)
+
+
+def possible_labels(names: Collection[str], sample: Sample) -> tuple[str, ...]:
+    """Return the columns that may be the label beside others: values recur, and are few.
+
+    There is none if a column is called like a text of the record, such as a caption.
+    """
+    if _TEXTS.intersection(map(lowered, names)):
+        return ()
+    return tuple(name for name in names if _has_classes(name, sample))
+
+
+def _has_classes(name: str, sample: Sample) -> bool:
+    number = sum(is_stated(row.values.get(name)) for row in sample.rows)
+    is_repeated = 1 < len(sample.texts.get(name, ())) <= number // _ROWS_OF_A_CLASS
+    is_sure = is_repeated and not is_amount(name, sample.facts, sample.texts)
+    return is_sure and _may_be_classes(name, sample.texts)
 
 
 def is_id(name: str) -> bool:

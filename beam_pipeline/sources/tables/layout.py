@@ -137,7 +137,9 @@ class _Tables:
         of_splits = splits_of_tables([*map(name_of, plans)])
         if len(of_splits) > 1:
             return [name for name in plans if name_of(name) in of_splits]
-        labelled = [name for name, plan in plans.items() if plan and plan.roles.has_target]
+        labelled = [
+            name for name, plan in plans.items() if plan and (plan.roles.has_target or plan.problem)
+        ]
         return labelled or [name for name, plan in plans.items() if not plan or _covers(tree, plan)]
 
     def _plan_of(self, tree: Tree, name: str, config: BuildConfig) -> TablePlan | None:
@@ -219,15 +221,14 @@ def _planned(claim: Claim, source: ReadTables) -> Claim:
     """Return the claim with what the tables are read as, or why they cannot be."""
     try:
         plan, _ = source.plan()
-    except ProblemError as error:
-        return dataclasses.replace(claim, problem=error.problem)
     except ConfigError as error:
-        problem = Problem(code="refused", facts={"why": str(error)})
+        problem = error.problem if isinstance(error, ProblemError) else error
         return dataclasses.replace(claim, problem=problem)
     except DataError:  # it is raised when the file is read
         return claim
     understood = (*claim.understood, *plan.understood)
-    return dataclasses.replace(claim, understood=understood, options=_options(plan, source))
+    options = _options(plan, source)
+    return dataclasses.replace(claim, understood=understood, options=options, problem=plan.problem)
 
 
 def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
@@ -288,9 +289,9 @@ def _container_layout(
             understood=(("files", shown(files, "file") + splits_shown(files)),),
         )
         if stated := next((each for each in files if "=" in folder(each)), ""):
-            why = f"the folders of {stated} state values of columns; write them as columns"
+            facts = {"path": tree.input, "file": stated}
             return dataclasses.replace(
-                found, problem=Problem(code="unclear", facts={"path": tree.input, "why": why})
+                found, problem=Problem(code="values in folders", facts=facts)
             )
         first = layout.read(dataclasses.replace(found, path=tree.path(files[0])), config, "")
         assert isinstance(first, ReadTables)

@@ -5,13 +5,16 @@ from collections.abc import Sequence
 
 from tfrecord_dataset.feature import Feature
 
+NO_LABEL = "none"
+
 
 @dataclasses.dataclass(kw_only=True)
 class ValueOptions:
     """What a user says of columns, extensions and names; empty where their values tell.
 
     Attributes:
-        label_column: The column, or several as "color,shape", that are classes.
+        label_column: The column, or several as "color,shape", that are classes; "none" if no
+            column is.
         ignore_columns: What to leave out; also attributes of boxes, as "objects.area".
         classes: Names of classes that are written as numbers.
         schema: What is read, and as what, and all else left out; empty finds out by looking.
@@ -28,6 +31,8 @@ class ValueOptions:
     @property
     def labels(self) -> list[str]:
         """The columns that a user names as classes."""
+        if self.label_column == NO_LABEL:
+            return []
         return [name.strip() for name in self.label_column.split(",") if name.strip()]
 
 

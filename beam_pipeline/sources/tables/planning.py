@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tables.box_columns import ignorable
@@ -21,7 +22,13 @@ from beam_pipeline.sources.tables.names import (
     lowered,
 )
 from beam_pipeline.sources.tables.options import TableOptions
-from beam_pipeline.sources.tables.roles import Roles, columns_of_classes, roles_of, understood
+from beam_pipeline.sources.tables.roles import (
+    Roles,
+    columns_of_classes,
+    open_label,
+    roles_of,
+    understood,
+)
 from beam_pipeline.sources.tables.sample import Sample
 from beam_pipeline.sources.tables.table import Table
 
@@ -41,6 +48,7 @@ class TablePlan:
         sample: The first rows.
         understood: The same in words: (role, columns).
         classes: Those that the tables themselves state.
+        problem: A question that only a user can answer; None if there is none.
     """
 
     tables: Sequence[Table]
@@ -48,6 +56,7 @@ class TablePlan:
     sample: Sample
     understood: Sequence[tuple[str, str]]
     classes: Sequence[DeclaredClasses] = ()
+    problem: Problem | None = None
 
 
 def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
@@ -76,6 +85,7 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
         sample=sample,
         understood=[*_files_understood(sample), *understood(roles, sample)],
         classes=[*_classes_of_forms(sample, roles)],
+        problem=open_label(roles, sample, options),
     )
 
 
@@ -222,7 +232,7 @@ def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:
         if table.file.by_index:
             made_of = [name for _, name in table.cells.template if name]
             column = next(iter(made_of or sample.found))
-            yield "files", f"found by their names in column {column!r} of {table.file.relative}"
+            yield "paths", f"by the names in column {column!r} of {table.file.relative}"
 
 
 def _check_headers(

@@ -8,6 +8,7 @@ from typing import ClassVar
 import apache_beam as beam
 
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import suffix, uncompressed
@@ -82,6 +83,8 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     def job(self) -> ReadRows:
         """Return what reads the tables; raises what `plan` does."""
         found, rejected = self.plan()
+        if found.problem:
+            raise ProblemError(found.problem)
         roles = found.roles
         # The files' folders state the splits, if nothing else does. But a folder `train` alone
         # states nothing that `--split` could not divide.

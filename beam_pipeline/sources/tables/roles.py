@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.boxes import FORMATS
+from beam_pipeline.problems import Problem
 from beam_pipeline.sources.tables.box_columns import BoxColumns, box_columns, box_format_of
 from beam_pipeline.sources.tables.label_columns import (
     NO_SEPARATOR,
@@ -17,6 +18,7 @@ from beam_pipeline.sources.tables.label_columns import (
     is_id,
     label_of_some,
     only_column,
+    possible_labels,
     separator_of,
 )
 from beam_pipeline.sources.tables.labels import OF_COLUMNS
@@ -36,7 +38,7 @@ from beam_pipeline.sources.tables.names import (
     lowered,
     there_are,
 )
-from beam_pipeline.sources.tables.options import TableOptions
+from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnFacts, Sample
 from tfrecord_dataset.feature import Feature
 
@@ -303,8 +305,7 @@ def _label_of(
             return [], some
         if only_column([some], texts):
             return [some], ""
-    made_of = {column for table in sample.tables for _, column in table.cells.template}
-    others = [each for each in usable if each not in roles.taken | made_of]
+    others = _without_role(usable, roles, sample)
     only = only_column(others, texts) if roles.key and sample.found else ""
     return ([only], "") if only and not is_amount(only, facts, texts) else ([], "")
 
@@ -317,11 +318,30 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
     roles = _found(sample, usable, options)
     if not roles.key or roles.label_columns or roles.boxes.corners or roles.boxes.lists:
         return ()
-    made_of = {column for table in sample.tables for _, column in table.cells.template}
-    return class_columns(
-        [name for name in sample.names if name not in roles.taken | made_of and not is_id(name)],
-        sample,
+    names = _without_role(sample.names, roles, sample)
+    return class_columns([name for name in names if not is_id(name)], sample)
+
+
+def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
+    """Return the question which of several columns beside a file is the label, if it is open."""
+    is_decided = roles.has_target or roles.optional or options.schema or options.label_column
+    if is_decided or not roles.media:
+        return None
+    names = possible_labels(_without_role(sample.names, roles, sample), sample)
+    if len(names) < 2:
+        return None
+    return Problem(
+        code="several labels",
+        facts={"path": sample.tables[0].file.path},
+        option="label_column",
+        choices=(*names, NO_LABEL),
     )
+
+
+def _without_role(names: Iterable[str], roles: Roles, sample: Sample) -> list[str]:
+    """Return the columns that have no role, and of which no path is made."""
+    made_of = {column for table in sample.tables for _, column in table.cells.template}
+    return [name for name in names if name and name not in roles.taken | made_of]
 
 
 def _with_captions(

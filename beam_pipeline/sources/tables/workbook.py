@@ -14,6 +14,7 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.table import (
@@ -86,9 +87,10 @@ def opened_workbook(file: TableFile, stated: str) -> SheetTable:
         )
     sheets = {name: _rows(file.path, workbook, name, 1) for name in ([stated] if stated else names)}
     held = {name: rows[0] for name, rows in sheets.items() if rows}
-    if len(held) != 1:
-        what = f"the sheets {', '.join(held)}" if held else "no rows"
-        raise ConfigError(f"{file.path} has {what}; name the one to read by --table SHEET")
+    if not held:
+        raise ConfigError(f"{file.path} has no rows; write some")
+    if len(held) > 1:
+        raise ProblemError(several_tables_inside(file.path, "sheets", held))
     [(sheet, row)] = held.items()
     header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
     wrong = [

@@ -83,21 +83,43 @@ def test_what_was_understood_is_said(make_tree):
     root = make_tree({"t.csv": "id,kind,age\n1,cat,3\n2,dog,4\n", "img/1.jpg": "", "img/2.jpg": ""})
     plan, _ = ReadCsv(f"{root}/t.csv", label_column="kind").plan()
     assert plan.understood == [
-        ("files", "found by their names in column 'id' of t.csv"),
+        ("paths", "by the names in column 'id' of t.csv"),
         ("image", "column 'image'"),
         ("label", "column 'kind'"),
         ("features", "id, age"),
     ]
 
 
-def test_of_two_columns_that_may_be_labels_none_is_taken_and_that_is_said(make_tree):
-    root = make_tree({"t.csv": "file,color,shape\n1.jpg,red,round\n2.jpg,red,flat\n", **FILES})
-    plan, _ = ReadCsv(f"{root}/t.csv").plan()
-    assert plan.roles.labels == ()
-    assert plan.understood[-2:] == [
-        ("label", "none; --label-column names it"),
-        ("features", "color, shape"),
-    ]
+PETS = "file,id,kind,sex|1.jpg,p1,cat,f|2.jpg,p2,dog,m|1.jpg,p3,cat,m|2.jpg,p4,dog,f"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "choices"),
+    [
+        (PETS, {}, ("kind", "sex", "none")),
+        (PETS, {"label_column": "sex"}, None),
+        (PETS, {"label_column": "none"}, None),
+        (PETS, {"ignore_columns": ["sex"]}, None),
+        (PETS.replace("1.jpg", "north").replace("2.jpg", "south"), {}, None),
+        (PETS.replace("kind", "caption"), {}, None),
+        ("file,age,weight|1.jpg,2000,7|2.jpg,3000,8|1.jpg,2000,7|2.jpg,3000,8", {}, None),
+    ],
+    ids=["open", "stated", "none", "one is left", "no file", "captions", "amounts"],
+)
+def test_of_two_columns_that_may_be_the_label_a_user_chooses(make_tree, text, options, choices):
+    root = make_tree({"t.csv": text.replace("|", "\n") + "\n", **FILES})
+    plan, _ = ReadCsv(f"{root}/t.csv", **options).plan()
+    assert (plan.problem.choices if plan.problem else None) == choices
+    assert [column for _, column in plan.roles.labels] == (
+        ["sex"] if options.get("label_column") == "sex" else []
+    )
+
+
+def test_columns_without_a_file_are_plain_data(make_tree):
+    text = "city,kind,price\nA,flat,1.5\nB,flat,2.5\nA,house,2.5\nB,house,1.5\n"
+    plan, _ = ReadCsv(f"{make_tree({'t.csv': text})}/t.csv").plan()
+    assert plan.problem is None
+    assert plan.understood == [("features", "city, kind, price")]
 
 
 def test_names_of_files_that_two_folders_have(make_tree):
