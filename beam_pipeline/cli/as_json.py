@@ -28,7 +28,7 @@ def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence
     duplicates = ("groups", "records", "conflicting", "across_splits")
     return _text(
         {
-            "input": dict([("layout", claim.layout), *claim.understood]),
+            "input": understood(claim),
             "num_records": statistics.num_records,
             "splits": {
                 split: {
@@ -51,6 +51,14 @@ def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence
             "problem": None if plan.problem is None else str(plan.problem),
         }
     )
+
+
+def understood(claim: Claim) -> dict[str, str]:
+    """What the input was read as, by role; of several lines of one role, all."""
+    found: dict[str, list[str]] = {"layout": [claim.layout]}
+    for what, text in claim.understood:
+        found.setdefault(what, []).append(text)
+    return {what: "; ".join(texts) for what, texts in found.items()}
 
 
 def of_verification(info: Dataset, problems: Sequence[str]) -> str:

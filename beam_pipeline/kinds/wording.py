@@ -1,6 +1,6 @@
 """Values, classes and counts in words, for messages and summaries."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.feature import Feature
@@ -39,6 +39,15 @@ def unsupported(value: object) -> RecordError:
 def count_classes(classes: Collection[str]) -> str:
     """ "1 class", "2 classes"."""
     return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"
+
+
+def alike(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of names that differ only by case or blanks: ("Cat", "cat")."""
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(" ".join(name.casefold().split()), name)
+        if other != name:
+            yield other, name
 
 
 def between(least: int, most: int, what: str) -> str:

@@ -119,9 +119,9 @@ def _unpacked_top(path: str, layout: str, scratch: str) -> str:
 
 
 def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigError:
-    """The error of a build that is refused, without the tars that were unpacked for it.
+    """Delete the tars that were unpacked for a build that is refused; its error names them.
 
-    They are deleted, and the error names the compressed ones.
+    The facts of a problem have the compressed tars in place of these.
     """
     renamed = {}
     for path in filter(None, (config.input, config.image_root)):
@@ -138,11 +138,12 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
         choices = tuple(str(_renamed(each, renamed)) for each in error.problem.choices)
         problem = dataclasses.replace(error.problem, facts=facts, choices=choices)
         return ProblemError(problem, error.decided)
-    return type(error)(_renamed(str(error), renamed))
+    unpacked = [packed for tar, packed in renamed.items() if not tar.endswith("::")]
+    return ConfigError(f"{unpacked[0]}, unpacked: {error}") if unpacked else error
 
 
 def _renamed(value: object, places: Mapping[str, str]) -> object:
-    """A text in which the places of unpacked archives are those of the archives."""
+    """A fact in which the places of unpacked archives are those of the archives."""
     if isinstance(value, str):
         for old, new in places.items():
             value = value.replace(old, new)

@@ -21,6 +21,7 @@ from beam_pipeline.sources.registry import layout_named, own_layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unread import AccountForFiles
+from tfrecord_dataset.options import all_options
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
@@ -77,10 +78,9 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
         option, value = field.name, getattr(config, field.name)
         if option in layout.takes or option not in takers or value in (field.default, ()):
             continue
-        shown = value if isinstance(value, str) else ",".join(value)
         raise ConfigError(
-            f"--{option.replace('_', '-')} {shown} is for {' and '.join(takers[option])}; leave "
-            f"it out, for the input is read as {layout.name}, or name another --layout"
+            f"{all_options(BuildConfig)[option].label} is for {', '.join(takers[option])}, and the "
+            f"input is read as {layout.name}; leave it out, or set layout (--layout)"
         )
 
 

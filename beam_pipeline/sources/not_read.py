@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from beam_pipeline.media.volumes import refusal
+from beam_pipeline.media.volumes import DICOM, NIFTI
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.paths import suffix, uncompressed
 
 _TO_NPZ = "load it where you trust it, and save its arrays with numpy.savez"
 _TO_TABLE = "write it as CSV or Parquet, for example with pandas"
@@ -20,6 +20,8 @@ _FORMATS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("rar", "7z", "lz4", "lzma", "lz", "z"), ("an archive", "unpack it")),
     **dict.fromkeys(("arff", "sav", "dta", "sas7bdat", "rds"), ("a table", _TO_TABLE)),
     **dict.fromkeys(("edf", "bdf", "fif", "gdf", "hea"), ("a recording", _TO_NPZ)),
+    **dict.fromkeys(("dcm", "dicom", "dic"), DICOM),
+    "nii": NIFTI,
     **dict.fromkeys(("mhd", "mha", "off", "obj", "ply", "stl"), ("a scan or mesh", _TO_NPZ)),
 }
 
@@ -27,9 +29,7 @@ _FORMATS: dict[str, tuple[str, str]] = {
 def format_problem(paths: Iterable[str]) -> Problem | None:
     """Why the first file of a known format is not read; None if there is none."""
     for path in paths:
-        if why := refusal([path]):
-            return Problem(code="scan not read", facts={"why": why})
-        if known := _FORMATS.get(suffix(path)):
+        if known := _FORMATS.get(suffix(uncompressed(path))):
             what, remedy = known
             return Problem(
                 code="format not read", facts={"path": path, "what": what, "remedy": remedy}

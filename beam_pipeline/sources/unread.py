@@ -14,12 +14,12 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.media.volumes import refusal
 from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames, Names
+from beam_pipeline.sources.not_read import format_problem
 from beam_pipeline.sources.paths import (
     below,
     left_out,
@@ -67,7 +67,7 @@ def not_read(path: str) -> Rejected:
         return left_out(path, f"unused {kind}", "no record or annotation names it")
     if may_hold_data(path):
         usual = "it may hold data; read it as the input, or leave it out with --ignore"
-        return left_out(path, NOT_READ, refusal([path]) or usual)
+        return left_out(path, NOT_READ, str(format_problem([path]) or usual))
     return left_out(path, "no data file", "its name says that it holds no data")
 
 

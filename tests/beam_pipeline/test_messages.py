@@ -78,7 +78,16 @@ TABLE = [
     ("plan INPUT/table.csv --schema INPUT/agee.yaml", 2, "feature 'agee'.* did you mean 'age'"),
     ("plan INPUT/masks.csv --schema INPUT/one-key.yaml", 2, "are both stored as 'mask/height'"),
     ("plan INPUT/data.tfrecord --image-size 8", 2, "build from the raw files"),
-    ("plan INPUT/pets --layout folders --image-column a", 2, "--image-column a is for csv and"),
+    (
+        "plan INPUT/pets --layout folders --image-column a",
+        2,
+        r"image_column \(--image-column\) is for csv, ",
+    ),
+    (
+        "plan INPUT/data.tfrecord --one-class",
+        2,
+        r"one_class \(--one-class\) is for folders, and the",
+    ),
     (
         "build INPUT/pets --output out --direct_running_mode=multi_processing",
         2,

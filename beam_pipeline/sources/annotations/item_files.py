@@ -65,7 +65,8 @@ class Item(NamedTuple):
 
 def label_of(names: Sequence[str]) -> ClassLabel | ClassLabels:
     """The class of a whole image, or its classes where several are stated."""
-    return ClassLabel(names[0]) if len(names) == 1 else ClassLabels(tuple(names))
+    classes = tuple(map(str.strip, names))
+    return ClassLabel(classes[0]) if len(classes) == 1 else ClassLabels(classes)
 
 
 @dataclasses.dataclass(frozen=True)

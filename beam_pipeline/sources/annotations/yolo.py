@@ -338,7 +338,7 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
     if not all(isinstance(name, str) for _, name in pairs):
         raise ConfigError(f"{source}: names has lists or mappings in it; give one name a class")
     try:
-        named = {int(number): composed(name) for number, name in pairs}
+        named = {int(number): composed(name.strip()) for number, name in pairs}
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{source}: names: the keys are not class numbers ({error})") from None
     if count and count != str(len(named)):
@@ -593,8 +593,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
             is_inside(path, [tree.root]) for paths in described.splits.values() for path in paths
         )
     ):
-        why = "no image has a label file: labels/ must be next to images/"
-        problem = Problem(code="unclear", facts={"path": tree.input, "why": why})
+        problem = Problem(code="no label files", facts={"path": tree.input})
     return Claim(
         problem=problem,
         layout="yolo",

@@ -8,7 +8,6 @@ from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
     Structure,
-    alike,
     file_kind,
     is_no_class,
     main_kind,
@@ -49,9 +48,11 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
             return None
     lists = {} if structure.in_splits else split_lists(tree, home)
     problem = structure.problem(inner.root, one_class=config.one_class)
+    # Class folders say as much as files of many records; nothing decides between the two.
+    is_sure = structure.class_depth is not None and not problem
     return Claim(
         layout="folders",
-        rank=Rank.FOLDERS,
+        rank=Rank.CONTAINER if is_sure else Rank.FOLDERS,
         path=inner.root,
         understood=tuple(_understood(tree, inner, structure, kind, lists)),
         options={"split_list": tuple(_lists(tree, lists))} if lists else {},
@@ -96,9 +97,7 @@ def _understood(
             folders = frozenset(name for name in inner.look().folders if not is_no_class(name))
         names = {class_name(name) for name in folders}
         folders_shown = counted(len(folders), "class folder")
-        same = alike(folders)
-        told = f"; {' and '.join(same[:2])} differ only by case or blanks" if same else ""
-        yield "classes", f"{folders_shown} ({shortened(names)}){told}"
+        yield "classes", f"{folders_shown} ({shortened(names)})"
         yield "files", number
     if structure.in_splits or lists:
         yield "splits", ", ".join(sorted(lists or structure.tops))

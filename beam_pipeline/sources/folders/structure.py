@@ -1,7 +1,6 @@
 """What folders of files stand for: splits, classes or neither, told by their names alone."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -177,10 +176,3 @@ def shortened(names: Collection[str]) -> str:
     """The first few of some names: "cat, dog, owl, …"."""
     few = sorted(names)[:5]
     return ", ".join(few) + (", …" if len(names) > len(few) else "")
-
-
-def alike(names: Iterable[str]) -> list[str]:
-    """The names that differ from another one only by case or blanks."""
-    names = sorted(names)
-    plain = Counter(" ".join(name.casefold().split()) for name in names)
-    return [name for name in names if plain[" ".join(name.casefold().split())] > 1]

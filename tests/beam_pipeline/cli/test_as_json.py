@@ -7,9 +7,10 @@ import shutil
 import pytest
 from testdata.make_golden import GOLDEN
 
-from beam_pipeline.cli import commands
+from beam_pipeline.cli import as_json, commands
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.sources.layout import Claim, Rank
 
 TABLE = """image,label,split
 a.jpg,cat,train
@@ -44,6 +45,16 @@ def test_plan(tmp_path, write_image, capsys):
     (reject,) = plan["first_rejects"]
     assert reject["source"] == "pets.csv:5"
     assert plan["problem"] is None
+
+
+def test_every_line_of_what_was_understood():
+    lines = (("files", "train.csv, test.csv"), ("paths", "of train.csv"), ("paths", "of test.csv"))
+    claim = Claim(layout="csv", rank=Rank.TABLE, path="/pets", understood=lines)
+    assert as_json.understood(claim) == {
+        "layout": "csv",
+        "files": "train.csv, test.csv",
+        "paths": "of train.csv; of test.csv",
+    }
 
 
 def test_verify(dataset, capsys):

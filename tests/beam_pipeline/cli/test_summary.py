@@ -55,6 +55,14 @@ def image(key, sha256, label, split):
 
 
 BAD = Rejected(source="x.jpg", reason="truncated image", detail="10 bytes are missing")
+
+
+@pytest.mark.parametrize("other", ["Cat", "cat ", "CAT"])
+def test_classes_whose_names_differ_only_by_case_or_blanks(other):
+    text = plan_of(image("a.jpg", "1", "cat", "train"), image("b.jpg", "2", other, "train"))
+    assert f"{min('cat', other)} and {max('cat', other)} are two classes" in text
+
+
 ACROSS = (image("a.jpg", "1", "cat", "train"), image("b.jpg", "1", "dog", "test"))
 
 

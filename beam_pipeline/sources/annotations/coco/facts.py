@@ -55,6 +55,7 @@ class FileFacts:
         number = int(number) if isinstance(number, float) and number.is_integer() else number
         if not isinstance(number, int) or not isinstance(name, str):
             raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
+        name = name.strip()
         if self.names.setdefault(number, name) != name:
             raise malformed(f"categories {self.names[number]!r} and {name!r} both have id {number}")
         if points and isinstance(points, list):

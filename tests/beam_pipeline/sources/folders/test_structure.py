@@ -4,7 +4,6 @@ import pytest
 
 from beam_pipeline.sources.folders.structure import (
     Structure,
-    alike,
     main_kind,
     merged,
     structures,
@@ -88,12 +87,3 @@ def test_place(paths, folder, expected):
 )
 def test_main_kind(files, kind):
     assert main_kind(structures(map(named, files))) == kind
-
-
-def test_names_that_differ_only_by_case_or_blanks():
-    assert alike(["cat", "Cat", "dog", "big  dog", "Big dog"]) == [
-        "Big dog",
-        "Cat",
-        "big  dog",
-        "cat",
-    ]
