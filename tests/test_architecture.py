@@ -83,7 +83,6 @@ LAYERS = {
     "trainer": """
         errors tensors autograph progress startup
         options
-        tuning
         records
         views
         parsing

@@ -18,7 +18,7 @@ _PACKAGES = (beam_pipeline, tfrecord_dataset, trainer)
 _CLASSES = (
     *(beam_pipeline.BuildConfig, beam_pipeline.ImageOptions, beam_pipeline.AudioOptions),
     *(beam_pipeline.WriteDataset, beam_pipeline.Record),
-    *(trainer.Tuning, trainer.Views, trainer.ImageCache),
+    *(trainer.Views, trainer.ImageCache),
 )
 _METHODS = (*(trainer.Dataset.batches, trainer.Dataset.numpy, tfrecord_dataset.Dataset.records),)
 # What is told of a module's functions together.

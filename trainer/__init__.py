@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from trainer.exporting import export
     from trainer.image_cache import ImageCache
     from trainer.runs.api import train
-    from trainer.tuning import Tuning
     from trainer.views import Views
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "Split",
     "TrainerError",
     "TrainingDivergedError",
-    "Tuning",
     "UnknownNameError",
     "UntrustedRunError",
     "Views",
@@ -68,7 +66,6 @@ _MODULE_OF = {
     "Feature": "tfrecord_dataset.feature",
     "ImageCache": "trainer.image_cache",
     "Split": "tfrecord_dataset.records.split",
-    "Tuning": "trainer.tuning",
     "Views": "trainer.views",
     "export": "trainer.exporting",
     "open": "trainer.dataset.opening",

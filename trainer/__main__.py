@@ -163,9 +163,9 @@ COMMANDS = {
         function="trainer.tuner:tune",
         options=TuneConfig,
         summary="measure the input of a training on this machine",
-        description="Measures reading, parsing, decoding, augmenting and batching, says which of "
-        "them bounds the input, and writes what may be tuned. The last line on stdout is a JSON "
-        "object with the rates.",
+        description="Measures reading, parsing, decoding, augmenting and batching, and names the "
+        "stage that bounds the input, and what helps. The last line on stdout is a JSON object "
+        "with the rates, and with options of train that are faster than the defaults.",
     ),
 }
 

@@ -19,7 +19,6 @@ from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
 from trainer.input_pipeline.tensorflow_errors import explain
-from trainer.tuning import Tuning
 from trainer.views import Views
 
 _DEFAULT_BATCH_SIZE = 32
@@ -91,7 +90,6 @@ class Dataset(Contents):
         drop_remainder: bool = False,
         deterministic: bool = True,
         cache: ImageCache | str = "none",
-        tuning: Tuning | None = None,
         prepare: Callable[..., Any] | None = None,
     ) -> tf.data.Dataset:
         """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
@@ -162,7 +160,6 @@ class Dataset(Contents):
             deterministic: False lets records overtake each other when reading stalls.
             cache: Keep decoded images for further passes: "memory", "auto", "none", or an
                 ImageCache with bounds (docs/input.md).
-            tuning: Parallelism and buffers, which change no batch.
             prepare: A function of each element, in parallel, before elements wait for their use.
 
         Raises:
@@ -223,7 +220,6 @@ class Dataset(Contents):
                 first_record=first_record,
                 share=share,
                 deterministic=deterministic,
-                tuning=tuning or Tuning(),
             ),
             decoding,
             lengths.Batching(

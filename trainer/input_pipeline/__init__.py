@@ -19,7 +19,7 @@ from trainer.autograph import unconverted
 from trainer.image_cache import KeptImages
 from trainer.input_pipeline import padding
 from trainer.input_pipeline.lengths import Batching
-from trainer.input_pipeline.record_source import Reading, Records
+from trainer.input_pipeline.record_source import PARALLEL_CALLS, Reading, Records
 
 
 @unconverted
@@ -70,7 +70,7 @@ def batches(
         )
         elements = padding.batch(decoded, batching).map(
             lambda columns, lengths: arrange(padding.to_ragged(columns, lengths)),
-            num_parallel_calls=reading.tuning.num_calls,
+            num_parallel_calls=PARALLEL_CALLS,
         )
     if batching.drop_remainder and records.num_shared_batches is not None:
         # Of the last one, which is not full, some workers may have their whole part.
@@ -86,8 +86,7 @@ def _finished(elements: tf.data.Dataset, reading: Reading) -> tf.data.Dataset:
     options.autotune.enabled = False
     # TensorFlow's own sharding gave two workers 278 of 375 records, 102 of them twice.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-    waiting = reading.tuning.prefetch or tf.data.AUTOTUNE
-    return elements.with_options(options).prefetch(waiting)
+    return elements.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
 @unconverted

@@ -68,16 +68,12 @@ class WindowReader:
         index: Where the records are.
         read: Returns the serialized records of numbers, int64 [n], as objects [n]; it is asked
             where TensorFlow did not read a whole window, and finds out why.
-        cycle_length: Runs that are read at once; None for 16.
     """
 
-    def __init__(
-        self, index: RecordIndex, read: Callable[[Any], Any], cycle_length: int | None = None
-    ) -> None:
+    def __init__(self, index: RecordIndex, read: Callable[[Any], Any]) -> None:
         self._index = index
         self._files = index.shards.plain
         self._read = read
-        self._cycle_length = cycle_length or CYCLE_LENGTH
         mean_bytes = index.num_bytes // max(1, index.num_records)
         self._part_records = max(1, _PART_BYTES // max(1, mean_bytes))
 
@@ -115,7 +111,7 @@ class WindowReader:
         runs = tf.data.Dataset.from_tensor_slices((paths, offsets, counts, num_bytes))
         records = runs.interleave(
             _records_of_run,
-            cycle_length=self._cycle_length,
+            cycle_length=CYCLE_LENGTH,
             block_length=tf.reduce_max(tf.concat([counts, [1]], 0)),  # each run whole
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,

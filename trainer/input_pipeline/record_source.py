@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,12 @@ from trainer.image_cache import KeptImages
 from trainer.input_pipeline.interleave import WindowReader
 from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
-from trainer.tuning import Tuning
 
+# One record for each CPU, and as many again that wait while a batch is put together: TensorFlow's
+# own choice reaches this after a while only.
+PARALLEL_CALLS = 2 * (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
 # Records whose stored images are looked for at once.
 _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
@@ -44,7 +49,6 @@ class Reading:
         share: The part of this worker in each global batch; None for all of it.
         iteration: Returns the number of each new iteration over a finite dataset; None counts them.
         deterministic: False lets records overtake each other when reading stalls.
-        tuning: How many are read, and mapped, at once.
     """
 
     shuffle: bool = False
@@ -56,7 +60,6 @@ class Reading:
     share: Share | None = None
     iteration: Callable[[], int] | None = None
     deterministic: bool = True
-    tuning: Tuning = dataclasses.field(default_factory=Tuning)
 
     @property
     def by_number(self) -> bool:
@@ -105,7 +108,6 @@ class Records:
             assert remaining is not None  # such records are found by their numbers
             self.num_shared_batches = reading.share.num_full_batches(remaining)
         self._images = images
-        self._parallel_calls = reading.tuning.num_calls
 
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
         """`function` of each (record, key); where images are kept also of `look_up`'s row."""
@@ -113,12 +115,12 @@ class Records:
             look_up = self._images.look_up
             chunks = self._windows.rebatch(_LOOKED_UP).map(
                 lambda records, keys: (records, keys, *look_up(keys)),
-                num_parallel_calls=self._parallel_calls,
+                num_parallel_calls=PARALLEL_CALLS,
             )
             elements = _with_cardinality(chunks.unbatch(), self._remaining)
-            return elements.map(function, num_parallel_calls=self._parallel_calls)
+            return elements.map(function, num_parallel_calls=PARALLEL_CALLS)
         records = _with_cardinality(self._windows.unbatch(), self._remaining)
-        return records.map(function, num_parallel_calls=self._parallel_calls)
+        return records.map(function, num_parallel_calls=PARALLEL_CALLS)
 
     def map_batches(
         self, function: Callable[[Any], Any], size: int, *, drop_remainder: bool
@@ -127,13 +129,9 @@ class Records:
         count = self._remaining
         if count is not None and count != tf.data.INFINITE_CARDINALITY:
             count = count // size if drop_remainder else -(-count // size)
-        records = self._windows.map(
-            lambda records, _: records, num_parallel_calls=self._parallel_calls
-        )
+        records = self._windows.map(lambda records, _: records, num_parallel_calls=PARALLEL_CALLS)
         batches = records.rebatch(size, drop_remainder=drop_remainder)
-        return _with_cardinality(batches, count).map(
-            function, num_parallel_calls=self._parallel_calls
-        )
+        return _with_cardinality(batches, count).map(function, num_parallel_calls=PARALLEL_CALLS)
 
 
 def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Dataset:
@@ -224,7 +222,7 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
         )
     positions = _Positions(index, reading)
     reader = RecordReader(index)
-    windows = WindowReader(index, reader.read, reading.tuning.cycle_length)
+    windows = WindowReader(index, reader.read)
 
     def read_kept(start: Any, count: Any) -> tuple[Any, Any]:
         assert images is not None

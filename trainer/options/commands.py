@@ -168,11 +168,6 @@ class TuneConfig(InputConfig):
         ),
         Group("data and output"),
     ]
-    output: Annotated[
-        str,
-        Option("JSON file for `train --tuning`", metavar="FILE", make=file_name(".json")),
-        Group("data and output"),
-    ] = "tuning.json"
     seconds: Annotated[
         float, Option("time for each measurement", above=0), Group("measurements")
     ] = 5.0
@@ -181,7 +176,7 @@ class TuneConfig(InputConfig):
         """The options of a training with this input."""
         given = dataclasses.asdict(self)
         del given["seconds"]
-        return TrainConfig(seed=0, **given)
+        return TrainConfig(seed=0, output="", **given)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -191,15 +191,6 @@ class TrainConfig(InputConfig):
             may_change=True,
         ),
     ] = "auto"
-    tuning: Annotated[
-        str | None,
-        RunOption(
-            "settings of the input that `tune` found on this machine",
-            metavar="FILE",
-            may_change=True,
-            names_place=True,
-        ),
-    ] = None
     seed: Annotated[
         int | None,
         RunOption(

@@ -60,7 +60,6 @@ class TrainArguments(TypedDict, total=False):
     sync_batch_norm: bool
     jit_compile: bool
     cache: str
-    tuning: str | None
     seed: int | None
     deterministic: bool
     devices: str

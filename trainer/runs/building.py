@@ -76,7 +76,6 @@ def validator(prepared: Prepared, plan: Plan) -> Callable[..., dict[str, float]]
             split,
             batch_size=plan.batch_size,
             cache=prepared.source.validation_cache,
-            tuning=prepared.source.tuning,
         ),
         plan.batch_size,
         prepared.dataset.num_records(split),
@@ -101,6 +100,4 @@ def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
 def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
     source = prepared.source
-    return functools.partial(
-        prepared.batches, window=source.order.window, cache=source.cache, tuning=source.tuning
-    )
+    return functools.partial(prepared.batches, window=source.order.window, cache=source.cache)

@@ -11,7 +11,6 @@ from trainer.progress import Progress
 from trainer.runs.record import Order
 from trainer.tasks import Task
 from trainer.tasks.inputs.image import check_images
-from trainer.tuning import Tuning
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +20,11 @@ class RunInput:
     Attributes:
         cache: Of the images of the train split.
         validation_cache: Of those of the validation split.
-        tuning: Parallelism and buffers.
         order: That of the run, with the size of what is kept where crops are taken of it.
     """
 
     cache: ImageCache
     validation_cache: ImageCache
-    tuning: Tuning
     order: Order
 
 
@@ -55,13 +52,9 @@ def input_of_run(
         continues: Whether the run goes on.
 
     Raises:
-        ConfigError: There are no images to keep, or the tuning file is wrong.
+        ConfigError: There are no images to keep.
         RunExistsError: The run has used other crops than those of kept images.
     """
-    tuning = Tuning() if config.tuning is None else Tuning.read(config.tuning)
-    place = config.cache
-    if place == "auto" and tuning.cache is not None and task.decoding.letterbox is None:
-        place = tuning.cache
     names = [each.name for each in task.inputs.values()]
     images = parsing.keepable([dataset.features[name] for name in names])
     size = task.decoding.image_size
@@ -72,12 +65,12 @@ def input_of_run(
     recorded = order.stored_size
     views = task.augmentation.views
     has_crops = bool(images) and views is not None and not views.are_whole
-    if continues and has_crops and recorded is None and place == "memory":
+    if continues and has_crops and recorded is None and config.cache == "memory":
         raise RunExistsError(
             f"the run in {config.output} decodes each crop by itself, but --cache memory would "
             "take them of kept images; go on with --cache none"
         )
-    asked = ImageCache(place=place, size=recorded)
+    asked = ImageCache(place=config.cache, size=recorded)
     cache = dataset.image_cache(
         split,
         asked,
@@ -97,6 +90,5 @@ def input_of_run(
     return RunInput(
         cache=cache,
         validation_cache=kept if kept.place == cache.place else ImageCache(place="none"),
-        tuning=tuning,
         order=order,
     )

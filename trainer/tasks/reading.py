@@ -17,7 +17,6 @@ from trainer.tasks.target_choice import shorten
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
 from trainer.tensors import Tensor
-from trainer.tuning import Tuning
 
 _Part = TypeVar("_Part", Input, Target)
 
@@ -81,7 +80,6 @@ def training_batches(
     augment: Augment | None = None,
     balanced: bool = False,
     cache: ImageCache | str = "none",
-    tuning: Tuning | None = None,
 ) -> tf.data.Dataset:
     """Endless full batches of (inputs, target), or (inputs, target, weight), shuffled.
 
@@ -97,7 +95,7 @@ def training_batches(
         changes: Of the batches; None for none.
         augment: The user's own function of an image and a seed, after the task's.
         balanced: Whether the target's classes come equally often.
-        cache, tuning: As for `Dataset.batches`.
+        cache: As for `Dataset.batches`.
     """
     arranged = dataset.batches(
         split,
@@ -114,7 +112,6 @@ def training_batches(
         drop_remainder=True,
         augment=augmentation_of(task, augment),
         cache=cache,
-        tuning=tuning,
         prepare=task.host_step(),
         **decoding_arguments(task) | {"views": task.augmentation.views},
     )
@@ -157,7 +154,6 @@ def evaluation_batches(
     worker: int = 0,
     num_workers: int = 1,
     cache: ImageCache | str = "none",
-    tuning: Tuning | None = None,
 ) -> tf.data.Dataset:
     """One pass of (inputs, target), without weights.
 
@@ -172,7 +168,6 @@ def evaluation_batches(
         worker=worker,
         num_workers=num_workers,
         cache=cache,
-        tuning=tuning,
         prepare=task.host_step(),
         **decoding_arguments(task),
     )

@@ -118,7 +118,7 @@ def test_no_command_imports_what_only_the_run_names(
 def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket, capsys, name):
     url, store = bucket
     record = unsealed(run / "config.json")
-    for option in ("data", "schema", "class_weights", "tuning"):
+    for option in ("data", "schema", "class_weights"):
         record["options"][option] = f"{url}/{option}.json"
         store.put(f"{url}/{option}.json", b"{}")
     seal(run / "config.json", record)

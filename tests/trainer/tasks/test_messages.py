@@ -76,7 +76,6 @@ TABLE = [
     ("show-batch --data x --output batch.jpg", 2, "end its name in .png"),
     ("tune x --seconds 0", 2, r"--seconds\): 0 is out of bounds"),
     ("tune x --batch-size 0", 2, r"--batch-size\): 0 is out"),
-    ("tune x --output tuning.txt", 2, "end its name in .json"),
     ("report nowhere", 2, "does not hold a run"),
     # Schemas of bare files
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/no.json", 2, "cannot be read as JSON"),

@@ -1,0 +1,91 @@
+"""`tune`: the rates of the stages, and what follows from them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from trainer.tuner import as_lines, find_bound, seconds_by_stage
+
+LADDER = {"read": 10_000, "parse": 5_000, "decode": 500, "batch": 400}
+
+
+@pytest.mark.parametrize(
+    ("ladder", "stage", "share", "rate"),
+    [
+        pytest.param(LADDER, "decode", 0.72, 1_429, id="photographs"),
+        pytest.param({"read": 100, "batch": 90}, "read", 0.9, 900, id="a slow disk"),
+        pytest.param({"read": 100}, "read", 1.0, float("inf"), id="one stage"),
+        pytest.param({"read": 100, "parse": 120, "batch": 50}, "read", 0.5, 100, id="noise"),
+    ],
+)
+def test_the_bound(ladder, stage, share, rate):
+    found, of_time, rest = find_bound(ladder)
+
+    assert found == stage
+    assert of_time == pytest.approx(share, abs=0.005)
+    assert rest == pytest.approx(rate, abs=1)
+
+
+def test_a_stage_takes_no_less_than_nothing():
+    seconds = seconds_by_stage({"read": 100, "parse": 120, "batch": 50})
+
+    assert seconds == pytest.approx({"read": 0.01, "parse": 0.0, "batch": 0.01})
+
+
+def test_lines():
+    assert as_lines(LADDER)[3].split() == ["decode", "500", "1,800"]
+
+
+def test_the_picture_has_a_bar_for_each_stage():
+    rates = {"read": 10_000, "parse & so on": 5_000, "decode": 500, "batch, kept": 6_000}
+    told = json.dumps({"records_per_s": rates, "bounds": "decode"})
+    script = Path(__file__).parents[2] / "benchmarks" / "tune_picture.py"
+
+    drawn = subprocess.run([sys.executable, script], input=told, capture_output=True, text=True)
+
+    assert drawn.returncode == 0, drawn.stderr
+    bars = ElementTree.fromstring(drawn.stdout).findall("{http://www.w3.org/2000/svg}rect")[1:]
+    widths = [float(bar.get("width", 0)) for bar in bars]
+    assert len(widths) == 4
+    assert max(widths) == widths[0]
+    assert widths[1] == pytest.approx(widths[0] / 2, abs=0.1)
+    assert [bar.get("fill") for bar in bars].count(bars[2].get("fill")) == 1  # the bound
+
+
+def tune(*arguments):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "trainer", "tune", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.slow
+def test_images_are_measured_stage_by_stage(colors):
+    changed = ("--augment", "flip", "--mixup", "0.2", "--sampling", "balanced")
+    size = ("--image-size", "16", "--batch-size", "8")
+
+    found, said = tune(colors, "--seconds", "0.3", *changed, *size)
+
+    stages = ["read", "parse", "decode", "augment", "batch", "batch, memory"]
+    assert list(found["records_per_s"]) == stages
+    assert min(found["records_per_s"].values()) > 0
+    assert found["bounds"] in stages
+    assert f"{found['bounds']} bounds: " in said
+    assert f"Remedy: {found['remedy']}" in said
+    assert found["options"] in ({}, {"cache": "memory"})
+
+
+@pytest.mark.slow
+def test_a_table_is_measured_in_batches(tmp_path, write_records):
+    files = tmp_path / "table.tfrecord"
+    write_records(files, [{"a": n / 3, "b": n / 7, "label": n % 2} for n in range(64)])
+
+    found, _ = tune(files, "--seconds", "0.2")
+
+    assert list(found["records_per_s"]) == ["read", "parse", "batch"]

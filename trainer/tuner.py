@@ -1,0 +1,196 @@
+"""The command `tune`: measures the input of a training stage by stage, and names what bounds it."""
+
+import dataclasses
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from trainer import parsing
+from trainer.image_cache import ImageCache, stored_size
+from trainer.input_pipeline.arguments import select
+from trainer.input_pipeline.record_source import Reading, Records
+from trainer.options.commands import TuneConfig
+from trainer.progress import Progress
+from trainer.runs.batches import TrainingInput, open_input
+from trainer.tasks.reading import augmentation_of
+
+_SEED = 0
+# Measurements of the same input differ by less.
+_WORTH = 1.1
+
+# By stage.
+_REMEDIES: Mapping[str, str] = {
+    "read": "put the shards on a faster disk, or on this machine",
+    "parse": "leave features out (--inputs), or build a dataset without those that are not used",
+    "decode": "more CPU cores",
+    "augment": "choose a cheaper --augment",
+    "batch": "more CPU cores: batches are only copied and checked",
+}
+
+
+def tune(config: TuneConfig) -> dict[str, Any]:
+    """Measures the input of a training.
+
+    Returns:
+        `records_per_s` by stage, each on top of those before; the stage that `bounds`; the
+        `remedy`; and the `options` of `train` that are faster than the defaults.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    progress = Progress(quiet=config.quiet)
+    source = open_input(config, progress)
+    progress.say(
+        f"measuring {source.split!r} of {source.dataset.path}, {config.seconds:g} s a stage"
+    )
+    ladder = {stage: _rate(source, batches, config.seconds) for stage, batches in _stages(source)}
+    for line in as_lines(ladder):
+        progress.say(line)
+    stage, share, rest = find_bound(ladder)
+    remedy, options = _REMEDIES[stage], {}
+    cached = _cached_rate(source, config.seconds)
+    if cached is not None:
+        progress.say(f"decoded images kept in memory, from the second epoch: {cached:,.0f}/s")
+        if cached > ladder["batch"] * _WORTH:
+            options["cache"] = "memory"
+    if stage == "decode":
+        remedy = "; or ".join([*_ways_to_decode_less(source, keeps=bool(options)), remedy])
+    progress.say(
+        f"{stage} bounds: {share:.0%} of the time of a record; without it {rest:,.0f} records/s. "
+        f"Remedy: {remedy}"
+    )
+    rates = ladder if cached is None else {**ladder, "batch, memory": cached}
+    return {
+        "records_per_s": {stage: round(rate, 1) for stage, rate in rates.items()},
+        "bounds": stage,
+        "remedy": remedy,
+        "options": options,
+    }
+
+
+def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:
+    """Seconds that each stage adds to a record; never below 0, as measurements may be."""
+    totals = [0.0, *itertools.accumulate((1 / rate for rate in ladder.values()), max)]
+    added = (after - before for before, after in itertools.pairwise(totals))
+    return dict(zip(ladder, added, strict=True))
+
+
+def find_bound(ladder: Mapping[str, float]) -> tuple[str, float, float]:
+    """The slowest stage; its share of the time; records a second if it took none (or infinite)."""
+    seconds = seconds_by_stage(ladder)
+    total = sum(seconds.values())
+    stage = max(seconds, key=seconds.__getitem__)
+    rest = total - seconds[stage]
+    return stage, seconds[stage] / total, 1 / rest if rest > 0 else float("inf")
+
+
+def as_lines(ladder: Mapping[str, float]) -> list[str]:
+    """A table of the stages."""
+    added = seconds_by_stage(ladder)
+    return [
+        f"{'up to':10}{'records/s':>12}{'adds µs a record':>18}",
+        *(f"{each:10}{rate:12,.0f}{added[each] * 1e6:18,.0f}" for each, rate in ladder.items()),
+    ]
+
+
+def _ways_to_decode_less(source: TrainingInput, *, keeps: bool) -> Iterator[str]:
+    if keeps:
+        yield "train --cache memory"
+    size = source.task.decoding.image_size
+    if size is not None:
+        seen = stored_size(source.task.augmentation.views, size)
+        yield f"store smaller images (build --image-max-side {max(seen)})"
+
+
+def _rate(source: TrainingInput, batches: tf.data.Dataset, seconds: float) -> float:
+    """Records a second of an endless dataset."""
+    iterator = iter(batches)
+    next(iterator)
+    _take(iterator, seconds / 3)  # what waited from its start
+    count, taken_s = _take(iterator, seconds)
+    return count * source.config.batch_size / taken_s
+
+
+def _cached_rate(source: TrainingInput, seconds: float) -> float | None:
+    """Records a second once decoded images are kept; None if they cannot be."""
+    task, dataset = source.task, source.dataset
+    images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
+    views, size = task.augmentation.views, task.decoding.image_size
+    cache = dataset.image_cache(source.split, ImageCache(), images, views, size)
+    if cache.place == "none":
+        return None
+    batches = source.batches(cache=cache)
+    filled, _ = _take(iter(batches), seconds)
+    # An endless dataset begins anew with the same records.
+    count, taken_s = 0, 0.0
+    while taken_s < seconds:
+        again = iter(batches.take(filled))
+        next(again)
+        began = time.monotonic()
+        count += sum(1 for _ in again) or 1
+        taken_s += time.monotonic() - began
+    return count * source.config.batch_size / taken_s
+
+
+def _stages(source: TrainingInput) -> Iterator[tuple[str, tf.data.Dataset]]:
+    task, size = source.task, source.config.batch_size
+    features = select(source.dataset.features, task.training_features, source.dataset.path)
+    records = _records(source)
+    yield "read", records.map(lambda record, _: tf.strings.length(record)).batch(size)
+    spec = parsing.parse_specs(features)
+    if parsing.reads_batches(features):
+        parse = functools.partial(tf.io.parse_example, features=spec)
+        yield (
+            "parse",
+            records.map_batches(lambda batch: _little(parse(batch)), size, drop_remainder=True),
+        )
+    else:
+        yield "parse", _mapped(source, lambda record, _: tf.io.parse_example(record, spec))
+        plain = dataclasses.replace(task.decoding, seed=_SEED)
+        yield "decode", _mapped(source, parsing.parser(features, plain, "a misfit"))
+        views, augment = task.augmentation.views, augmentation_of(task, source.augment)
+        if views is not None or augment is not None:
+            changed = dataclasses.replace(plain, views=views, augment=augment)
+            yield "augment", _mapped(source, parsing.parser(features, changed, "a misfit"))
+    yield "batch", source.batches()
+
+
+def _records(source: TrainingInput) -> Records:
+    split = source.dataset.split(source.split)
+    index = functools.partial(source.dataset.index, source.split)
+    reading = Reading(shuffle=True, seed=_SEED, passes=None)
+    return Records(split.shards, split.num_records, index, reading)
+
+
+def _mapped(
+    source: TrainingInput, function: Callable[[Any, Any], parsing.Tensors]
+) -> tf.data.Dataset:
+    """A value of each result: so all of it is computed, and hardly anything is copied."""
+    records = _records(source).map(lambda *record: _little(function(*record)))
+    return records.batch(source.config.batch_size)
+
+
+def _take(iterator: Iterator[Any], seconds: float) -> tuple[int, float]:
+    """How many batches come in so many seconds, and in how many exactly."""
+    began, count = time.monotonic(), 0
+    while True:
+        next(iterator)
+        count += 1
+        taken_s = time.monotonic() - began
+        if taken_s >= seconds:
+            return count, taken_s
+
+
+def _little(tensors: parsing.Tensors) -> Any:
+    flat = tf.nest.flatten(tensors, expand_composites=True)
+    sizes = [tf.size(each) for each in flat if each.dtype == tf.string]
+    firsts = [
+        tf.reduce_sum(tf.cast(tf.reshape(each, [-1])[:1], tf.float32))
+        for each in flat
+        if each.dtype != tf.string
+    ]
+    return tf.add_n([tf.cast(size, tf.float32) for size in sizes] + firsts)
