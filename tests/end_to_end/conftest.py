@@ -1,5 +1,7 @@
 """Inputs and datasets that several stories share."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_examples
+from trainer import __main__ as trainer_main
 
 VOC_OBJECT = """
   <object><name>{name}</name><difficult>{difficult}</difficult>
@@ -217,5 +220,22 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
             text=True,
             **options,
         )
+
+    return run
+
+
+@pytest.fixture
+def command_here() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the same command in this process, which spares it the imports."""
+
+    def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        main = commands.main if module == "beam_pipeline" else trainer_main.main
+        words = [str(each) for each in arguments]
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as stdout,
+            contextlib.redirect_stderr(io.StringIO()) as stderr,
+        ):
+            code = main(words)
+        return subprocess.CompletedProcess(words, code, stdout.getvalue(), stderr.getvalue())
 
     return run

@@ -23,10 +23,10 @@ def pets(bucket, tmp_path, class_folders):
 
 
 @pytest.fixture
-def built(pets, tmp_path, command):
+def built(pets, tmp_path, command_here):
     """A dataset of these pets, here."""
     options = ("--output", tmp_path / "data", "--num-shards", 3, "--split", "train=0.6,test=0.4")
-    done = command("beam_pipeline", "build", pets[1], *options)
+    done = command_here("beam_pipeline", "build", pets[1], *options)
     assert done.returncode == 0, done.stderr
     return tmp_path / "data/pets/1.0.0"
 
@@ -50,14 +50,14 @@ OUTAGES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "kind", "seconds", "operation"), OUTAGES)
-def test_a_build_survives(pets, built, command, scheme, kind, seconds, operation):
+def test_a_build_survives(pets, built, command_here, scheme, kind, seconds, operation):
     url, _, store = pets
     url = url.replace("s3", scheme)
     output = url.replace("/pets", "/data")
     options = ("--num-shards", 3, "--split", "train=0.6,test=0.4")
     store.outage(kind, seconds, operation=operation)
 
-    done = command("beam_pipeline", "build", url, "--output", output, *options)
+    done = command_here("beam_pipeline", "build", url, "--output", output, *options)
 
     assert done.returncode == 0, done.stderr
     assert store.out.is_set()
@@ -89,10 +89,10 @@ def uploaded(built, pets):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
-def test_verify_survives(uploaded, command, scheme, kind, seconds):
+def test_verify_survives(uploaded, command_here, scheme, kind, seconds):
     url, store = uploaded
     store.outage(kind, seconds, operation="get", after=3)
-    done = command("beam_pipeline", "verify", url.replace("s3", scheme))
+    done = command_here("beam_pipeline", "verify", url.replace("s3", scheme))
     assert done.returncode == 0, done.stderr
     assert "16 records in 6 shards of 2 splits: no problems" in done.stdout
     assert store.out.is_set()
@@ -100,7 +100,7 @@ def test_verify_survives(uploaded, command, scheme, kind, seconds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
-def test_a_training_survives(uploaded, built, command, tmp_path, scheme, kind, seconds):
+def test_a_training_survives(uploaded, built, command_here, tmp_path, scheme, kind, seconds):
     url, store = uploaded
     options = ["--epochs", 2, "--batch-size", 4, "--image-size", 16, "--devices", "cpu"]
     options += [
@@ -114,7 +114,9 @@ def test_a_training_survives(uploaded, built, command, tmp_path, scheme, kind, s
     ]
 
     def trained(data, run):
-        done = command("trainer", "train", "--data", data, "--output", tmp_path / run, *options)
+        done = command_here(
+            "trainer", "train", "--data", data, "--output", tmp_path / run, *options
+        )
         assert done.returncode == 0, done.stderr
         return done
 

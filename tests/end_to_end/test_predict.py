@@ -39,8 +39,8 @@ def trained(tmp_path_factory):
     return get
 
 
-def predicted(command, run, *arguments):
-    done = command("trainer", "predict", *arguments, "--run", run, "--quiet")
+def predicted(command_here, run, *arguments):
+    done = command_here("trainer", "predict", *arguments, "--run", run, "--quiet")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -50,7 +50,7 @@ def cells(trained):
     return trained(DATA / "cells", "--image-size", "32")
 
 
-def test_a_folder_of_images(cells, command, tmp_path):
+def test_a_folder_of_images(cells, command_here, tmp_path):
     """Also one that is turned by Exif, and one in a format that TensorFlow does not read."""
     _, run = cells
     shutil.copytree(DATA / "cells/WBC", tmp_path / "new")
@@ -58,7 +58,9 @@ def test_a_folder_of_images(cells, command, tmp_path):
     Image.open(first).convert("RGB").save(tmp_path / "new/a.webp", lossless=True)
     (tmp_path / "new/notes.md").write_text("not an image")
 
-    rows = [json.loads(line) for line in predicted(command, run, tmp_path / "new").splitlines()]
+    rows = [
+        json.loads(line) for line in predicted(command_here, run, tmp_path / "new").splitlines()
+    ]
 
     assert [row["source"] for row in rows] == sorted(
         str(file) for file in (tmp_path / "new").iterdir() if file.suffix != ".md"
@@ -72,7 +74,7 @@ def test_a_folder_of_images(cells, command, tmp_path):
     assert webp == pytest.approx(by_source[str(first)], abs=0.05)
 
 
-def test_images_may_have_another_size_than_those_of_the_training(trained, command, tmp_path):
+def test_images_may_have_another_size_than_those_of_the_training(trained, command_here, tmp_path):
     for number in range(8):
         path = tmp_path / "squares" / "ab"[number % 2] / f"{number}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,15 +82,15 @@ def test_images_may_have_another_size_than_those_of_the_training(trained, comman
     _, run = trained(tmp_path / "squares", "--image-size", "32")
     Image.new("RGB", (50, 40), (9, 99, 0)).save(tmp_path / "larger.png")
 
-    [row] = map(json.loads, predicted(command, run, tmp_path / "larger.png").splitlines())
+    [row] = map(json.loads, predicted(command_here, run, tmp_path / "larger.png").splitlines())
 
     assert row["prediction"] in "ab"
 
 
-def test_a_dataset_gives_what_evaluation_counts(cells, command):
+def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
     data, run = cells
-    lines = list(csv.DictReader(io.StringIO(predicted(command, run, data, "--format", "csv"))))
-    done = command("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
+    lines = list(csv.DictReader(io.StringIO(predicted(command_here, run, data, "--format", "csv"))))
+    done = command_here("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
 
     accuracy = json.loads(done.stdout)["accuracy"]
     # A class folder is the first part of a file's name.
@@ -96,11 +98,11 @@ def test_a_dataset_gives_what_evaluation_counts(cells, command):
     assert np.mean(right) == pytest.approx(accuracy)
 
 
-def test_boxes_are_drawn(trained, command, tmp_path):
+def test_boxes_are_drawn(trained, command_here, tmp_path):
     _, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
     images = sorted((DATA / "blood/JPEGImages").iterdir())[:2]
 
-    out = predicted(command, run, *images, "--images", tmp_path, "--min-score", "0")
+    out = predicted(command_here, run, *images, "--images", tmp_path, "--min-score", "0")
 
     rows = [json.loads(line) for line in out.splitlines()]
     assert [(row["width"], row["height"]) for row in rows] == [(640, 480)] * 2
@@ -114,7 +116,7 @@ def test_boxes_are_drawn(trained, command, tmp_path):
         assert row["detections"][0]["score"] == max(each["score"] for each in row["detections"])
 
 
-def test_boxes_are_shown_from_the_score_that_validation_found(trained, command, tmp_path):
+def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_here, tmp_path):
     """In rows and drawings alike; COCO's file has all boxes, and the same drawings."""
     _, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
     image = min((DATA / "blood/JPEGImages").iterdir())
@@ -122,10 +124,10 @@ def test_boxes_are_shown_from_the_score_that_validation_found(trained, command, 
         least = float([*csv.DictReader(lines)][-1]["val_min_score"])
 
     [row] = map(
-        json.loads, predicted(command, run, image, "--images", tmp_path / "rows").splitlines()
+        json.loads, predicted(command_here, run, image, "--images", tmp_path / "rows").splitlines()
     )
     found = json.loads(
-        predicted(command, run, image, "--format", "coco", "--images", tmp_path / "coco")
+        predicted(command_here, run, image, "--format", "coco", "--images", tmp_path / "coco")
     )
 
     scores = [each["score"] for each in row["detections"]]
@@ -135,14 +137,14 @@ def test_boxes_are_shown_from_the_score_that_validation_found(trained, command, 
     assert drawn[0] == drawn[1]
 
 
-def test_a_score_for_a_task_without_scores(cells, command):
+def test_a_score_for_a_task_without_scores(cells, command_here):
     data, run = cells
-    done = command("trainer", "predict", data, "--run", run, "--min-score", "0.5")
+    done = command_here("trainer", "predict", data, "--run", run, "--min-score", "0.5")
     assert done.returncode == 2
     assert "--min-score leaves out boxes, but the model's task is classification" in done.stderr
 
 
-def test_cocos_results_evaluate_to_what_evaluate_says(trained, command, tmp_path):
+def test_cocos_results_evaluate_to_what_evaluate_says(trained, command_here, tmp_path):
     """By hand: the dataset's boxes as COCO's JSON, and pycocotools on the predictions."""
     import contextlib
 
@@ -153,7 +155,7 @@ def test_cocos_results_evaluate_to_what_evaluate_says(trained, command, tmp_path
 
     data, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
     file = tmp_path / "found.json"
-    predicted(command, run, data, "--format", "coco", "--output", file)
+    predicted(command_here, run, data, "--format", "coco", "--output", file)
     annotations = []
     records = list(trainer.open(data).numpy("test", features=["image", "boxes"]))
     for image_id, record in enumerate(records, start=1):
@@ -183,21 +185,21 @@ def test_cocos_results_evaluate_to_what_evaluate_says(trained, command, tmp_path
         by_hand.evaluate()
         by_hand.accumulate()
         by_hand.summarize()
-    done = command("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
+    done = command_here("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
 
     result = json.loads(done.stdout)
     for name, value in zip(("mAP", "mAP50", "mAP75"), by_hand.stats, strict=False):
         assert result[name] == pytest.approx(value, abs=1e-6)
 
 
-def test_a_page_tells_of_each_class_and_shows_mistakes(cells, command, tmp_path):
+def test_a_page_tells_of_each_class_and_shows_mistakes(cells, command_here, tmp_path):
     data, run = cells
     page = tmp_path / "report.html"
 
-    predicted(command, run, data, "--report", page, "--output", tmp_path / "all.jsonl")
+    predicted(command_here, run, data, "--report", page, "--output", tmp_path / "all.jsonl")
 
     text = page.read_text()
-    done = command("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
+    done = command_here("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
     assert f"accuracy {json.loads(done.stdout)['accuracy']:.4f}" in text
     rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     wrong = [row["source"] for row in rows if row["source"].split("/")[0] != row["prediction"]]
@@ -213,7 +215,7 @@ def test_a_page_tells_of_each_class_and_shows_mistakes(cells, command, tmp_path)
     assert all(name in text for name in ("Platelets", "RBC", "WBC"))
 
 
-def test_rows_of_a_table(trained, command, tmp_path):
+def test_rows_of_a_table(trained, command_here, tmp_path):
     """Numbers from a CSV, named as the columns of the training data are."""
     rng = np.random.default_rng(0)
     lines = ["width,height,label"]
@@ -224,7 +226,7 @@ def test_rows_of_a_table(trained, command, tmp_path):
     _, run = trained(tmp_path / "boxes.csv", "--batch-size", "8")
     (tmp_path / "new.csv").write_text("height,width\n1.5,9\n9,1.5\n")
 
-    out = predicted(command, run, tmp_path / "new.csv", "--format", "csv")
+    out = predicted(command_here, run, tmp_path / "new.csv", "--format", "csv")
 
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["source"] for row in rows] == [f"{tmp_path}/new.csv:{number}" for number in (1, 2)]
@@ -232,6 +234,6 @@ def test_rows_of_a_table(trained, command, tmp_path):
     assert rows[0]["probability"] != rows[1]["probability"]
 
     (tmp_path / "short.csv").write_text("height\n1.5\n")
-    done = command("trainer", "predict", tmp_path / "short.csv", "--run", run)
+    done = command_here("trainer", "predict", tmp_path / "short.csv", "--run", run)
     assert done.returncode == 2
     assert "which the model needs, 'width'" in done.stderr

@@ -11,7 +11,6 @@ from trainer.options.train import TrainConfig
 from trainer.runs.continuing import check_named
 
 RUN = {"data": "D", "output": "R"}
-FUNCTIONS = ("model_fn", "loss_fn", "optimizer_fn", "augment_fn", "callback")
 MODULE = """
 import pathlib
 
@@ -86,9 +85,8 @@ def acting(run, tmp_path, monkeypatch):
 
 
 USES = [
-    *(("resume", option) for option in FUNCTIONS),
-    *(("evaluate", option) for option in ("loss_fn", "model_fn")),
-    *(("predict", "model_fn"), ("export", "model_fn")),
+    *(("resume", option) for option in ("model_fn", "callback")),
+    *(("evaluate", "loss_fn"), ("predict", "model_fn"), ("export", "model_fn")),
 ]
 
 
@@ -128,10 +126,13 @@ def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("named", [True, False], ids=["named again", "trusted"])
 @pytest.mark.parametrize(
-    ("name", "option"),
-    [use for use in USES if use != ("resume", "augment_fn")],  # there is no image
+    ("name", "option", "named"),
+    [
+        *((*use, True) for use in USES),
+        ("resume", "callback", False),
+        ("predict", "model_fn", False),
+    ],
 )
 def test_what_is_named_again_or_trusted_is_used(acting, command, tmp_path, name, option, named):
     run = acting(option)
