@@ -22,31 +22,27 @@ EVIL = "e\x1b[2J\x1b]0;n\x07\x9b31m\u202e\r\nerror: x"
 CONTROL = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 
 
-@pytest.fixture(params=["here", pytest.param("as a command", marks=pytest.mark.slow)])
-def run(request, monkeypatch, capfd):
-    """run(module, *arguments) -> exit code and all that was written, which is printable."""
+@pytest.fixture
+def run(monkeypatch, capfd):
+    """run(*arguments) -> exit code and all that was written, which is printable."""
 
-    def here(module, *arguments):
+    def run(*arguments):
         with monkeypatch.context() as patched:
             for name in ("stdout", "stderr"):
                 patched.setattr(sys, name, getattr(sys, name))
             streams.guard()
-            code = commands.main(arguments) if module == "beam_pipeline" else None
-        return code, *capfd.readouterr()
+            code = commands.main([*map(str, arguments)])
+        return code, checked(*capfd.readouterr())
 
-    def as_a_command(module, *arguments):
-        done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True)
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return run
 
-    def checked(module, *arguments):
-        run = here if request.param == "here" and module == "beam_pipeline" else as_a_command
-        code, stdout, stderr = run(module, *map(str, arguments))
-        text = stdout + stderr
-        assert not (found := CONTROL.findall(text)), (found, text)
-        assert "\nerror: x" not in stderr, text
-        return code, text
 
-    return checked
+def checked(stdout, stderr):
+    """Both as one text, which is printable."""
+    text = stdout + stderr
+    assert not (found := CONTROL.findall(text)), (found, text)
+    assert "\nerror: x" not in stderr, text
+    return text
 
 
 def class_folders(root, write_image, class_name="cat"):
@@ -151,14 +147,14 @@ def test_plan_and_build(layout, run, tmp_path, write_image):
     layout(root, write_image)
     output = ["--output", tmp_path / "out", "--name", "x"]
     for more in (["plan", root, "--debug"], ["build", root], ["build", root, *ALL]):
-        code, text = run("beam_pipeline", *more, *output)
+        code, text = run(*more, *output)
         assert code in (0, 2, 3), text
         assert "Traceback" not in text or "--debug" in more
 
 
 def test_a_class_with_a_line_end_shifts_no_other(run, tmp_path, write_image):
     root = class_folders(tmp_path / "in", write_image, class_name="a\nb")
-    code, text = run("beam_pipeline", "build", root, "--output", tmp_path / "out", *ALL)
+    code, text = run("build", root, "--output", tmp_path / "out", *ALL)
     assert code == 3, text
     assert r"the class of 'label' 'a\nb' has a line end or another control" in text
     assert not list((tmp_path / "out").rglob("*.tfrecord*"))
@@ -166,7 +162,7 @@ def test_a_class_with_a_line_end_shifts_no_other(run, tmp_path, write_image):
 
 def test_a_column_whose_name_is_not_utf_8(run, tmp_path):
     (tmp_path / "a.csv").write_bytes(b"x,fl\x92ag\n1,2\n3,4\n")
-    code, text = run("beam_pipeline", "build", tmp_path / "a.csv", "--output", tmp_path / "out")
+    code, text = run("build", tmp_path / "a.csv", "--output", tmp_path / "out")
     assert code == 2, text
     assert "a.csv: the names of its columns are not utf-8; set encoding" in text
     assert not list((tmp_path / "out").rglob("*.tfrecord*"))
@@ -197,15 +193,15 @@ def dataset(labelled, tmp_path):
 
 
 def test_verify_and_show(dataset, run, tmp_path):
-    assert run("beam_pipeline", "verify", dataset)[0] == 3
-    code, text = run("beam_pipeline", "show", dataset, "--images", tmp_path / "drawn")
+    assert run("verify", dataset)[0] == 3
+    code, text = run("show", dataset, "--images", tmp_path / "drawn")
     assert code == 0, text
     drawn = [path.name for path in tmp_path.glob("drawn/*")]
     assert len(drawn) == 6
     assert all(re.fullmatch(r"[\w. -]+\.jpg", name) for name in drawn)
-    assert run("beam_pipeline", "show", dataset, "--split", EVIL)[0] == 2
-    assert run("beam_pipeline", "adopt", dataset)[0] == 2
-    assert run("beam_pipeline", "adopt", dataset, "--overwrite")[0] == 0
+    assert run("show", dataset, "--split", EVIL)[0] == 2
+    assert run("adopt", dataset)[0] == 2
+    assert run("adopt", dataset, "--overwrite")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -225,7 +221,18 @@ def test_verify_and_show(dataset, run, tmp_path):
 )
 def test_options(run, arguments):
     for more in ([], ["--debug"]):
-        assert run("beam_pipeline", *arguments, *more)[0] == 2
+        assert run(*arguments, *more)[0] == 2
+
+
+@pytest.mark.slow
+def test_a_process(tmp_path, write_image):
+    root = tmp_path / EVIL
+    root.mkdir()
+    class_folders(root, write_image)
+    command = ["build", str(root), "--output", str(tmp_path / "out")]
+    done = subprocess.run([sys.executable, "-m", "beam_pipeline", *command], capture_output=True)
+    assert done.returncode == 3
+    assert "no image" in checked(done.stdout.decode(), done.stderr.decode())
 
 
 TALKER = r"""
