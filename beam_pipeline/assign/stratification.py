@@ -126,7 +126,7 @@ def _groups_by_class(
     groups, first, sizes = np.unique(hashes[order], return_index=True, return_counts=True)
     numbers = numbers[order][first]
     order = np.argsort(numbers, kind="stable")
-    ends = np.searchsorted(numbers[order], np.arange(1, len(classes)))
-    for name, rows in zip(classes, np.split(order, ends), strict=True):
+    ends = np.searchsorted(numbers[order], np.arange(1, len(classes) + 1))
+    for name, rows in zip(classes, np.split(order, ends), strict=False):  # the last part is empty
         if len(rows):
             yield name, groups[rows], sizes[rows]

@@ -46,6 +46,10 @@ def test_every_split_has_its_fraction_of_each_class_to_one_record():
     assert counts["plum", "test"] >= 1
 
 
+def test_records_without_a_class_stay_in_their_plain_split():
+    assert stratified(strata_of([]), FRACTIONS, 0).moved == {}
+
+
 def test_rare_classes_are_not_all_rounded_alike():
     counts = splits_of([(f"{name}", f"{name} {n}") for name in range(300) for n in range(3)])
     totals = Counter(split for (_, split), count in counts.items() for _ in range(count))
