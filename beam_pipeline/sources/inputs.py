@@ -13,6 +13,7 @@ from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.sources.archives import placed, refused, through_archives
 from beam_pipeline.sources.detect import detect
+from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.paths import input_folder
@@ -103,8 +104,10 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     is in archives is read there.
     """
     config = through_archives(config, scratch)
-    layout = layout_named(claim.layout)
-    source: beam.PTransform = layout.read(claim, config, scratch)
+    source: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
+    is_whole = claim.path == config.input and isinstance(source, ReadClassFolders)
+    if is_whole:
+        source.is_whole = True
     if told := config.split_list or claim.options.get("split_list", ()):
         homes = [
             path if storage.is_directory(path) else parent(path)
@@ -113,7 +116,7 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
         lists = [SplitList.told(each, homes[1]) for each in told]
         source = WithSplits(source, lists, tuple(roots))
-    if storage.is_directory(config.input):
+    if storage.is_directory(config.input) and not is_whole:
         root = input_folder(config.input)
         base = claim.path if storage.is_directory(claim.path) else parent(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)

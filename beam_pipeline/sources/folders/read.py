@@ -38,6 +38,7 @@ from beam_pipeline.sources.paths import below, input_folder, left_out
 from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.types import convert
+from beam_pipeline.sources.unread import not_read
 
 
 @dataclasses.dataclass
@@ -68,6 +69,8 @@ class ReadClassFolders(beam.PTransform):
         path_pattern: See `pattern.parse_pattern`; None for class folders.
         one_class: Whether all files may be of one class.
         ignored: Files and folders that are left out.
+        is_whole: Whether `root` is all of the input: then other files are rejected, too, and
+            the tree need not be listed again for them.
 
     Raises:
         ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
@@ -78,6 +81,7 @@ class ReadClassFolders(beam.PTransform):
     path_pattern: str | None = None
     one_class: bool = False
     ignored: Ignored = NOTHING
+    is_whole: bool = False
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
@@ -90,7 +94,7 @@ class ReadClassFolders(beam.PTransform):
             | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # StructureByKind
         )
         return listed | "MakeRecords" >> beam.FlatMap(
-            records_of, root, pattern, AsSingleton(found)
+            records_of, root, pattern, AsSingleton(found), is_whole=self.is_whole
         )  # Record | Rejected
 
 
@@ -114,7 +118,12 @@ def checked(
 
 
 def records_of(
-    batch: bytes, root: str, pattern: PathPattern | None, found: StructureByKind
+    batch: bytes,
+    root: str,
+    pattern: PathPattern | None,
+    found: StructureByKind,
+    *,
+    is_whole: bool = False,
 ) -> Iterator[Element]:
     """The records of the files in a batch.
 
@@ -123,6 +132,7 @@ def records_of(
         root: What the folders are below.
         pattern: As in `ReadClassFolders`.
         found: The structure of all files.
+        is_whole: Whether files of other kinds are rejected.
     """
     kind = main_kind(found)
     structure = found.get(kind, Structure())
@@ -131,14 +141,17 @@ def records_of(
         path = below(root, prefix)
         place = structure.place(folder)
         for name in names:
-            if file_kind(name) != kind:
+            is_text_beside = kind == "text" and (place is None or place[1] is None) and not pattern
+            if is_text_beside or file_kind(name) != kind:
+                if is_whole:
+                    yield not_read(prefix + name)
                 continue
             if name.lower().endswith(".npz"):  # its arrays are the files of the record
                 yield Consumed(paths=(path + name,))
             try:
                 if pattern:
                     yield _matched_record(prefix + name, path + name, kind, pattern, structure)
-                elif kind != "text" or (place and place[1] is not None):
+                else:
                     yield _record(prefix + name, path + name, kind, place)
             except RecordError as error:
                 yield Rejected.of(prefix + name, error)
