@@ -13,7 +13,7 @@ AUTO = "auto"
 OWN = (
     *("folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "dota", "labelstudio"),
     *("cvat", "via", "createml", "karpathy", "vott", "supervisely", "bdd100k", "visdrone"),
-    *("widerface", "mot", "captions", "transcripts", "cub", "csv", "jsonl", "xlsx", "parquet"),
+    *("widerface", "mot", "captions", "transcripts", "csv", "jsonl", "xlsx", "parquet"),
     *("arrow", "sqlite", "tar", "arrays", "idx", "tfrecord"),
 )
 

@@ -73,7 +73,7 @@ LAYERS = {
         masks
         texts
         karpathy
-        captions transcripts
+        transcripts
         tar arrays idx tfrecord
         registry
         detect

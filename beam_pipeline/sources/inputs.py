@@ -79,8 +79,9 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
         option, value = field.name, getattr(config, field.name)
         if option in layout.takes or option not in takers or value in (field.default, ()):
             continue
+        few = ", ".join(takers[option][:3]) + (", …" if takers[option][3:] else "")
         raise ConfigError(
-            f"{all_options(BuildConfig)[option].label} is for {', '.join(takers[option])}, and the "
+            f"{all_options(BuildConfig)[option].label} is for {few}, and the "
             f"input is read as {layout.name}; leave it out, or set layout (--layout)"
         )
 

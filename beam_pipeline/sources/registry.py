@@ -11,7 +11,6 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.annotations.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.annotations.coco.read import LAYOUT as COCO
 from beam_pipeline.sources.annotations.createml import LAYOUT as CREATEML
-from beam_pipeline.sources.annotations.cub import LAYOUT as CUB
 from beam_pipeline.sources.annotations.cvat import LAYOUT as CVAT
 from beam_pipeline.sources.annotations.dota import LAYOUT as DOTA
 from beam_pipeline.sources.annotations.kitti import LAYOUT as KITTI
@@ -26,7 +25,6 @@ from beam_pipeline.sources.annotations.vott import LAYOUT as VOTT
 from beam_pipeline.sources.annotations.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.annotations.yolo import LAYOUT as YOLO
 from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
-from beam_pipeline.sources.captions import LAYOUT as CAPTIONS
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.karpathy import LAYOUT as KARPATHY
@@ -34,13 +32,14 @@ from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tables.layout import ARROW, CSV, JSONL, PARQUET, SQLITE, XLSX
 from beam_pipeline.sources.tar.read import LAYOUT as TAR
+from beam_pipeline.sources.texts import CAPTIONS
 from beam_pipeline.sources.tfrecord.read import LAYOUT as TFRECORD
 from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 
 # In the order of `layout_names.OWN`.
 _OWN = (
     *(FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, MASKS, DOTA, LABEL_STUDIO, CVAT, VIA, CREATEML),
-    *(KARPATHY, VOTT, SUPERVISELY, BDD100K, VISDRONE, WIDER_FACE, MOT, CAPTIONS, TRANSCRIPTS, CUB),
+    *(KARPATHY, VOTT, SUPERVISELY, BDD100K, VISDRONE, WIDER_FACE, MOT, CAPTIONS, TRANSCRIPTS),
     *(CSV, JSONL, XLSX, PARQUET, ARROW, SQLITE, TAR, ARRAYS, IDX, TFRECORD),
 )
 

@@ -1,12 +1,16 @@
-"""Text files of the same name beside images or audio: captions, transcripts."""
+"""Text files of the same name beside images or audio: captions, transcripts; layout `captions`."""
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import ClassVar
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.shapes import Told
-from beam_pipeline.sources.annotations.side_files import SideFiles
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles
+from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, place_of, split_at, stem
 from beam_pipeline.sources.tree import Tree
@@ -128,6 +132,41 @@ def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
     return tree.counted(texts)
 
 
-def is_numbered(path: str) -> bool:
+def claim_of_texts(
+    layout: str, tree: Tree, config: BuildConfig, formats: Sequence[TextFiles]
+) -> Claim | None:
+    """The claim of texts beside images or audio: of the first format that there is."""
+    is_named = config.layout == layout
+    if not tree.is_folder or (tree.only_folder and not is_named):
+        return None
+    for files in formats:
+        if counts := texts_beside(tree, files):
+            is_usual = files.are_told_by_name or all(map(_is_numbered, counts))
+            rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
+            what = tree.told(counts, f".{files.suffix} file")
+            return Claim(layout=layout, rank=rank, path=tree.root, understood=((layout, what),))
+    if is_named and any(tree.files_with(files.suffix) for files in formats):
+        return Claim(layout=layout, rank=Rank.TABLE, path=tree.root)
+    return None
+
+
+def _is_numbered(path: str) -> bool:
     """Whether a folder is a part of a larger one, called by its number: 00000/, 00001/."""
     return not path or stem(path).isdigit()
+
+
+def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) -> ReadSideFiles:
+    """What reads texts of the first format that there is."""
+    ignored = Ignored.of(config, claim.path)
+    tree = Tree(claim.path, ignored)
+    files = next((each for each in formats if texts_beside(tree, each)), formats[0])
+    return ReadSideFiles.of(claim.path, files, ignored)
+
+
+CAPTIONS = Layout(
+    name="captions",
+    sign=".txt files with captions next to their images",
+    claim=lambda tree, config: claim_of_texts("captions", tree, config, [CaptionFiles()]),
+    read=lambda claim, config, _: read_texts(claim, config, [CaptionFiles()]),
+    takes=(),
+)

@@ -5,139 +5,98 @@ audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalis
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Audio, Consumed, Element, FileRef, Record, Rejected
-from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.annotations.side_files import MAX_BYTES, ReadSideFiles
-from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
-from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.records import Consumed, FileRef
+from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
-from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import below, folder, input_folder, joined, media_kind, stem
+from beam_pipeline.sources.paths import below, folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables.cells import Cells
-from beam_pipeline.sources.tables.read import ReadCsv
-from beam_pipeline.sources.tables.table import Table, TableFile
+from beam_pipeline.sources.tables.read import ReadCsv, ReadTables
+from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.roles import Media, Roles
+from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.table_files import find_container_files
 from beam_pipeline.sources.texts import (
     LabFiles,
     NormalizedFiles,
-    TextFiles,
     TextFolderFiles,
     TranscriptFiles,
-    is_numbered,
-    texts_beside,
+    claim_of_texts,
+    read_texts,
 )
 from beam_pipeline.sources.tree import Tree, counted, head, places
 from tfrecord_dataset.split_names import split_in_name
 
 _OF_CHAPTER = ".trans.txt"
+_MAX_BYTES = 16 << 20
 _TABLE, _HOME = "metadata.csv", "wavs"
 _COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
-_BESIDE: tuple[TextFiles, ...] = (
-    NormalizedFiles(),
-    TextFolderFiles(),
-    TranscriptFiles(),
-    LabFiles(),
-)
-# Names of some million files: 32 buckets.
-_LISTED_BYTES = 256 << 20
+_BESIDE = (NormalizedFiles(), TextFolderFiles(), TranscriptFiles(), LabFiles())
+_ROLES = Roles(key="audio", media=(Media("audio", "audio", "audio"),))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChapterTable(Table):
+    """LibriSpeech's transcripts of a chapter: on each line the name of its audio, and the words.
+
+    Attributes:
+        ending: The suffix of the audio.
+    """
+
+    is_typed = False
+
+    ending: str
+
+    def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
+        """As `Table.rows`."""
+        data = storage.read_bytes(FileRef(path=self.file.path), _MAX_BYTES)
+        lines = storage.decoded(data, self.file.relative).splitlines()
+        said = {number: line.strip().partition(" ") for number, line in enumerate(lines, start=1)}
+        told = {number: each for number, each in said.items() if each[2].strip()}
+        columns = {
+            "audio": [f"{name}.{self.ending}" for name, _, _ in told.values()],
+            "transcript": [text.strip() for _, _, text in told.values()],
+        }
+        without = [number for number in said if said[number][0] and number not in told]
+        bad = [BadRow(number, f"{said[number][0]!r:.80} has no transcript") for number in without]
+        yield Batch(columns=columns, lines=[*told], bad=bad)
 
 
 @dataclasses.dataclass
-class ReadUtterances(beam.PTransform):
-    """A Record {audio, transcript} for each line of a chapter's transcripts, as LibriSpeech has it.
+class ReadChapters(ReadTables):
+    """A Record {audio, transcript} for each line of a chapter's transcripts.
 
-    Its split is the first one in the names of its folders: "train" of `train-clean-100`. Rejected,
-    bad, are lines without audio, and audio without a line where others have one.
+    Its split is the first one in the names of its folders: "train" of `train-clean-100`.
 
     Attributes:
-        root: The folder, local or remote.
-        ignored: Files and folders that are left out.
+        ending: The suffix of the audio.
     """
 
-    root: str
-    ignored: Ignored = NOTHING
+    suffixes = ("txt",)
 
-    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        root = input_folder(self.root)
-        return (
-            pipeline
-            | ListNames(root, ignored=self.ignored)  # bytes
-            | "SendFolders" >> ReadInBatches(_LISTED_BYTES, by_folder)  # (bucket, batch)
-            | "JoinFolders" >> Gather(utterances, (root,))  # Element
-        )
+    ending: str = "flac"
 
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        splits = map(split_in_name, folder(file.relative).split("/"))
+        file = dataclasses.replace(file, split=next(filter(None, splits), None))
+        return ChapterTable(file=file, header=("audio", "transcript"), ending=self.ending)
 
-def by_folder(batch: bytes) -> Iterator[Entry]:
-    """The names in a batch, to those of the same folders."""
-    for place, names in unpack(batch):
-        yield Entry(place, (min(names),), list(names), sum(map(len, names)))
-
-
-class Line(NamedTuple):
-    """A line of transcripts: where it stands, and what is said."""
-
-    source: str
-    text: str
+    def job(self) -> ReadRows:
+        """As `ReadTables.job`; no chapter has to be looked into."""
+        files = find_container_files(self.path, _is_chapter, self, self.ignored)
+        consumed = Consumed(paths=tuple(file.path for file in files))
+        questions = Questions(roles=_ROLES)
+        return ReadRows([*map(self.opened, files)], questions, self.scratch, [consumed])
 
 
-def utterances(place: str, parts: Iterable[list[str]], root: str) -> Iterator[Element]:
-    """What the files of one folder are."""
-    paths = [joined(place, name) for names in parts for name in names]
-    lists = [path for path in paths if path.endswith(_OF_CHAPTER)]
-    lines: dict[str, Line] = {}
-    yield Consumed(paths=tuple(below(root, path) for path in lists))
-    for path in lists:
-        try:
-            for name, line in lines_of(below(root, path), path):
-                if name in lines:
-                    raise malformed(f"{line.source} names {name!r}, as does {lines[name].source}")
-                lines[name] = line
-        except RecordError as error:
-            yield Rejected.of(path, error)
-    splits = (split_in_name(part) for part in place.split("/"))
-    split = next(filter(None, splits), None)
-    for path in sorted(set(paths).difference(lists)):
-        if media_kind(path) != "audio" or not lists:
-            continue
-        if (found := lines.pop(stem(path), None)) is None:
-            yield Rejected(
-                source=path, reason="no annotation", detail="no line of transcripts names it"
-            )
-        else:
-            audio = Audio(file=FileRef(path=below(root, path)))
-            yield Record(
-                key=path,
-                features={"audio": audio, "transcript": found.text},
-                split=split,
-                source=found.source,
-            )
-    for name, line in lines.items():
-        yield Rejected(
-            source=line.source, reason="missing audio", detail=f"no audio is called {name!r}"
-        )
-
-
-def lines_of(path: str, name: str) -> Iterator[tuple[str, Line]]:
-    """The lines of a chapter's transcripts, by the name of the audio.
-
-    Raises:
-        RecordError: It cannot be read, or a line has no text.
-    """
-    data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
-    for number, line in enumerate(storage.decoded(data, name).splitlines(), start=1):
-        spoken, _, text = line.strip().partition(" ")
-        if spoken and not text:
-            raise malformed(f"line {number}: {spoken!r:.80} has no transcript")
-        if spoken:
-            yield spoken, Line(f"{name}:{number}", text.strip())
+def _is_chapter(path: str) -> bool:
+    return path.endswith(_OF_CHAPTER)
 
 
 @dataclasses.dataclass
@@ -164,33 +123,30 @@ def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
     """LJ Speech's table; LibriSpeech's chapters; or texts beside audio."""
     if not tree.is_folder:
         return None
-    for path in sorted(tree.files()):
+    for path in tree.files_with("csv"):
         if path.rpartition("/")[2] == _TABLE and _is_of_lj_speech(tree, path):
-            claim = _claim(Rank.NAMED_TABLE, tree.path(path), f"transcripts in {path}")
+            claim = _claim(tree.path(path), f"transcripts in {path}")
             return dataclasses.replace(claim, reads=(_TABLE,))
-    is_named = config.layout == "transcripts"
-    if tree.only_folder and not is_named:
-        return None
-    chapters = {
-        folder(path): path
-        for path in tree.files()
-        if path.endswith(_OF_CHAPTER) and "audio" in map(media_kind, tree.look(folder(path)).files)
-    }
-    if chapters:
+    if chapters := _chapters(tree):
+        if tree.only_folder and config.layout != "transcripts":
+            return None
         what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
-        return _claim(Rank.NAMED_TABLE, tree.root, f"{what} ({places(sorted(chapters))})")
-    for files in _BESIDE:
-        if counts := texts_beside(tree, files):
-            is_usual = files.are_told_by_name or all(map(is_numbered, counts))
-            rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
-            return _claim(rank, tree.root, tree.told(counts, f".{files.suffix} file"))
-    if is_named and (tree.files_with("txt") or tree.files_with("lab")):
-        return _claim(Rank.TABLE, tree.root, "texts")
-    return None
+        return _claim(tree.root, f"{what} ({places(sorted(chapters))})")
+    return claim_of_texts("transcripts", tree, config, _BESIDE)
 
 
-def _claim(rank: Rank, path: str, what: str) -> Claim:
-    return Claim(layout="transcripts", rank=rank, path=path, understood=(("transcripts", what),))
+def _claim(path: str, what: str) -> Claim:
+    understood = (("transcripts", what),)
+    return Claim(layout="transcripts", rank=Rank.NAMED_TABLE, path=path, understood=understood)
+
+
+def _chapters(tree: Tree) -> dict[str, str]:
+    """The suffix of the audio beside LibriSpeech's transcripts, by folder."""
+    found: dict[str, str] = {}
+    for home in {folder(path) for path in filter(_is_chapter, tree.files_with("txt"))}:
+        audio = [name for name in tree.look(home).files if media_kind(name) == "audio"]
+        found |= {home: suffix(audio[0])} if audio else {}
+    return found
 
 
 def _is_of_lj_speech(tree: Tree, path: str) -> bool:
@@ -202,16 +158,14 @@ def _is_of_lj_speech(tree: Tree, path: str) -> bool:
 
 
 def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
-    """What reads transcripts: LJ Speech's table, or a folder of audio."""
-    path = claim.path
-    if not storage.is_directory(path):
+    """What reads transcripts: LJ Speech's table, LibriSpeech's chapters, or texts beside audio."""
+    if not storage.is_directory(claim.path):
         return reading(ReadLjSpeech)(claim, config, scratch)
-    ignored = Ignored.of(config, path)
-    tree = Tree(path, ignored)
-    if any(name.endswith(_OF_CHAPTER) for name in tree.files()):
-        return ReadUtterances(path, ignored)
-    files = next((each for each in _BESIDE if texts_beside(tree, each)), _BESIDE[0])
-    return ReadSideFiles.of(path, files, ignored)
+    tree = Tree(claim.path, Ignored.of(config, claim.path))
+    if chapters := _chapters(tree):
+        source = reading(ReadChapters)(claim, config, scratch)
+        return dataclasses.replace(source, ending=min(chapters.values()))
+    return read_texts(claim, config, _BESIDE)
 
 
 LAYOUT = Layout(

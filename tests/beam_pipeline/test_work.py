@@ -176,4 +176,4 @@ def test_stages_of_a_build_from_folders(images, tmp_path):
     urn = common_urns.primitives.GROUP_BY_KEY.urn
     shuffles = [each for each in job.components.transforms.values() if each.spec.urn == urn]
     _, stages = FnApiRunner().create_stages(job)
-    assert (len(shuffles), len(list(stages))) == (6, 17)
+    assert (len(shuffles), len(list(stages))) == (4, 10)

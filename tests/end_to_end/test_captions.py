@@ -16,6 +16,7 @@ CAPTIONS = {
     "1001773457_577c3a7d70.jpg": ["Two dogs ."],
     "997722733_0cb5439472.jpg": ["A man climbs .", 'A "rock" , snowy'],
 }
+SPLITS = ("train", "test")
 TEST = "1001773457_577c3a7d70.jpg"
 
 
@@ -35,7 +36,11 @@ def info(tmp_path_factory, write_image):
     (texts / "Flickr_8k.testImages.txt").write_text(f"{TEST}\n")
     train = [name for name in CAPTIONS if name != TEST]
     (texts / "Flickr_8k.trainImages.txt").write_text("\n".join(train))
-    config = beam_pipeline.BuildConfig(input=str(root), output=str(root.parent / "data"))
+    config = beam_pipeline.BuildConfig(
+        input=str(root),
+        output=str(root.parent / "data"),
+        split_list=tuple(f"{split}={texts}/Flickr_8k.{split}Images.txt" for split in SPLITS),
+    )
     return beam_pipeline.build(config)
 
 

@@ -21,6 +21,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
+from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
+from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE, lowered
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -47,6 +49,9 @@ _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _QUOTED = r'\A"([^"]|"")*"\z'
 # Stands for bytes that are not of the encoding: a character that no text has (Unicode 23.7).
 _UNREADABLE = "\ufdd0"
+# Flickr8k's and Flickr30k's *.token: "x.jpg#0", a tab, and a caption.
+_NUMBERED_CAPTION = re.compile(r"[^\t#]+\.\w{3,4}#\d+\t")
+_LISTS = ("txt", "token")
 # So many rows within quotes are no text.
 _MANY_ROWS = 10
 
@@ -475,8 +480,11 @@ def opened_csv(
     """
     lines = _first_lines(file.path, encoding)
     is_tsv = suffix(uncompressed(file.path)) == "tsv"
-    if not column_names and not no_header and suffix(uncompressed(file.path)) == "txt":
+    cells = AS_THEY_ARE
+    if not column_names and not no_header and suffix(uncompressed(file.path)) in _LISTS:
         column_names = columns_of_list(lines)
+        if are_captions(lines):
+            column_names, cells = ("image", "caption"), Cells(numbered="image")
     dialect = dialect_of(lines, is_tsv=is_tsv, num_columns=len(column_names))
     rows = dialect.rows(lines[dialect.num_before :])
     header = list(column_names)
@@ -489,7 +497,7 @@ def opened_csv(
         raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
     check_number(header, file.path)
     dialect = dataclasses.replace(dialect, has_header=has_header, encoding=encoding)
-    return CsvTable(file=file, header=tuple(header), dialect=dialect)
+    return CsvTable(file=file, header=tuple(header), dialect=dialect, cells=cells)
 
 
 def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
@@ -506,10 +514,23 @@ def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
     return ()
 
 
+def are_captions(lines: Sequence[str]) -> bool:
+    """Return whether each line has an image, the number of its caption, and the caption."""
+    return bool(lines) and all(map(_NUMBERED_CAPTION.match, lines[:_ROWS]))
+
+
 def is_list(start: bytes) -> bool:
-    """Return whether a text that begins so has a file and its class a line."""
+    """Return whether a text that begins so has a file and its class or caption a line."""
     lines = start.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
-    return bool(columns_of_list(lines[:-1] if lines[1:] and not start.endswith(b"\n") else lines))
+    lines = lines[:-1] if lines[1:] and not start.endswith(b"\n") else lines
+    return bool(columns_of_list(lines)) or are_captions(lines) or _has_header(lines)
+
+
+def _has_header(lines: Sequence[str]) -> bool:
+    """Return whether the first line names a column of images and one of captions."""
+    rows = dialect_of(lines, is_tsv=False).rows(lines[:1])
+    names = {*map(lowered, rows[0])} if rows else set[str]()
+    return not (names.isdisjoint(IMAGE) or names.isdisjoint(CAPTIONS))
 
 
 def _first_lines(path: str, encoding: str) -> list[str]:

@@ -101,7 +101,7 @@ class _Tables:
     def _fits(self, path: str) -> bool:
         """Return whether a file is such a table by its suffix, and by its start."""
         ending = suffix(uncompressed(unsigned(path)))
-        if ending == "txt":
+        if ending in ("txt", "token"):
             return self.name == "csv" and is_list(head(path))
         is_rows = ending != "json" or place_of_rows(path) is not None
         return ending in self.suffixes and is_rows

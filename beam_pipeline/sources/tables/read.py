@@ -113,7 +113,7 @@ class ReadCsv(ReadTables):
         encoding: Python's name of the files' encoding.
     """
 
-    suffixes = ("csv", "tsv", "txt")
+    suffixes = ("csv", "tsv", "txt", "token")
 
     column_names: Sequence[str] = ()
     no_header: bool = False
