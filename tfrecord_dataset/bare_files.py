@@ -21,7 +21,7 @@ from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.split_names import splits_of_record_files
 from tfrecord_dataset.store import objects, storage
-from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.files import Files, LocalFiles, changed
 from tfrecord_dataset.store.folders import RemoteFiles, open_folder
 from tfrecord_dataset.store.urls import is_web
@@ -57,7 +57,7 @@ class Schema:
 def open_files(
     kind: type[_Opened],
     patterns: Sequence[str],
-    cache: Callable[[], Cache],
+    cache: Callable[[], ShardCache],
     schema_of: Callable[[Sample], Schema] | None = None,
 ) -> _Opened:
     """The dataset of the files that `patterns` name.
@@ -135,7 +135,7 @@ def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
 
 
 def _splits_of(
-    files: Sequence[str], names: Sequence[str], cache: Callable[[], Cache]
+    files: Sequence[str], names: Sequence[str], cache: Callable[[], ShardCache]
 ) -> dict[str, Split]:
     """The splits by name, if all of `names` state one; else a single split "train".
 
@@ -156,7 +156,7 @@ def _splits_of(
     }
 
 
-def open_shards(names: Sequence[str], cache: Callable[[], Cache] = Cache) -> ShardFiles:
+def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCache) -> ShardFiles:
     """The files of a split.
 
     Args:
@@ -180,7 +180,7 @@ def open_shards(names: Sequence[str], cache: Callable[[], Cache] = Cache) -> Sha
     return ShardFiles(files, _one_compression(files), read_index)
 
 
-def _opened(names: Sequence[str], cache: Callable[[], Cache]) -> Files:
+def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
     remote = [name for name in names if storage.is_object(name)]
     if remote and len(remote) < len(names):
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")

@@ -14,7 +14,7 @@ from tfrecord_dataset.metadata import FileEntry, ShardEntry, find_dataset, named
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.store import storage
-from tfrecord_dataset.store.cache import Cache
+from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.folders import Folder, open_folder
 from tfrecord_dataset.store.urls import is_web
 
@@ -71,13 +71,13 @@ def open_paths(
         NotADatasetError, ConfigError: As `find_dataset` or `open_files`.
         DatasetDamagedError: metadata.json is not what a build wrote, or shards are missing.
     """
-    cache = functools.partial(Cache, cache_dir, cache_bytes)
+    cache = functools.partial(ShardCache, cache_dir, cache_bytes)
     if len(paths) == 1 and is_directory(paths[0]):
         return _open_directory(kind, paths[0], cache)
     return open_files(kind, paths, cache, schema_of)
 
 
-def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], Cache]) -> _Opened:
+def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCache]) -> _Opened:
     directory = find_dataset(path, storage.exists, storage.folders)
     folder = open_folder(directory, cache, metadata.FILE)
     if folder.commit.data is None:

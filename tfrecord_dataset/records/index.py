@@ -19,6 +19,7 @@ _KIND = "index"
 # Walking fewer records takes no longer than opening a cached index.
 _WORTH_CACHING = 10_000
 _FILES_AT_ONCE = 16
+_WALKED_AT_ONCE = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +88,9 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
     """
     numbers = range(len(shards))
     stated = at_once(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
-    shards.plain.expect([number for number in numbers if stated[number] is None])
-    by_shard = [
-        bounds(shards, number) if each is None else each for number, each in enumerate(stated)
-    ]
+    walked = [number for number in numbers if stated[number] is None]
+    found = iter(at_once(functools.partial(bounds, shards), walked, _WALKED_AT_ONCE))
+    by_shard = [next(found) if each is None else each for each in stated]
     lengths = np.array([len(each) - 1 for each in by_shard], np.int64)
     index = RecordIndex(
         shards=shards,

@@ -82,9 +82,6 @@ class RecordReader:
         order = np.argsort(numbers, kind="stable")
         ordered = numbers[order]
         shards, starts, ends = self._index.locate(ordered)
-        needed = np.unique(shards).tolist()
-        later = range(needed[-1] + 1, len(self._files.names))
-        self._files.expect([*needed, *later])
 
         # Ranges without larger gaps; parts of them that one thread reads, each of one shard.
         is_far = starts[1:] - ends[:-1] > self._gap

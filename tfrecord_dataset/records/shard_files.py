@@ -46,9 +46,6 @@ class UnpackedFiles:
     def identity(self, number: int) -> str:
         return self._packed.identity(number)
 
-    def expect(self, numbers: Sequence[int]) -> None:
-        self._packed.expect([number for number in numbers if number not in self._places])
-
     @contextlib.contextmanager
     def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
         made = self._made(number)
@@ -64,10 +61,10 @@ class UnpackedFiles:
         finally:
             os.close(made.descriptor)
 
-    def path(self, number: int) -> str:
-        made = self._made(number)
-        os.close(made.descriptor)
-        return str(user_cache.path_of(_KIND, self.identity(number)))
+    def paths(self, numbers: Sequence[int]) -> list[str]:
+        for number in numbers:
+            os.close(self._made(number).descriptor)
+        return [str(user_cache.path_of(_KIND, self.identity(number))) for number in numbers]
 
     def renew(self, number: int) -> bool:
         self._places.pop(number, None)

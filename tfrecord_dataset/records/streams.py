@@ -131,10 +131,8 @@ class Streams:
         return found
 
     def _all(self) -> Iterator[tuple[int, list[bytes]]]:
-        numbers = range(len(self._files.names))
-        self._files.expect(numbers)
         first = 0
-        for number in numbers:
+        for number in range(len(self._files.names)):
             for window in windows(self._files, number, self._compression):
                 yield first, window
                 first += len(window)

@@ -52,9 +52,6 @@ class Files(Protocol):
     def identity(self, number: int) -> str:
         """What tells a file, as it was opened, from all others."""
 
-    def expect(self, numbers: Sequence[int]) -> None:
-        """Says which files are needed next, in their order."""
-
     def open(
         self, number: int, wanted: int | None = None
     ) -> contextlib.AbstractContextManager[ReadRange]:
@@ -69,8 +66,8 @@ class Files(Protocol):
             BeamTFRecordsError: It cannot be read.
         """
 
-    def path(self, number: int) -> str:
-        """A path on this machine by which other programs read the file's bytes.
+    def paths(self, numbers: Sequence[int]) -> list[str]:
+        """Paths on this machine by which other programs read the bytes of these files.
 
         Whoever finds no whole record there asks `open`, which knows why.
 
@@ -149,9 +146,6 @@ class LocalFiles:
         state = self._states[number]
         return f"{os.path.abspath(self.names[number])}\n{state.num_bytes}\n{state.changed_ns}"
 
-    def expect(self, numbers: Sequence[int]) -> None:
-        pass  # they are here
-
     @contextlib.contextmanager
     def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
         held = self._held.get(number)
@@ -169,7 +163,10 @@ class LocalFiles:
             if held is None:
                 os.close(descriptor)
 
-    def path(self, number: int) -> str:
+    def paths(self, numbers: Sequence[int]) -> list[str]:
+        return [*map(self._path, numbers)]
+
+    def _path(self, number: int) -> str:
         with self.open(number):
             held = self._held.get(number)
         if held is None or not os.path.isdir(_DESCRIPTORS):

@@ -13,17 +13,21 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, storage
-from tfrecord_dataset.store.cache import Cache
-from tfrecord_dataset.store.fetching import Fetcher
+from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.files import Files, LocalFiles, ReadRange, changed, unreadable
 from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.urls import is_web
+
+_FETCHED_AT_ONCE = 8
+# A file is copied once a quarter of it has been wanted.
+_WORTH_A_COPY = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Folder(Protocol):
         """
 
 
-def open_folder(path: str, cache: Callable[[], Cache], commit: str = "") -> Folder:
+def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
     """The folder at a path.
 
     Args:
@@ -157,7 +161,7 @@ class LocalFolder:
 class RemoteFolder:
     """A folder of a store, as `Folder`."""
 
-    def __init__(self, url: str, cache: Callable[[], Cache], commit: str = "") -> None:
+    def __init__(self, url: str, cache: Callable[[], ShardCache], commit: str = "") -> None:
         self.path = url
         self._cache = cache
         self._listed: dict[str, dict[str, RemoteFile]] = {}
@@ -211,14 +215,14 @@ def _missing(path: str, missing: Sequence[str], count: int, what: str) -> Datase
 
 
 class RemoteFiles:
-    """Files of a store, as `store.files.Files`.
+    """Files of a store, as `store.files.Files`, read from whole copies in a cache.
 
-    Of a file that is not here yet, ranges are read where it is, so that nobody waits for all of
-    it; but where most of it is wanted, its copy is waited for.
+    A range is read from the store itself where there is no copy and little of a file has been
+    wanted so far, or where copies do not fit the cache.
 
     Args:
         files: As a listing has them.
-        cache: Where copies lie.
+        cache: Holds the copies.
         explain: The error for a file that changed.
     """
 
@@ -227,15 +231,16 @@ class RemoteFiles:
     def __init__(
         self,
         files: Sequence[RemoteFile],
-        cache: Cache,
+        cache: ShardCache,
         explain: Callable[[str], DatasetChangedError] = changed,
     ) -> None:
         self.names = tuple(file.url for file in files)
         self._files = files
         self._cache = cache
         self._explain = explain
-        self._fetcher = Fetcher(files, cache)
-        self._fits_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
+        self._fit_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
+        self._wanted = [0] * len(files)  # bytes, of each file
+        self._pool = ThreadPoolExecutor(_FETCHED_AT_ONCE, "fetch-shards")
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return type(self), (self._files, self._cache, self._explain)
@@ -246,38 +251,57 @@ class RemoteFiles:
     def identity(self, number: int) -> str:
         return self._files[number].local_name
 
-    def expect(self, numbers: Sequence[int]) -> None:
-        if self._fits_cache:
-            self._fetcher.expect(numbers)
-
     @contextlib.contextmanager
     def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
         file = self._files[number]
         try:
-            if wanted is None or 2 * wanted >= file.num_bytes:
-                self._fetcher.fetch(number)
-            with self._fetcher.opened(number) as copy:
+            with self._opened(number, wanted) as copy:
                 if copy is None:
                     yield lambda num_bytes, offset: read_range(file, offset, num_bytes)
                 else:
-                    yield lambda num_bytes, offset: _read_copy(copy, file, num_bytes, offset)
+                    yield lambda num_bytes, offset: os.pread(copy, num_bytes, offset)
         except DatasetChangedError as error:
             raise self._explain(file.url) from error
         except OSError as error:
             raise BeamTFRecordsError(
-                f"the copy of {file.url} cannot be read: {error.strerror}; delete it in the cache "
-                "folder (--cache-dir)"
+                f"the copy of {file.url} cannot be read: {error.strerror}; delete "
+                f"{self._cache.path(file)}"
             ) from error
 
-    def path(self, number: int) -> str:
-        if not self._fits_cache:
-            return ""  # each window would copy shards that the next one drops
-        with self.open(number):
-            return self._cache.path(self._files[number])
+    @contextlib.contextmanager
+    def _opened(self, number: int, wanted: int | None) -> Iterator[int | None]:
+        """A descriptor of a file's copy; None to read the store."""
+        path = self._copied(number, wanted)
+        try:
+            copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else None
+        except FileNotFoundError:  # deleted by another process
+            copy = None
+        try:
+            yield copy
+        finally:
+            if copy is not None:
+                os.close(copy)
+
+    def _copied(self, number: int, wanted: int | None) -> str | None:
+        file = self._files[number]
+        self._wanted[number] += file.num_bytes if wanted is None else wanted
+        is_worth_it = self._fit_cache and _WORTH_A_COPY * self._wanted[number] >= file.num_bytes
+        if file.num_bytes > self._cache.max_bytes or not (wanted is None or is_worth_it):
+            return self._cache.find(file)
+        if wanted is None:  # whoever reads all of a file mostly reads the next one
+            self._pool.map(self._cache.fetch, self._files[number + 1 : number + 2])
+        return self._cache.fetch(file)
+
+    def paths(self, numbers: Sequence[int]) -> list[str]:
+        if not self._fit_cache:
+            return [""] * len(numbers)  # each window would copy shards that the next one drops
+        return list(self._pool.map(self._fetched, numbers))
+
+    def _fetched(self, number: int) -> str:
+        try:
+            return self._cache.fetch(self._files[number])
+        except DatasetChangedError as error:
+            raise self._explain(self.names[number]) from error
 
     def renew(self, number: int) -> bool:
-        return self._fetcher.renew(number)
-
-
-def _read_copy(copy: int, file: RemoteFile, num_bytes: int, offset: int) -> bytes:
-    return os.pread(copy, max(0, min(num_bytes, file.num_bytes - offset)), offset)
+        return self._cache.discard_damaged(self._files[number])

@@ -98,10 +98,7 @@ class WindowReader:
     def _planned(self, numbers: Any) -> tuple[Any, ...]:
         runs = runs_of(self._index, numbers)
         needed = np.unique(runs.shards).tolist()
-        self._files.expect(
-            [*needed, *range(needed[-1] + 1, len(self._files.names))] if needed else []
-        )
-        paths = {shard: self._files.path(shard).encode() for shard in needed}
+        paths = dict(zip(needed, map(str.encode, self._files.paths(needed)), strict=True))
         by_run = np.array([paths[shard] for shard in runs.shards.tolist()], object)
         return (by_run, runs.offsets, runs.counts, runs.num_bytes, runs.places)
 
@@ -118,9 +115,9 @@ class WindowReader:
         )
         total = tf.reduce_sum(counts)
         # Of a window that cannot be read there is one element, too.
-        end = tf.data.Dataset.from_tensors(tf.constant(b""))
+        end = tf.data.Dataset.from_tensors((tf.constant(0, tf.int64), tf.constant(b"")))
 
-        def checked(found: Any) -> tuple[Any, Any, Any]:
+        def checked(_: Any, found: Any) -> tuple[Any, Any, Any]:
             whole, order = tf.cond(
                 tf.equal(tf.size(found, tf.int64), total + 1),
                 lambda: (found, places),
@@ -140,7 +137,7 @@ class WindowReader:
 
 
 def _records_of_run(path: Any, offset: Any, count: Any, num_bytes: Any) -> tf.data.Dataset:
-    """The records of a run; fewer where the file is damaged or gone."""
+    """The records of a run, each with its place; fewer where the file is damaged or gone."""
     # tf.data.TFRecordDataset takes no offsets (TensorFlow 2.21).
     variant = tf.raw_ops.TFRecordDatasetV2(
         filenames=[path],
@@ -149,4 +146,5 @@ def _records_of_run(path: Any, offset: Any, count: Any, num_bytes: Any) -> tf.da
         byte_offsets=[offset],
     )
     records = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
-    return records.ignore_errors().take(count)
+    # A file that cannot be opened is an error at every try, of which the range is the limit.
+    return tf.data.Dataset.zip(tf.data.Dataset.range(count), records).ignore_errors()

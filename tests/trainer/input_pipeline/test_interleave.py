@@ -95,3 +95,10 @@ def test_a_shard_that_takes_the_name_of_an_open_one_is_not_read(index_of, tmp_pa
     (tmp_path / "other").replace(tmp_path / "0.tfrecord")
 
     assert read_window(index, np.arange(4)) == before
+
+
+def test_a_shard_that_tensorflow_cannot_open_is_read_by_its_ranges(index_of, monkeypatch):
+    index = index_of([SMALL] * 4)
+    monkeypatch.setattr(index.shards.plain, "paths", lambda numbers: [""] * len(numbers))
+
+    assert read_window(index, np.arange(4)) == RecordReader(index).read(np.arange(4)).tolist()

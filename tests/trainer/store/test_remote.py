@@ -50,6 +50,20 @@ def test_remote_records_come_in_the_order_of_local_ones(stored, colors, scheme):
     assert len(shards) <= 4  # one is opened, to see whether it is compressed
 
 
+def test_shards_are_copied_once_or_read_by_ranges(stored, colors, tmp_path):
+    url, store = stored
+    order = {"shuffle": True, "seed": 3, "repeat": 2}
+    expected = numbers(trainer.open(colors), **order)
+    assert numbers(trainer.open(url, cache_dir=str(tmp_path / "cache")), **order) == expected
+    store.forget()
+    assert numbers(trainer.open(url, cache_dir=str(tmp_path / "cache")), **order) == expected
+    assert not [place for operation, place in store.requests if "tiny-train" in place][3:]
+
+    small = trainer.open(url, cache_dir=str(tmp_path / "small"), cache_bytes=1000)
+    assert numbers(small, **order) == expected
+    assert not list((tmp_path / "small").glob("*tiny-train*"))
+
+
 @pytest.mark.parametrize("above", ["", "/..", "/../.."])
 def test_the_newest_version_is_found(stored, above):
     url, store = stored
