@@ -6,6 +6,7 @@ import importlib
 import math
 import os
 import pickle
+import signal
 import sys
 import tempfile
 import time
@@ -20,6 +21,9 @@ from fake_store import FakeStore
 # Keras imports scikit-learn, and with it SciPy's statistics, where it is: a fifth of its import.
 # Tests that want it have `scikit_learn`.
 sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
+
+# A shell lets what it starts in the background ignore Ctrl-C; commands that tests interrupt must not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine takes longer than any limit for an example; that is no fault of the code.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
