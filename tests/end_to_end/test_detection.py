@@ -53,7 +53,7 @@ def test_boxes_choose_the_detector_and_evaluate_gives_map(data, command, tmp_pat
 def test_replicas_learn_what_one_learns(data, command, tmp_path):
     """15 steps: replicas, and parts of their batches, have another number of boxes each."""
     weights = {}
-    for replicas, parts in ((1, 1), (2, 2), (4, 1)):
+    for replicas, parts in ((1, 1), (2, 2)):
         run = tmp_path / f"{replicas} {parts}"
         steps = ("--epochs", 1, "--steps-per-epoch", 15, "--validation-split", "none")
         # At a rate of 1e-3 rounding of 1e-8 after ten steps grows to 3e-5 after fifty.
@@ -63,12 +63,11 @@ def test_replicas_learn_what_one_learns(data, command, tmp_path):
         model = keras.models.load_model(run / "model.keras", compile=False)
         weights[replicas, parts] = np.concatenate([np.ravel(each) for each in model.get_weights()])
 
-    first, *others = weights.values()
-    for other in others:
-        np.testing.assert_allclose(other, first, rtol=0, atol=1e-5)
+    one, two = weights.values()
+    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_blood_cells_are_found(data, command, tmp_path):
     """The commands of docs/detection.md, which states 0.68."""
     run = tmp_path / "run"

@@ -19,7 +19,7 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", _PAGE, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_page_runs_and_says_what_predict_says(tmp_path, command):
     (tmp_path / "examples").symlink_to(_ROOT / "examples")
     for block in _blocks("bash"):
