@@ -22,7 +22,7 @@ from fake_store import FakeStore
 # Tests that want it have `scikit_learn`.
 sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
 
-# A shell lets what it starts in the background ignore Ctrl-C; commands that tests interrupt must not.
+# A shell lets what it starts in the background ignore Ctrl-C: tests interrupt commands.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine takes longer than any limit for an example; that is no fault of the code.
