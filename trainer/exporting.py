@@ -32,7 +32,7 @@ def export(
     run: str,
     output: str,
     *,
-    which: str = "final",
+    which: str = "best",
     model_fn: str | None = None,
     trust_run: bool = False,
     overwrite: bool = False,
@@ -52,7 +52,7 @@ def export(
         run: The directory that `train` wrote.
         output: A directory for a SavedModel, which TF Serving expects to be called by a number;
             or a file `*.keras`, for the Keras model, which takes prepared inputs.
-        which: "final" or "best": the model at the end, or after the best epoch.
+        which: "best" or "last": the model of the best epoch, or at the end.
         model_fn: `package.module:function` that made the model, for its own layers; or None.
         trust_run: Use the function that the run names.
         overwrite: Replace what is at `output`.

@@ -112,7 +112,7 @@ def _rate(source: TrainingInput, batches: tf.data.Dataset, seconds: float) -> fl
     next(iterator)
     _take(iterator, seconds / 3)  # what waited from its start
     count, taken_s = _take(iterator, seconds)
-    return count * source.config.batch_size / taken_s
+    return count * source.config.global_batch / taken_s
 
 
 def _cached_rate(source: TrainingInput, seconds: float) -> float | None:
@@ -133,11 +133,11 @@ def _cached_rate(source: TrainingInput, seconds: float) -> float | None:
         began = time.monotonic()
         count += sum(1 for _ in again) or 1
         taken_s += time.monotonic() - began
-    return count * source.config.batch_size / taken_s
+    return count * source.config.global_batch / taken_s
 
 
 def _stages(source: TrainingInput) -> Iterator[tuple[str, tf.data.Dataset]]:
-    task, size = source.task, source.config.batch_size
+    task, size = source.task, source.config.global_batch
     features = select(source.dataset.features, task.training_features, source.dataset.path)
     records = _records(source)
     yield "read", records.map(lambda record, _: tf.strings.length(record)).batch(size)
@@ -171,7 +171,7 @@ def _mapped(
 ) -> tf.data.Dataset:
     """A value of each result: so all of it is computed, and hardly anything is copied."""
     records = _records(source).map(lambda *record: _little(function(*record)))
-    return records.batch(source.config.batch_size)
+    return records.batch(source.config.global_batch)
 
 
 def _take(iterator: Iterator[Any], seconds: float) -> tuple[int, float]:

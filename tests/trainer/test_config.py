@@ -105,4 +105,7 @@ def test_the_signature_has_every_option():
     assert list(names)[:5] == ["data", "output", "model", "loss", "metrics"]
     assert names["batch_size"].default == TrainConfig.batch_size
     assert set(fields_of(TrainConfig)) <= set(names)
-    assert "batch_size: records per step, over all replicas (default: 32)" in trainer.train.__doc__
+    assert (
+        "batch_size: records per step, over all replicas (default: 8 to 256, by their number)"
+        in trainer.train.__doc__
+    )

@@ -24,8 +24,8 @@ Run = Annotated[str, Option("directory that train wrote", flag="--run", metavar=
 Which = Annotated[
     str,
     Option(
-        "model.keras, or best.keras from the best validation (train --best-by)",
-        choices=("final", "best"),
+        "model.keras, the best by validation (train --best-by), or last.keras",
+        choices=("best", "last"),
     ),
 ]
 
@@ -53,7 +53,7 @@ class EvaluateConfig(Options):
     split: Annotated[
         str | None, Option("split to evaluate on (default: test, or the only split)")
     ] = None
-    which: Which = "final"
+    which: Which = "best"
     model_fn: OwnModel = None
     loss_fn: OwnLoss = None
     trust_run: TrustRun = False
@@ -119,7 +119,7 @@ class PredictConfig(Options):
     ] = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
-    which: Which = "final"
+    which: Which = "best"
     model_fn: OwnModel = None
     trust_run: TrustRun = False
     batch_size: Annotated[int, Option("records at a time", least=1)] = 32
@@ -149,7 +149,7 @@ class ExportConfig(Options):
             metavar="PATH",
         ),
     ]
-    which: Which = "final"
+    which: Which = "best"
     model_fn: OwnModel = None
     trust_run: TrustRun = False
     overwrite: Annotated[bool, Option("replace what is at PATH")] = False

@@ -217,8 +217,18 @@ class InputConfig(Options):
         ),
     ] = "uniform"
     batch_size: Annotated[
-        int,
-        RunOption("records per step, over all replicas", least=1),
+        int | None,
+        RunOption(
+            "records per step, over all replicas (default: 8 to 256, by their number)",
+            least=1,
+            is_completed=True,
+        ),
         Group("training"),
-    ] = 32
+    ] = None
     quiet: Quiet = False
+
+    @property
+    def global_batch(self) -> int:
+        """The size of batches, once it is chosen."""
+        assert self.batch_size is not None
+        return self.batch_size

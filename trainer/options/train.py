@@ -89,10 +89,16 @@ class TrainConfig(InputConfig):
         RunOption("weight of the Dice loss of maps, beside the cross entropy", least=0),
     ] = 0.0
     epochs: Annotated[
-        int,
-        RunOption("total, including those before --resume", least=1, may_change=True),
+        int | None,
+        RunOption(
+            "total, including those before --resume (default: by the data, with --schedule cosine "
+            "and --early-stopping)",
+            least=1,
+            may_change=True,
+            is_completed=True,
+        ),
         Group("training"),
-    ] = 10
+    ] = None
     steps_per_epoch: Annotated[
         int | None,
         RunOption("steps per epoch (default: number of records / batch size)", least=1),
@@ -115,19 +121,22 @@ class TrainConfig(InputConfig):
     early_stopping: Annotated[
         int | None,
         RunOption(
-            "end after N validations without a better one (default: never)",
+            "end after N validations without a better one (default: never, if --epochs is given)",
             least=1,
             may_change=True,
+            is_completed=True,
         ),
     ] = None
     best_by: Annotated[
-        str,
+        str | None,
         RunOption(
-            "what tells the best validation, for best.keras and --early-stopping: loss, or a "
-            "metric such as accuracy, mAP or mIoU; of your own with :min or :max",
+            "what tells the best validation, for model.keras and --early-stopping: loss, or a "
+            "metric such as accuracy, mAP or mIoU; of your own with :min or :max (default: the "
+            "task's)",
             metavar="METRIC",
+            is_completed=True,
         ),
-    ] = "loss"
+    ] = None
     keep: Annotated[
         int, RunOption("checkpoints that are kept, the newest", least=1, may_change=True)
     ] = 3
@@ -144,13 +153,22 @@ class TrainConfig(InputConfig):
         float, RunOption("the largest of the schedule", above=0, may_change=True)
     ] = 1e-3
     schedule: Annotated[
-        str,
+        str | None,
         RunOption(
-            "of the learning rate: constant, or half a cosine down to 0",
+            "of the learning rate: constant, or half a cosine down to 0 (default: constant, if "
+            "--epochs is given)",
             choices=("constant", "cosine"),
+            is_completed=True,
         ),
-    ] = "constant"
-    warmup_steps: Annotated[int, RunOption("steps of a linear rise from 0", least=0)] = 0
+    ] = None
+    warmup_steps: Annotated[
+        int | None,
+        RunOption(
+            "steps of a linear rise from 0 (default: none, if --epochs is given)",
+            least=0,
+            is_completed=True,
+        ),
+    ] = None
     weight_decay: Annotated[
         float | None,
         RunOption("decoupled weight decay (default: the optimizer's)", least=0),

@@ -26,7 +26,7 @@ class TrainArguments(TypedDict, total=False):
     cutmix: float
     label_smoothing: float
     sampling: str
-    batch_size: int
+    batch_size: int | None
     quiet: bool
     resume: bool
     overwrite: bool
@@ -39,20 +39,20 @@ class TrainArguments(TypedDict, total=False):
     fine_tune_rate: float | None
     class_weights: str | None
     dice: float
-    epochs: int
+    epochs: int | None
     steps_per_epoch: int | None
     steps_per_call: int
     accumulate_steps: int
     checkpoint_every_steps: int | None
     validate_every_steps: int | None
     early_stopping: int | None
-    best_by: str
+    best_by: str | None
     keep: int
     callback: str | None
     compare: str | None
     optimizer_fn: str | None
     learning_rate: float
-    warmup_steps: int
+    warmup_steps: int | None
     weight_decay: float | None
     ema: float | None
     clip_norm: float | None

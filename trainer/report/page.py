@@ -94,7 +94,7 @@ def html(
         "task": task,
         "fingerprint": fingerprint or "",
         "command": command(run.options),
-        "verdict": verdict(run.history, run.best, run.options.epochs, run.metric),
+        "verdict": verdict(run.history, run.best, run.options.epochs or 0, run.metric),
         "curves": list(_curves(run, other)),
         "pace": [_of_pace(title, points) for title, points in (pace or {}).items()],
         "other": None if other is None else _compared(run, other),

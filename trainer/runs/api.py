@@ -30,7 +30,7 @@ def train(
     metrics: Mapping[str, LossFn] | None = None,
     augment: str | Augment = "auto",
     optimizer: str | keras.optimizers.Optimizer | OptimizerFn = "adam",
-    schedule: str | keras.optimizers.schedules.LearningRateSchedule = "constant",
+    schedule: str | keras.optimizers.schedules.LearningRateSchedule | None = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
     **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
@@ -53,7 +53,7 @@ def train(
             int64 [2], that returns such an image.
         optimizer: A name as for `--optimizer`; an optimizer, or a function that takes the learning
             rate and returns one.
-        schedule: A name as for `--schedule`, or a learning rate by step.
+        schedule: A name as for `--schedule`, or a learning rate by step; None for the plan's.
         callbacks: Called as by `Model.fit`.
         **options: The command's other options, such as `batch_size=64`: see below.
 

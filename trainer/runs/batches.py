@@ -17,7 +17,7 @@ from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
 from trainer.progress import Progress
 from trainer.report.pictures import of_batch, sheet
-from trainer.runs import choices
+from trainer.runs import choices, plan
 from trainer.runs.data import order_of
 from trainer.runs.own_parts import OwnParts
 from trainer.runs.record import RunConfig
@@ -63,7 +63,7 @@ def batch_changes(
         cutmix=config.cutmix,
         class_weights=tuple(weights),
     )
-    changes.check(task, config.batch_size, num_workers)
+    changes.check(task, config.global_batch, num_workers)
     return changes
 
 
@@ -101,7 +101,7 @@ class TrainingInput:
             self.task,
             self.dataset,
             self.split,
-            batch_size=self.config.batch_size,
+            batch_size=self.config.global_batch,
             seed=self.config.seed,
             changes=self.changes,
             augment=self.augment,
@@ -120,6 +120,9 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     split = choices.train_split(dataset, config.train_split)
     task, options = choices.choose(config.train_config(), dataset, progress)
     task = with_statistics(task, dataset, split, progress.say)
+    if options.batch_size is None:
+        size = plan.batch_size(dataset.num_records(split))
+        options = dataclasses.replace(options, batch_size=size)
     return TrainingInput(
         dataset=dataset,
         split=split,
@@ -139,7 +142,7 @@ def show_batch(config: ShowBatchConfig) -> str:
     found = open_input(config, Progress(quiet=config.quiet))
     check_images("show-batch", found.task.inputs.values())
     batches = found.batches(window=order_of(found.dataset, found.split).window)
-    picture = sheet(of_batch(found.task, next(iter(batches)), config.batch_size))
+    picture = sheet(of_batch(found.task, next(iter(batches)), found.config.global_batch))
     durable.make_folders(os.fspath(Path(config.output).parent))
     with durable.replacing(config.output, synced=False) as handle:
         picture.save(handle, "PNG")

@@ -32,15 +32,18 @@ class Best:
         return value if self.is_least else -value
 
     def place(self, rows: Sequence[Mapping[str, float]]) -> int:
-        """Of the first of the best rows."""
-        ranks = [self.rank(row) for row in rows]
+        """Of the best row; of equal ones, that with the lowest loss, and of these the first."""
+        ranks = [(self.rank(row), _LOSS.rank(row)) for row in rows]
         return ranks.index(min(ranks))
 
 
-def best_of(stated: str, rows: Sequence[Mapping[str, float]]) -> Best:
+_LOSS = Best()
+
+
+def best_of(stated: str | None, rows: Sequence[Mapping[str, float]]) -> Best:
     """The choice that `--best-by` stated for a run with such rows of history."""
     names = {name.removeprefix("val_") for row in rows for name in row}
-    return best_by(stated, names, (), validated=True)
+    return best_by(stated or "loss", names, (), validated=True)
 
 
 def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:

@@ -36,7 +36,7 @@ def build(prepared: Prepared) -> Plan:
         optimizer.build(model.trainable_variables)
     num_replicas = prepared.strategy.num_replicas_in_sync
     if num_replicas > 1 and batch_normalization.is_apart(model):
-        records = config.batch_size // num_replicas
+        records = config.global_batch // num_replicas
         prepared.progress.say(
             f"batch normalisation runs over the {records} records of each replica; "
             "--sync-batch-norm makes it run over all"
@@ -49,7 +49,7 @@ def build(prepared: Prepared) -> Plan:
         optimizer=optimizer,
         strategy=prepared.strategy,
         batches=_batches(prepared),
-        batch_size=config.batch_size,
+        batch_size=config.global_batch,
         steps_per_epoch=prepared.steps_per_epoch,
         steps_per_call=config.steps_per_call,
         accumulate_steps=config.accumulate_steps,

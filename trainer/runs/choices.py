@@ -77,15 +77,25 @@ def remarks(task: Task, *, own_model: bool) -> Iterator[str]:
         yield f"{task.target} has only one class: there is nothing to predict"
 
 
-def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
-    """The steps of an epoch: the full batches in a pass, or what the option says."""
-    if num_records == 0:
+def num_records(config: TrainConfig, dataset: Dataset, split: str) -> int:
+    """The records of the train split.
+
+    Raises:
+        ConfigError: It has none.
+    """
+    number = dataset.num_records(split)
+    if number == 0:
         raise ConfigError(
             f"the train split of {config.data} has no records; build the dataset again"
         )
-    if num_records < config.batch_size:
+    return number
+
+
+def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
+    """The steps of an epoch: the full batches in a pass, or what the option says."""
+    if num_records < config.global_batch:
         progress.say(
-            f"a batch of {config.batch_size} is larger than the {num_records} training records; "
+            f"a batch of {config.global_batch} is larger than the {num_records} training records; "
             "some occur twice in a batch"
         )
-    return config.steps_per_epoch or max(1, num_records // config.batch_size)
+    return config.steps_per_epoch or max(1, num_records // config.global_batch)

@@ -35,8 +35,8 @@ class RunDirectory:
     history.csv    one row per validation: epoch (from 1), step, loss, the metrics, val_…
     checkpoints/   the last few, to resume from
     logs/          for TensorBoard
-    best.keras     the model of the best validation, by --best-by
-    model.keras    the model at the end
+    model.keras    the model of the best validation, by --best-by; without one, the last
+    last.keras     the model at the end
     report.html    a page to look at, which no command reads
     report.json    figures and pictures of the last validation, from which it is drawn again
     """
@@ -48,8 +48,8 @@ class RunDirectory:
         self.history_file = self.path / "history.csv"
         self.checkpoints = self.path / "checkpoints"
         self.logs = self.path / "logs"
-        self.best_model = self.path / "best.keras"
         self.model = self.path / "model.keras"
+        self.last_model = self.path / "last.keras"
         self.report = self.path / "report.html"
         self.sections = self.path / "report.json"
 
@@ -61,7 +61,7 @@ class RunDirectory:
         """
         if os.path.lexists(self.config_file):
             return True
-        rest = (self.history_file, self.checkpoints, self.best_model, self.model)
+        rest = (self.history_file, self.checkpoints, self.model, self.last_model)
         found = [file.name for file in rest if file.exists()]
         if found:
             raise RunDamagedError(
@@ -103,7 +103,7 @@ class RunDirectory:
         """Removes the files of a run, and nothing else; config.json for good before the others."""
         self.config_file.unlink(missing_ok=True)
         durable.sync(os.fspath(self.path))
-        models, pages = (self.best_model, self.model), (self.report, self.sections)
+        models, pages = (self.model, self.last_model), (self.report, self.sections)
         for file in (self.task_file, self.history_file, *models, *pages):
             file.unlink(missing_ok=True)
         for directory in (self.checkpoints, self.logs):
@@ -148,13 +148,13 @@ class RunDirectory:
         return facts.st_ino, facts.st_mtime_ns
 
     def trained_model(self, which: str) -> Path:
-        """The file of the model at the end ("final"), or after the best epoch ("best").
+        """The file of the model of the best epoch ("best"), or at the end ("last").
 
         Raises:
             UnknownNameError: `which` is something else.
             ConfigError: There is none yet.
         """
-        files = {"final": self.model, "best": self.best_model}
+        files = {"best": self.model, "last": self.last_model}
         if which not in files:
             raise UnknownNameError(f"model of {self.path}", which, files)
         file = files[which]

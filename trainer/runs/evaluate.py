@@ -30,7 +30,7 @@ def evaluate(config: EvaluateConfig) -> Row:
     strategy = create_strategy(parse_devices(config.devices))
     with strategy.scope():
         run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
-    global_batch = config.batch_size or run.options.batch_size
+    global_batch = config.batch_size or run.options.global_batch
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     loss = models.find_function(config.loss_fn, "--loss-fn") if config.loss_fn else None
     if loss is None and run.options.loss_fn is not None:

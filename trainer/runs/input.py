@@ -77,7 +77,7 @@ def input_of_run(
         images,
         views,
         size,
-        is_seen_again=steps * config.batch_size > num_records,
+        is_seen_again=steps * config.global_batch > num_records,
     )
     kept = ImageCache(place="none")
     if cache.place != "none":

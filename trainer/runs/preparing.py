@@ -12,7 +12,7 @@ from trainer.dataset.opening import open_data
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
-from trainer.runs import choices
+from trainer.runs import choices, plan
 from trainer.runs.batches import TrainingInput, batch_changes
 from trainer.runs.continuing import check_same_data, continued_config, new_config
 from trainer.runs.data import describe_data, order_of
@@ -83,7 +83,9 @@ def prepare(
     own = own.with_named(config)
     _set_up_tensorflow(config)
     strategy = create_strategy(parse_devices(config.devices), workers)
-    check_global_batch(config.batch_size, strategy.num_replicas_in_sync, config.accumulate_steps)
+    num_replicas = strategy.num_replicas_in_sync
+    if config.batch_size is not None:
+        check_global_batch(config.batch_size, num_replicas, config.accumulate_steps)
 
     recorded, features = run.read_task() if previous else (None, {})
     history = run.read_history() if previous else []
@@ -92,7 +94,7 @@ def prepare(
         dataset = open_data(config.data, config.schema, features, *cache)
     train_split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
-    steps_per_epoch = choices.steps_per_epoch(config, dataset.num_records(train_split), progress)
+    num_records = choices.num_records(config, dataset, train_split)
     data = describe_data(dataset, train_split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
@@ -104,6 +106,14 @@ def prepare(
         task = with_statistics(task, dataset, train_split, progress.say)
         for remark in choices.remarks(task, own_model=own.model_fn is not None):
             progress.say(remark)
+        config = plan.completed(
+            config,
+            task,
+            num_records,
+            multiple=num_replicas * config.accumulate_steps,
+            is_validated=validation_split is not None,
+        )
+    steps_per_epoch = choices.steps_per_epoch(config, num_records, progress)
     task = own.in_task(task)
     source = input_of_run(
         config,
@@ -111,7 +121,7 @@ def prepare(
         dataset,
         (train_split, validation_split),
         order,
-        config.epochs * steps_per_epoch,
+        (config.epochs or 0) * steps_per_epoch,
         progress,
         continues=previous is not None,
     )

@@ -20,7 +20,10 @@ from trainer.training.follower import Done
 from trainer.training.interruption import Interruption
 from trainer.training.loop import Plan, metric_names
 from trainer.training.optimizers import averaged
-from trainer.training.pace import Pace
+from trainer.training.pace import Pace, time_text
+
+# Steps whose pace tells how long the training takes.
+_ENOUGH_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,7 +44,13 @@ class Events:
     @property
     def last_step(self) -> int:
         """Steps in total."""
-        return self.options.epochs * self.steps_per_epoch
+        return self.num_epochs * self.steps_per_epoch
+
+    @property
+    def num_epochs(self) -> int:
+        """Epochs in total."""
+        assert self.options.epochs is not None
+        return self.options.epochs
 
     def steps_to_next(self, step: int) -> int:
         """Steps from `step` to the next event, at least 1."""
@@ -98,6 +107,7 @@ class Recorder:
     def __post_init__(self) -> None:
         plan, events = self.plan, self.events
         self._pace = Pace(plan.batch_size, plan.task.unit)
+        self._is_time_said = False
         self._interruption = Interruption()
         self._names = metric_names(plan.task)
         self._sums = [0.0] * len(self._names)
@@ -111,7 +121,7 @@ class Recorder:
         self._callbacks = keras.callbacks.CallbackList(
             [*self.callbacks],
             model=plan.model,
-            epochs=events.options.epochs,
+            epochs=events.num_epochs,
             steps=events.steps_per_epoch,
         )
 
@@ -183,6 +193,9 @@ class Recorder:
         means = self._means()
         self._pace.add(steps, done.waiting_s)
         left_s = self._pace.seconds_for(self.events.last_step - self.step)
+        if left_s and not self._is_time_said and self._pace.total.steps >= _ENOUGH_STEPS:
+            self._is_time_said = True
+            self.progress.say(f"about {time_text(left_s)} left for {self.events.last_step} steps")
         self.progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
         now = (each / steps / self.plan.batch_size for each in sums)
         self._log(
@@ -223,7 +236,7 @@ class Recorder:
             return
         if not done:
             self._callbacks.on_epoch_begin(epoch)
-        label = f"epoch {epoch + 1}/{self.events.options.epochs}"
+        label = f"epoch {epoch + 1}/{self.events.num_epochs}"
         self.progress.start(label, self.events.steps_per_epoch, done)
         self._pace.start()
 
@@ -250,9 +263,9 @@ class Recorder:
         values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
         self.history.append(row)
         if self.run is not None:
-            if self._best_place == len(self.history) - 1:
+            if self.validate is None or self.best_place == len(self.history) - 1:
                 with averaged(self.plan.optimizer):
-                    self.run.save_model(self.plan.model, self.run.best_model)
+                    self.run.save_model(self.plan.model, self.run.model)
             # With the row the validation is done: what belongs to it is there before.
             self.run.write_history(self.history)
             if self.draw is not None:
@@ -269,10 +282,11 @@ class Recorder:
         patience = self.events.options.early_stopping
         if patience is None or not self.history:
             return False
-        return len(self.history) - 1 - self._best_place >= patience
+        return len(self.history) - 1 - self.best_place >= patience
 
     @property
-    def _best_place(self) -> int:
+    def best_place(self) -> int:
+        """Of the best row of the history."""
         return self.events.best.place(self.history)
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:

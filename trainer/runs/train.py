@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -11,6 +11,8 @@ import tensorflow as tf
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.options.train import TrainConfig
+from trainer.report.history import value_of
+from trainer.runs import plan as plan_of_run
 from trainer.runs.best import best_by
 from trainer.runs.building import build, validator
 from trainer.runs.directory import Row, RunDirectory
@@ -29,7 +31,7 @@ from trainer.training.strategy import read_workers
 def train(
     given: Mapping[str, Any], dataset: Dataset | None = None, own: OwnParts = NOTHING_OWN
 ) -> Row:
-    """Trains, or goes on with the run in `output`; returns the last row of the history.
+    """Trains, or goes on with the run in `output`; returns the row of its result in the history.
 
     Args:
         given: Fields of `TrainConfig` by name; of a run that goes on, at least `output`.
@@ -47,15 +49,15 @@ def train(
 
 
 def follow(prepared: Prepared, plan: Plan) -> Row:
-    """Trains by the plan, and writes what is to be kept; returns the last row of the history."""
+    """Trains by the plan, and writes what is to be kept; returns the row of the result."""
     run, config, progress = prepared.run, prepared.config, prepared.progress
     recorder = _recorder(prepared, plan)
+    progress.say(plan_of_run.describe(config, plan.steps_per_epoch))
     progress.say(
         f"{plan.model.name}: {plan.model.count_params():,} parameters, "
         f"{counted(plan.task.num_outputs, 'output')}, "
         f"{counted(plan.strategy.num_replicas_in_sync, 'replica')}, "
-        f"batches of {config.batch_size}, {plan.steps_per_epoch} steps per epoch, seed "
-        f"{config.seed}"
+        f"seed {config.seed}"
     )
     if recorder.restore():
         epoch, step = divmod(recorder.step, plan.steps_per_epoch)
@@ -69,11 +71,28 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
         loop.run(plan, recorder)
     with averaged(plan.optimizer):
         if prepared.workers.is_chief:
-            run.save_model(plan.model, run.model)
-    progress.say(f"model: {run.model}")
+            run.save_model(plan.model, run.last_model)
+    for line in _closing(prepared, recorder):
+        progress.say(line)
+    return recorder.history[-1 if recorder.validate is None else recorder.best_place]
+
+
+def _closing(prepared: Prepared, recorder: Recorder) -> Iterator[str]:
+    """What came of a training, and where it is."""
+    run, history = prepared.run, recorder.history
+    if recorder.validate is None:
+        yield f"model: {run.model}, the last one: it was not validated"
+    else:
+        best, metric = history[recorder.best_place], recorder.events.best.metric
+        found, last = value_of(best, metric), value_of(history[-1], metric)
+        then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {last:.4g}"
+        yield (
+            f"best: epoch {best['epoch']:g}, {metric} {found:.4g} on "
+            f"{prepared.validation_split}{then if best is not history[-1] else ''}"
+        )
+        yield f"model: {run.model}"
     if run.report.exists():
-        progress.say(f"report: {run.report}")
-    return recorder.history[-1]
+        yield f"report: {run.report}"
 
 
 def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
@@ -90,7 +109,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         names = [*validate(num_batches=1)]  # a fault there is found before training
     names = [name for name in names if name != plan.task.goal.least_score]
     own = plan.task.more_metrics
-    best = best_by(config.best_by, names, own, validated=validate is not None)
+    best = best_by(config.best_by or "loss", names, own, validated=validate is not None)
     if is_chief:
         if config.overwrite:
             run.clear()

@@ -53,7 +53,7 @@ def validated(path: str, which: str, options: TrainConfig, metric: str) -> float
 
     Args:
         path: The run's directory.
-        which: "final" or "best".
+        which: "best" or "last".
         options: Of the run.
         metric: Its name.
 
@@ -63,7 +63,8 @@ def validated(path: str, which: str, options: TrainConfig, metric: str) -> float
     rows = RunDirectory(path).read_history()
     if not rows:
         return None
-    row = rows[best_of(options.best_by, rows).place(rows)] if which == "best" else rows[-1]
+    is_best = which == "best" and "val_loss" in rows[-1]
+    row = rows[best_of(options.best_by, rows).place(rows)] if is_best else rows[-1]
     value = row.get(f"val_{metric}")
     return value if value is not None and math.isfinite(value) else None
 
@@ -73,7 +74,7 @@ def open_run(path: str, which: str, model_fn: str | None, *, trust_run: bool) ->
 
     Args:
         path: The directory that `train` wrote.
-        which: "final" or "best": the model at the end, or after the best epoch.
+        which: "best" or "last": the model of the best epoch, or at the end.
         model_fn: `package.module:function` that made the model, whose module has its own layers;
             or None.
         trust_run: Use the function that the run names.

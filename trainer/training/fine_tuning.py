@@ -31,18 +31,16 @@ def schedule(
     config: TrainConfig, steps_per_epoch: int
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
     """The learning rate by step: that of the head, then that of all, which warms up first."""
-    first, last = head_steps(config, steps_per_epoch), config.epochs * steps_per_epoch
+    name, warm_up = config.schedule or "constant", config.warmup_steps or 0
+    first, last = head_steps(config, steps_per_epoch), (config.epochs or 0) * steps_per_epoch
     if config.weights is None:
-        return learning_rate_schedule(
-            config.schedule, config.learning_rate, config.warmup_steps, last
-        )
+        return learning_rate_schedule(name, config.learning_rate, warm_up, last)
     if first >= last:
         return config.learning_rate
     rate = config.fine_tune_rate or RATE_SHARE * config.learning_rate
-    warm_up = config.warmup_steps
     if first and not warm_up:
         warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # the same with more epochs
-    then = learning_rate_schedule(config.schedule, rate, warm_up, last - first)
+    then = learning_rate_schedule(name, rate, warm_up, last - first)
     return HeadFirst(config.learning_rate, first, then) if first else then
 
 

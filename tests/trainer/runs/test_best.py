@@ -47,3 +47,8 @@ def test_a_row_of_the_training_where_there_is_no_validation():
     assert Best().rank({"loss": 2.0}) == 2.0
     assert Best().rank({"loss": 2.0, "val_loss": 1.0}) == 1.0
     assert Best("mAP", False).rank({"loss": 2.0}) == float("inf")
+
+
+def test_of_equal_rows_the_one_with_the_lowest_loss_is_the_best():
+    rows = [{"loss": loss, "val_loss": loss, "val_accuracy": 0.9} for loss in (0.5, 0.2, 0.3, 0.2)]
+    assert Best("accuracy", is_least=False).place(rows) == 1

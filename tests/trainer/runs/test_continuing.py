@@ -69,12 +69,12 @@ def test_what_continues_a_run(previous, given, message):
 
 def test_a_run_of_an_older_version_has_the_defaults_of_new_options(previous):
     older = previous.to_json()
-    del older["schedule"]
+    del older["optimizer"]
     previous = read(older | {"option_of_a_later_version": 3})
 
-    assert continued_config({**RESUME, "schedule": "constant"}, previous).schedule == "constant"
-    with pytest.raises(RunExistsError, match="--schedule is cosine"):
-        continued_config({**RESUME, "schedule": "cosine"}, previous)
+    assert continued_config({**RESUME, "optimizer": "adam"}, previous).optimizer == "adam"
+    with pytest.raises(RunExistsError, match="--optimizer is sgd"):
+        continued_config({**RESUME, "optimizer": "sgd"}, previous)
 
 
 def test_a_new_run_has_a_seed_and_needs_data():

@@ -80,7 +80,7 @@ def test_history_that_is_none(tmp_path, text, reason):
 @pytest.mark.parametrize(
     ("lost", "reason"),
     [
-        (CONFIG, "has history.csv, checkpoints, best.keras, model.keras, but no config.json; copy"),
+        (CONFIG, "has history.csv, checkpoints, model.keras, last.keras, but no config.json; copy"),
         ("checkpoints", "history.csv has rows, but there is no checkpoint to go on from; copy"),
     ],
 )

@@ -191,9 +191,9 @@ def test_a_second_training_is_refused_while_the_first_is_there(train, tmp_path, 
         assert {file: file.read_bytes() for file in run.rglob("*") if file.is_file()} == before
         # What is finished may be used meanwhile.
         export = ["export", "--run", str(run), "--output", str(tmp_path / "model.keras")]
-        assert main([*export, "--which", "best"]) == 0
-        assert main([*export, "--overwrite"]) == 2
-        assert "has no model.keras: its training did not finish" in capsys.readouterr().err
+        assert main(export) == 0
+        assert main([*export, "--overwrite", "--which", "last"]) == 2
+        assert "has no last.keras: its training did not finish" in capsys.readouterr().err
     finally:
         first.kill()
         first.communicate()

@@ -41,11 +41,11 @@ def test_train_leaves_a_run(finished):
 
     names = {file.name for file in run.iterdir()}
     assert names == {
-        *("config.json", "task.json", "history.csv", "model.keras", "best.keras"),
+        *("config.json", "task.json", "history.csv", "model.keras", "last.keras"),
         *("checkpoints", "logs", "report.html", "report.json"),
     }
     page = (run / "report.html").read_text()
-    assert " on validation, best by the loss at epoch " in page
+    assert " on validation, best by the accuracy at epoch " in page
     assert page.count("data:image/jpeg") > 4
     assert all(f'id="{section}"' in page for section in ("curves", "batch", "classes"))
     assert list((run / "logs" / "train").iterdir())
@@ -64,13 +64,15 @@ def test_train_leaves_a_run(finished):
 
 
 @pytest.mark.slow
-def test_train_prints_the_last_metrics_and_says_the_rest_on_stderr(finished):
+def test_train_prints_the_best_metrics_and_says_the_rest_on_stderr(finished):
     run, done = finished
 
     (line,) = done.stdout.splitlines()
     with (run / "history.csv").open() as handle:
-        last = list(csv.DictReader(handle))[-1]
-    assert json.loads(line) == {name: float(value) for name, value in last.items()}
+        rows = [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(handle)]
+    best = max(rows, key=lambda row: (row["val_accuracy"], -row["val_loss"]))
+    assert json.loads(line) == best
+    assert f"best: epoch {best['epoch']:g}, accuracy" in done.stderr
     assert "task classification: from image (image) to label (class_label)" in done.stderr
     assert "2 replicas," in done.stderr
     assert "epoch 2: loss" in done.stderr
@@ -89,7 +91,7 @@ def test_evaluate_prints_the_metrics_of_a_split(finished, colors, capsys):
     assert result["num_records"] == 13
     assert result["loss"] == pytest.approx(last["val_loss"], abs=1e-5)
 
-    assert main([*arguments, "--which", "best", "--batch-size", "4"]) == 0
+    assert main([*arguments, "--which", "last", "--batch-size", "4"]) == 0
     assert json.loads(capsys.readouterr().out)["num_records"] == 7  # of the test split
 
 

@@ -48,12 +48,12 @@ def check_run(disk, root, *, finished):
         assert checkpoint_files.damage(run.checkpoints, step) is None, disk
     rows = run.read_history()
     assert all(row["step"] <= steps[0] for row in rows), disk
-    for file in (run.best_model, run.model):
+    for file in (run.model, run.last_model):
         if file.exists():
             saved_models.check(file)
-    assert run.best_model.exists() or not rows, disk
+    assert run.model.exists() or not rows, disk
     if finished:
-        assert run.model.exists(), disk
+        assert run.last_model.exists(), disk
         assert (len(rows), steps[:1]) == (2, [LAST_STEP]), disk
 
 

@@ -96,7 +96,7 @@ def test_the_best_model_is_kept(make_recorder, val_losses, best_epoch):
 
     follow(recorder)
 
-    assert (keras.models.load_model(run.best_model).get_weights()[0] == best_epoch * 4).all()
+    assert (keras.models.load_model(run.model).get_weights()[0] == best_epoch * 4).all()
     rows = run.read_history()
     assert [(row["epoch"], row["step"]) for row in rows] == [(1, 4), (2, 8), (3, 12)]
     assert [row["loss"] for row in rows] == [2.5, 6.5, 10.5]
@@ -106,12 +106,12 @@ def test_the_best_by_a_metric(make_recorder):
     """By the highest, though its loss is not the lowest; the others end the training."""
     best = Best("mAP", is_least=False)
     run, recorder = make_recorder([1.0], epochs=6, early_stopping=2, best=best)
-    found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.6), (0.7, 0.9)])
+    found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.5), (0.7, 0.9)])
     recorder.validate = lambda: dict(zip(("loss", "mAP"), next(found), strict=True))
 
     follow(recorder)
 
-    assert (keras.models.load_model(run.best_model).get_weights()[0] == 3 * 4).all()
+    assert (keras.models.load_model(run.model).get_weights()[0] == 3 * 4).all()
     assert len(run.read_history()) == 5
 
 

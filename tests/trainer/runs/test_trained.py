@@ -15,7 +15,7 @@ ROWS = [
 
 @pytest.mark.parametrize(
     ("which", "best_by", "expected"),
-    [("final", "loss", 0.4), ("best", "loss", 0.2), ("best", "mAP", 0.3), ("best", "mAP:min", 0.2)],
+    [("last", "loss", 0.4), ("best", "loss", 0.2), ("best", "mAP", 0.3), ("best", "mAP:min", 0.2)],
 )
 def test_a_metric_of_the_model_that_is_used(tmp_path, which, best_by, expected):
     RunDirectory(str(tmp_path)).write_history(ROWS)
@@ -27,6 +27,6 @@ def test_a_metric_of_the_model_that_is_used(tmp_path, which, best_by, expected):
 def test_runs_without_one(tmp_path, score):
     row = {"epoch": 1, "step": 5, "loss": 3.0} | ({} if score is None else {"val_min_score": score})
     options = TrainConfig(data="", output="")
-    assert validated(str(tmp_path), "final", options, "min_score") is None
+    assert validated(str(tmp_path), "last", options, "min_score") is None
     RunDirectory(str(tmp_path)).write_history([row])
-    assert validated(str(tmp_path), "final", options, "min_score") is None
+    assert validated(str(tmp_path), "last", options, "min_score") is None

@@ -239,9 +239,9 @@ def test_an_output_elsewhere(stub_run):
 
 
 def test_a_model_that_is_not_there(stub_run, tmp_path):
-    with pytest.raises(ConfigError, match=r"has no best.keras: its training did not finish"):
-        export(stub_run, str(tmp_path / "1"), which="best")
-    with pytest.raises(ConfigError, match=r"no model of .*run 'newest'.*; there are: final, best"):
+    with pytest.raises(ConfigError, match=r"has no last.keras: its training did not finish"):
+        export(stub_run, str(tmp_path / "1"), which="last")
+    with pytest.raises(ConfigError, match=r"no model of .*run 'newest'.*; there are: best, last"):
         export(stub_run, str(tmp_path / "1"), which="newest")
     with pytest.raises(ConfigError, match=r"does not hold a run"):
         export(str(tmp_path / "none"), str(tmp_path / "1"))

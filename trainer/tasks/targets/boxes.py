@@ -68,6 +68,7 @@ class BoxesTarget(PlacesTarget):
     columns: ClassVar[tuple[str, ...]] = ("class", "score", "xmin", "ymin", "xmax", "ymax")
     learns: ClassVar[str] = "detection"
     step: ClassVar[int] = STRIDES[-1]
+    best_by: ClassVar[str] = "mAP"
     varies: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)

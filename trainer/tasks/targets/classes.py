@@ -108,6 +108,7 @@ class OneClass(_Classes):
     kind: ClassVar[str] = "class"
     columns: ClassVar[tuple[str, ...]] = ("prediction", "probability")
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"accuracy": is_correct})
+    best_by: ClassVar[str] = "accuracy"
     has_one_class: ClassVar[bool] = True
     excludes_classes: ClassVar[bool] = True
     weighs_classes: ClassVar[bool] = True
@@ -206,6 +207,7 @@ class ManyClasses(_Classes):
     kind: ClassVar[str] = "classes"
     in_words: ClassVar[str] = "any number of classes per record"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"f1": f1, "exact": is_exact})
+    best_by: ClassVar[str] = "f1"
 
     name: str
     classes: tuple[str, ...] = statistic_field()

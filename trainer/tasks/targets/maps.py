@@ -47,6 +47,7 @@ class MapTarget(PlacesTarget):
     in_words: ClassVar[str] = "a class for each pixel"
     learns: ClassVar[str] = "segmentation"
     step: ClassVar[int] = STRIDES[-1]
+    best_by: ClassVar[str] = "mIoU"
     makes_maps: ClassVar[bool] = True
     excludes_classes: ClassVar[bool] = True
     weighs_classes: ClassVar[bool] = True

@@ -47,6 +47,7 @@ class NumberTarget(Target):
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
         {"mse": squared_error, "mae": absolute_error}
     )
+    best_by: ClassVar[str] = "mae"
 
     name: str
     size: int = 1

@@ -38,6 +38,7 @@ class Target(abc.ABC):
         kind: In task.json.
         learns: The value of `--task` that gives this target.
         metrics: By name; each is a mean over examples.
+        best_by: The metric that tells the best validation.
         leader: The group of the only input that is taken by default; None for any.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
@@ -61,6 +62,7 @@ class Target(abc.ABC):
     kind: ClassVar[str]
     learns: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
+    best_by: ClassVar[str] = "loss"
     leader: ClassVar[str | None] = None
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False

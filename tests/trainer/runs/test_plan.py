@@ -1,0 +1,71 @@
+"""What a run chooses where its options leave it open."""
+
+import pytest
+
+from trainer.options.train import TrainConfig
+from trainer.runs import plan
+
+
+@pytest.mark.parametrize(
+    ("num_records", "multiple", "size"),
+    [
+        pytest.param(1, 1, 8, id="few records"),
+        pytest.param(157, 1, 8, id="twenty steps of an epoch need fewer"),
+        pytest.param(400, 1, 16, id="twenty steps"),
+        pytest.param(20_000, 1, 32, id="usual"),
+        pytest.param(100_000, 1, 64, id="many records"),
+        pytest.param(10**8, 1, 256, id="most"),
+        pytest.param(157, 3, 9, id="three replicas"),
+    ],
+)
+def test_batch_size(num_records, multiple, size):
+    assert plan.batch_size(num_records, multiple) == size
+
+
+def completed(task, num_records=1000, *, is_validated=True, **options):
+    config = TrainConfig(data="", output="", **options)
+    return plan.completed(config, task, num_records, multiple=1, is_validated=is_validated)
+
+
+TABLE, IMAGE = "x=float label", "image label"
+
+
+@pytest.mark.parametrize(
+    ("feature", "num_records", "epochs"),
+    [
+        pytest.param(IMAGE, 640, 100, id="a small dataset, as often as is useful"),
+        pytest.param(IMAGE, 3200, 20, id="2,000 steps"),
+        pytest.param(TABLE, 3200, 40, id="4,000 steps of a table"),
+        pytest.param(IMAGE, 10**6, 10, id="a large one"),
+    ],
+)
+def test_epochs(choose, feature, num_records, epochs):
+    assert completed(choose(feature)[0], num_records).epochs == epochs
+
+
+def test_the_plan_in_a_line(choose):
+    config = completed(choose(IMAGE)[0], 3200)
+    assert plan.describe(config, 100) == (
+        "plan: 2,000 steps in 20 epochs, batches of 32, cosine learning rate 0.001 after 100 steps "
+        "of warm-up, ends after 5 validations without a better accuracy"
+    )
+
+
+def test_without_validation_no_epoch_is_the_best(choose):
+    config = completed(choose(IMAGE)[0], is_validated=False)
+    assert (config.early_stopping, config.best_by) == (None, "loss")
+
+
+def test_given_options_win(choose):
+    given = {
+        **{"batch_size": 5, "schedule": "constant", "warmup_steps": 0, "early_stopping": 1},
+        "best_by": "loss",
+    }
+    config = completed(choose(IMAGE)[0], **given)
+    assert {name: getattr(config, name) for name in given} == given
+
+
+def test_given_epochs_have_a_constant_rate_and_no_early_end(choose):
+    config = completed(choose(IMAGE)[0], epochs=3)
+    chosen = (config.epochs, config.schedule, config.warmup_steps, config.early_stopping)
+    assert chosen == (3, "constant", 0, None)
