@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -86,7 +87,7 @@ def hostile(directory, changes):
 
 @pytest.mark.slow
 def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
-    """Each text and each key of metadata.json is a place where another file of the kind lies."""
+    """Texts and keys of metadata.json, each the path of another file of the kind: 40 of them."""
     url, store = bucket
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     data = tmp_path / "data"
@@ -99,7 +100,7 @@ def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
     web = f"{store.endpoint}/{url.removeprefix('s3://')}"
     bases = [str(outside), url, "../../../outside", web, outside.as_uri()]
     changes = []
-    for number, place in enumerate(found):
+    for number, place in enumerate(random.Random(0).sample(found, 40)):
         name = next((each for each in reversed(place) if "." in str(each)), "x.tfrecord")
         changes.append((place, f"{bases[number % len(bases)]}/{name}"))
     changes += [(place, f"{base}/x") for place in filter(of_shards, found) for base in bases]
