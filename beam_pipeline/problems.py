@@ -16,10 +16,12 @@ SENTENCES: Mapping[str, str] = {
     "no label files": "{path} has a data.yaml, but no image has a label file; put labels/ next to "
     "images/",
     "unknown layout": "{path} has no known layout: it holds {held}",
+    "single file": "{path} is a single file, which {reader}; give the folder that it is in",
     "layout does not fit": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
     "no such input": "the input {path!r} does not exist",
     "some folders are splits": "{path} has folders named after splits ({splits}) and others "
-    "({others}); leave the others out with --ignore, or set path_pattern (--path-pattern)",
+    "({others}); leave the others out with --ignore, or set path_pattern (--path-pattern), such as "
+    "'**/{{label}}/{{_}}'",
     "no class folders": "{path} has no class folders: {names} are named after what they hold",
     "one class": "{path} has one class folder, {name}/, so all records would be of one class",
     "format not read": "{path} is {what}, which is not read; {remedy}",

@@ -38,6 +38,7 @@ MAX_FRACTION = 2.0
 # Of one image: many times what the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
 # Of the image's sides: less is the rounding of whoever wrote the annotation.
+_REMEDY = "and a table, COCO or VOC has them, set box_format to"
 _TOLERANCE = 1e-6
 
 
@@ -129,7 +130,7 @@ def _check_unit(objects: Objects, stated: bool) -> None:
             raise RecordError(
                 IN_PIXELS,
                 f"{_name(large, objects)}, in fractions of the image, has a number beyond "
-                f"{MAX_FRACTION:g}; if boxes are in pixels, set box_format to {absolute}",
+                f"{MAX_FRACTION:g}; if boxes are in pixels, {_REMEDY} {absolute}",
             )
         return
     if absolute == "xyxy":
@@ -144,7 +145,7 @@ def _check_unit(objects: Objects, stated: bool) -> None:
         raise RecordError(
             IN_FRACTIONS,
             f"{_name(solid, objects)}, in pixels, has no number beyond 1, nor has any other of "
-            f"the image; if boxes are in fractions of the image, set box_format to rel_{absolute}"
+            f"the image; if boxes are in fractions of the image, {_REMEDY} rel_{absolute}"
             + ("" if not in_whole_pixels else f"; if it is one pixel, to {absolute}"),
         )
 
@@ -168,7 +169,7 @@ def _corners(objects: Objects) -> Sequence[Box]:
         raise RecordError(
             IMPOSSIBLE_BOX,
             f"{_name(map(operator.not_, possible), objects)} is inverted or not finite; correct or "
-            "remove it, or name the format of the boxes by box_format",
+            "remove it, or, of a table, COCO or VOC, set box_format to the format of the boxes",
         )
     return boxes
 

@@ -92,6 +92,11 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     refuse_archives(tree.root, files)
     if problem := format_problem(files):
         raise ProblemError(problem)
+    if tree.is_file:
+        named = f"the layout {config.layout} does not read"
+        reader = "no layout reads" if config.layout == AUTO else named
+        facts: dict[str, object] = {"path": tree.input, "reader": reader}
+        raise ProblemError(Problem(code="single file", facts=facts))
     facts = {"path": config.input, "held": _held(tree, files)}
     if config.layout == AUTO:
         raise ProblemError(Problem(code="unknown layout", facts=facts, option="layout"))

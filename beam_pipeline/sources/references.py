@@ -71,8 +71,8 @@ def outside(path: str, root: str, folder: str) -> str:
         folder: What a user must allow to read it.
     """
     return (
-        f"leads to {path}, which is outside of {root}; if that is meant, pass --allow-outside "
-        f"{shlex.quote(folder)}"
+        f"leads to {path}, outside of {root}; put the file below that, or, if this machine has the "
+        f"folder, pass --allow-outside {shlex.quote(folder)}"
     )
 
 

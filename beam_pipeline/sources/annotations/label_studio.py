@@ -17,7 +17,8 @@ from beam_pipeline.sources.nesting import csv_rows
 from beam_pipeline.sources.paths import has_image_suffix, suffix
 
 _LABELS = re.compile(r"(\w*)labels")
-_PLACES = ("data/upload/", "data/local-files/", "upload/")
+_PLACES = ("data/upload/", "data/local-files/", "media/upload/", "upload/")
+_ABOVE = re.compile(r"(\.{0,2}/)*")  # where the server has its files
 
 
 class LabelStudioFiles(ItemFiles):
@@ -146,7 +147,8 @@ def _image(said: Mapping[str, Any]) -> str:
     for text in texts:
         parts = urllib.parse.urlsplit(text)
         inner = urllib.parse.parse_qs(parts.query).get("d", [parts.path])[0]
-        path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text).lstrip("/")
+        path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text)
+        path = _ABOVE.sub("", path, count=1)
         if has_image_suffix(path):
             return next((path[len(at) :] for at in _PLACES if path.startswith(at)), path)
     names = ", ".join(sorted({suffix(text) for text in texts if "." in text} - {""}))

@@ -97,9 +97,11 @@ def class_label(
         names: Of classes, by what stands for them.
 
     Raises:
-        RecordError: "missing value": there is none, or a name in the list is missing.
+        RecordError: "missing value": there is none, or a name in the list is missing. A blank
+            text where others have several classes has none of them.
     """
-    if separator and isinstance(value, str) and value:
+    is_divided = separator and isinstance(value, str)
+    if is_divided and (value or separator != OF_COLUMNS):
         value = list(filter(None, map(str.strip, value.split(separator))))
     elif isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
         value = listed(value, kind)

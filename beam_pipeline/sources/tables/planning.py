@@ -155,9 +155,13 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
     Raises:
         ConfigError: Names may be those of several files.
     """
-    if sample.facts.files or options.schema or options.image_template or not sample.rows:
+    if sample.facts.files or options.image_template or not sample.rows:
+        return sample
+    files = {each.name for each in options.schema if each.kind in ("image", "audio")}
+    if options.schema and not files:
         return sample
     left_out = {*options.ignore_columns, *options.labels, options.split_column}
+    left_out |= {each.name for each in options.schema if each.name not in files}
     found = [_names_in(sample, table, left_out) for table in sample.tables]
     best = max(filter(None, found), key=lambda each: each.rank, default=None)
     if not best:

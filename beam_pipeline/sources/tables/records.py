@@ -27,6 +27,7 @@ from beam_pipeline.sources.tables.convert import (
     main_columns,
     path_text,
 )
+from beam_pipeline.sources.tables.digits import Digits, digits_lost, digits_of, merge_digits
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, WholeNumbers, is_stated, whole_numbers
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder, split_folders
@@ -69,12 +70,14 @@ class Survey:
         split_folders: The splits' folders of their main files; None of a file in none.
         labels: What they have of `Questions.label`.
         has_several: Whether one has several classes, or none, of those with columns of their own.
+        digits: What the stored types lose of their numbers, by column.
     """
 
     kinds: Kinds = dataclasses.field(default_factory=dict)
     split_folders: frozenset[str | None] = frozenset()
     labels: WholeNumbers = dataclasses.field(default_factory=WholeNumbers)
     has_several: bool = False
+    digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
 
     def merge(self, other: "Survey") -> "Survey":
         """Return what these rows and others are."""
@@ -83,6 +86,7 @@ class Survey:
             self.split_folders | other.split_folders,
             self.labels.merge(other.labels),
             self.has_several or other.has_several,
+            merge_digits(self.digits, other.digits),
         )
 
 
@@ -119,13 +123,14 @@ def _survey_of(table: Table, batch: Batch, questions: Questions) -> Survey:
         folders = split_folders((table.file, name) for name in files)
     labels = batch.columns.get(questions.label, ()) if questions.label else ()
     marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
+    is_declared = table.has_values or (roles.declared and not roles.boxes.taken)
+    kinds = {} if is_declared else _kinds(table, batch, roles)
     return Survey(
-        {}
-        if table.has_values or (roles.declared and not roles.boxes.taken)
-        else _kinds(table, batch, roles),
+        kinds,
         frozenset(folders),
         whole_numbers(labels),
         any(OF_COLUMNS in text for text in marked if text),
+        digits_of(batch.columns, kinds),
     )
 
 
@@ -149,6 +154,8 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
         roles = dataclasses.replace(roles, separator="")
     if roles.optional:
         kinds[roles.optional] = float
+    for message in digits_lost(found.digits, kinds):
+        _LOG.warning(message)
     if found.labels.are_measures:
         _LOG.warning(
             "column %r is a number to predict, not a class, by its %s different whole numbers; "

@@ -32,6 +32,8 @@ _FORM_OF_EXTENSION = (
 )
 # Forms whose value travels with the record; all else is a reference.
 READ = frozenset({"label", "value", "text", "json"})
+# The remedy for files that are one record, or none, by a dot in their name.
+FIRST_DOT = "a record's name ends at the first dot of a file's name, so take other dots out of it"
 # The form of what a user leaves out.
 LEFT_OUT = "left out"
 # What a record carries along.

@@ -20,7 +20,15 @@ from beam_pipeline.sources.tables.labels import class_label
 from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.options import ValueOptions
 from beam_pipeline.sources.tables.types import convert
-from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, stem_of, text_of, values_of
+from beam_pipeline.sources.tar.parts import (
+    FIRST_DOT,
+    LEFT_OUT,
+    LongValue,
+    Part,
+    stem_of,
+    text_of,
+    values_of,
+)
 from beam_pipeline.sources.tar.roles import Role
 from tfrecord_dataset.feature import Feature
 
@@ -93,7 +101,7 @@ def found_features(
             raise RecordError(
                 "missing value",
                 f"there is no .{name}, which other records have; add it, or leave it out of all "
-                f"with --ignore-columns {name}",
+                f"with --ignore-columns {name}" + (f"; {FIRST_DOT}" if stem_of(name) else ""),
             )
     return features
 

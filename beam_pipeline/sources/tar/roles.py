@@ -1,6 +1,7 @@
 """What the extensions of a tar's members, and the names in its JSON, become."""
 
 import itertools
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from beam_pipeline.sources.tables.names import LABELS, check_ignored, lowered, t
 from beam_pipeline.sources.tables.options import ValueOptions
 from beam_pipeline.sources.tables.types import Kind, ListOf, kind_of_text, merge_kinds
 from beam_pipeline.sources.tar.parts import (
+    FIRST_DOT,
     LABEL_EXTENSIONS,
     READ,
     LongValue,
@@ -21,6 +23,8 @@ from beam_pipeline.sources.tar.parts import (
 
 MemberKinds = dict[str, Kind | None]
 """Kinds by extension, or by "<extension>/<name>" of a member of JSON objects."""
+
+_LOG = logging.getLogger(__name__)
 
 _MEDIA = ("image", "audio", "array")
 _MAX_NAMES = 1000
@@ -68,8 +72,7 @@ def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:
             few = ", ".join(itertools.islice(merged, 5))
             raise DataError(
                 f"the members of the tars have more than {_MAX_NAMES} extensions and JSON names, "
-                f"such as {few}; a record's name ends at the first dot of a file's name: take "
-                "other dots out of the names"
+                f"such as {few}; {FIRST_DOT}"
             )
     return merged
 
@@ -97,6 +100,7 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
         for name, form in forms.items()
         if form != "json"
     }
+    _tell_of_dots(forms)
     if not options.labels:
         _make_label(roles, LABEL_EXTENSIONS)
     roles |= _of_json(kinds, forms, taken={role.feature for role in roles.values()})
@@ -107,6 +111,14 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
         roles |= {name: roles[name]._replace(form="label") for name in named}
     _check_clashes(roles)
     return roles
+
+
+def _tell_of_dots(extensions: Iterable[str]) -> None:
+    """Log which files become one record, if their names differ after the first dot."""
+    stems = {stem_of(each): each for each in extensions}
+    if len(stems) > 1:
+        few = ", ".join(f"*.{each}" for each in itertools.islice(sorted(stems.values()), 5))
+        _LOG.warning("files of one name up to its first dot are one record: %s", few)
 
 
 def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
@@ -172,5 +184,5 @@ def _check_clashes(roles: Mapping[str, Role]) -> None:
         if other != name and (role.form != earlier.form or role.form not in _MEDIA):
             raise ConfigError(
                 f"{other!r} and {name!r} of the tars' members both make the feature "
-                f"{role.feature!r}; leave one out with --ignore-columns"
+                f"{role.feature!r}; {FIRST_DOT}, or leave one out with --ignore-columns"
             )

@@ -56,7 +56,7 @@ def test_locate(name, folder, root, key, path):
 def test_files_outside_the_input_need_an_option(name, folder, path, allow):
     with pytest.raises(RecordError) as error:
         locate(name, folder=folder, root=folder)
-    assert f"leads to {path}, which is outside of {folder}; " in error.value.detail
+    assert f"leads to {path}, outside of {folder}; " in error.value.detail
     assert locate(name, folder=folder, root=folder, allowed=["/x", allow])[1] == path
 
 

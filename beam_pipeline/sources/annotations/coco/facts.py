@@ -26,6 +26,7 @@ class FileFacts:
         names: Of its categories, by id.
         keypoints: The names of keypoints, by id of a category.
         id_lists: The names of the lists of ids that its images have.
+        num_nameless: How many of its images have no usable id.
         is_damaged: Whether it is not JSON to its end: then nothing of it is used.
     """
 
@@ -36,6 +37,7 @@ class FileFacts:
     names: dict[int, str] = dataclasses.field(default_factory=dict)
     keypoints: dict[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     id_lists: set[str] = dataclasses.field(default_factory=set)
+    num_nameless: int = 0
     is_damaged: bool = False
     _file: CocoFile
 

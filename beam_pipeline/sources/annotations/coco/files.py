@@ -38,8 +38,10 @@ _SHOWS = {
     "captions": CAPTIONS,
 }
 _IMAGE_SET = re.compile("^(instances|person_keypoints|stuff|panoptic|captions|image_info)_")
-# Lists of objects, which other files with "info" or "licenses" do not have.
-_LISTS = re.compile(rb'"(images|annotations)"\s*:\s*\[\s*[{\]]')
+# Lists of objects, which other files with "info" or "licenses" do not have; annotations of
+# videos, and of the one image of a file, name no image by its id.
+_IMAGES = re.compile(rb'"images"\s*:\s*\[\s*[{\]]')
+_ANNOTATIONS = re.compile(rb'"annotations"\s*:\s*\[\s*(\]|\{[^\0]*?"image_id"\s*:)')
 # Karpathy's lists of images begin as COCO's, but each image has its captions in it.
 SENTENCES = re.compile(rb'"sentids"\s*:\s*\[|"sentences"\s*:\s*\[\s*\{\s*"(tokens|raw)"\s*:')
 _FILES_LOOKED_INTO = 20
@@ -96,7 +98,8 @@ def is_coco(path: str) -> bool:
         start = storage.read_start(path, _START_BYTES)
         if SENTENCES.search(start):
             return False
-        return start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{" and bool(_LISTS.search(start))
+        is_object = start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{"
+        return is_object and bool(_IMAGES.search(start) or _ANNOTATIONS.search(start))
     return False
 
 

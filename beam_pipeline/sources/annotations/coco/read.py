@@ -184,6 +184,7 @@ class _Reader:
             if not isinstance(image_id, int | float | str) or image_id == "":
                 source = f"{self._file.relative}: image number {number}"
                 self._rejects.append(Rejected.of(source, fault))
+                self.facts.num_nameless += 1
                 return
         if self._file.captions_of:
             yield self._entry(image_id, (1, number), CaptionedImage(self._file.relative, name))

@@ -33,6 +33,7 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.lists import array_of
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import counted
 
 # Of LVIS: the classes that an image does not have, and those of which it may have more.
 ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
@@ -143,7 +144,7 @@ def elements_of(
     others = [value for value in values if not isinstance(value, ImageItem)]
     source = f"{file}: image {image_id}"
     if not images:
-        yield from _of_no_image(file, image_id, others)
+        yield from _of_no_image(own, image_id, others)
     elif len(images) > 1:
         names = ", ".join(image.key for image in images[:_SHOWN])
         names += f", … ({len(images):,} images)" if images[_SHOWN:] else ""
@@ -169,9 +170,13 @@ def _no_text(caption: Caption) -> RecordError:
     return malformed(f"has no caption, but {str(caption.text)[:200]}")
 
 
-def _of_no_image(file: str, image_id: str, values: Sequence[Any]) -> Iterator[Rejected]:
+def _of_no_image(facts: FileFacts, image_id: str, values: Sequence[Any]) -> Iterator[Rejected]:
     """What is said of an image that a file does not describe."""
-    fault = malformed(f"belongs to image {image_id}, which {file} does not describe")
+    file, without = facts.file, facts.num_nameless
+    unlike = f"; {file} has {counted(without, 'image')} without an id" if without else ""
+    fault = malformed(
+        f"belongs to image {image_id}" + (unlike or f", which {file} does not describe")
+    )
     for value in values:
         match value:
             case Annotation():
