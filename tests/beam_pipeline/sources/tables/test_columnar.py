@@ -1,7 +1,5 @@
 """Parquet files that unpack to far more than they are."""
 
-import collections
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -38,6 +36,5 @@ def test_a_long_text_that_a_dictionary_repeats_is_refused_before_it_fills_memory
     texts = pa.array(["x" * (8 << 20)] * 40)
     pq.write_table(pa.table({"text": texts}), path, compression="zstd")
     assert path.stat().st_size < 1 << 20
-    plan, _ = ReadParquet(str(path)).plan()
     with pytest.raises(DataError, match="rows unpack to"):
-        collections.deque(plan.tables[0].rows(), maxlen=0)
+        ReadParquet(str(path)).plan()
