@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
+from trainer.options.devices import MOST_RECORDS_PER_STEP
 from trainer.options.input import (
     CacheBytes,
     CacheDir,
@@ -58,7 +59,10 @@ class EvaluateConfig(Options):
     loss_fn: OwnLoss = None
     trust_run: TrustRun = False
     batch_size: Annotated[
-        int | None, Option("records per step (default: that of the training)", least=1)
+        int | None,
+        Option(
+            "records per step (default: that of the training)", least=1, most=MOST_RECORDS_PER_STEP
+        ),
     ] = None
     devices: DeviceNames = "auto"
     quiet: Quiet = False
@@ -122,7 +126,9 @@ class PredictConfig(Options):
     which: Which = "best"
     model_fn: OwnModel = None
     trust_run: TrustRun = False
-    batch_size: Annotated[int, Option("records at a time", least=1)] = 32
+    batch_size: Annotated[int, Option("records at a time", least=1, most=MOST_RECORDS_PER_STEP)] = (
+        32
+    )
     quiet: Quiet = False
 
 

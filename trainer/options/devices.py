@@ -3,6 +3,9 @@
 import dataclasses
 import re
 
+MOST_RECORDS_PER_STEP = 1 << 20
+# Each takes memory and threads before the first step.
+_MOST_REPLICAS = 64
 _REMEDY = "use auto, cpu, cpu:N (N replicas), gpu (all of them) or gpu:0,1 (by number)"
 
 
@@ -34,6 +37,8 @@ def parse_devices(text: str) -> Devices:
         count = int(match[2] or 1)
         if count < 1:
             raise ValueError(f"asks for no replica; {_REMEDY}")
+        if count > _MOST_REPLICAS:
+            raise ValueError(f"asks for {count:,} replicas; {_MOST_REPLICAS} are the most")
         return Devices(kind="cpu", num_cpus=count)
     if match[3]:
         gpus = tuple(int(number) for number in (match[4] or "").split(",") if number)

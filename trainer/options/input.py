@@ -10,7 +10,7 @@ from typing import Annotated
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Group, Option, Options
-from trainer.options.devices import checked_devices
+from trainer.options.devices import MOST_RECORDS_PER_STEP, checked_devices
 
 AUGMENTATIONS = ("auto", "none", "flip", "crop", "rand")
 LETTERBOX, STRETCH = "letterbox", "stretch"
@@ -221,6 +221,7 @@ class InputConfig(Options):
         RunOption(
             "records per step, over all replicas (default: 8 to 256, by their number)",
             least=1,
+            most=MOST_RECORDS_PER_STEP,
             is_completed=True,
         ),
         Group("training"),

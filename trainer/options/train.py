@@ -94,6 +94,7 @@ class TrainConfig(InputConfig):
             "total, including those before --resume (default: by the data, with --schedule cosine "
             "and --early-stopping)",
             least=1,
+            most=1_000_000,
             may_change=True,
             is_completed=True,
         ),

@@ -29,7 +29,9 @@ def test_devices(text, expected):
     assert parse_devices(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "tpu", "cpu:", "cpu:0", "cpu:a", "gpu:", "gpu:1,1", "gpu:-1"])
+@pytest.mark.parametrize(
+    "text", ["", "tpu", "cpu:", "cpu:0", "cpu:65", "cpu:a", "gpu:", "gpu:1,1", "gpu:-1"]
+)
 def test_devices_that_cannot_be_read(text):
     with pytest.raises(ConfigError, match=re.escape(f"devices (--devices): {text!r}")):
         TrainConfig(data="D", output="R", devices=text)
