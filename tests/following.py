@@ -9,7 +9,7 @@ class Follower:
     """Notes the metrics of each epoch."""
 
     is_asked_to_end = False
-    sees_weights = False
+    sees_steps = False
 
     def __init__(self, plan, epochs):
         self.step = epochs.start * plan.steps_per_epoch

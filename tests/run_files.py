@@ -17,6 +17,7 @@ UNTRAINED: dict[str, Any] = {
     "order": {"window": 64},
     "class_weights": [],
     "weights": [],
+    "own": {},
 }
 
 

@@ -34,7 +34,6 @@ def export(
     *,
     which: str = "best",
     model_fn: str | None = None,
-    trust_run: bool = False,
     overwrite: bool = False,
 ) -> str:
     """Writes the model of a run for other programs; returns `output`.
@@ -54,7 +53,6 @@ def export(
             or a file `*.keras`, for the Keras model, which takes prepared inputs.
         which: "best" or "last": the model of the best epoch, or at the end.
         model_fn: `package.module:function` that made the model, for its own layers; or None.
-        trust_run: Use the function that the run names.
         overwrite: Replace what is at `output`.
 
     Raises:
@@ -77,7 +75,7 @@ def export(
             saved_models.check(file)
             shutil.copyfile(file, made)
         else:
-            trained = open_run(run, which, model_fn, trust_run=trust_run)
+            trained = open_run(run, which, model_fn)
             _save(trained.task, trained.features_to_predict(), trained.model, made)
     return output
 

@@ -107,7 +107,7 @@ def resolve(
     if keeps_aspect:
         raise ConfigError(
             "cache='memory' keeps images stretched to one size, but here they keep their aspect; "
-            "leave it out, or stretch them (train: --resize stretch)"
+            "leave it out"
         )
     stored, bound = cache.size or stored_size(views, size), cache.max_bytes
     if bound is None:

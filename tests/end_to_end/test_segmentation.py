@@ -54,7 +54,7 @@ def test_blood_cells_are_told_from_background(maps, command, tmp_path):
     data, run = tmp_path / "data/blood_maps", tmp_path / "run"
     done = command(
         *("trainer", "train", "--data", data, "--output", run, "--image-size", "160x128"),
-        *("--batch-size", 8, "--epochs", 4, "--steps-per-epoch", 50, "--dice", 1, "--seed", 0),
+        *("--batch-size", 8, "--epochs", 4, "--steps-per-epoch", 50, "--seed", 0),
         *("--learning-rate", 0.002, "--schedule", "cosine"),
         cwd=tmp_path,
     )

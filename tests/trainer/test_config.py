@@ -52,7 +52,6 @@ def config(**options):
         ),
         pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
         ({"head_epochs": 1}, ConfigError, "--head-epochs is for weights learned elsewhere"),
-        ({"fine_tune_rate": 1}, ConfigError, "--fine-tune-rate is for weights learned elsewhere"),
     ],
 )
 def test_wrong_options(options, error, message):

@@ -1,6 +1,8 @@
 """An error in a function of an option is told as the user's own, by its place."""
 
 import dataclasses
+import functools
+import importlib
 import sys
 
 import pytest
@@ -9,6 +11,8 @@ from kinds_of_learning import learned
 from testdata.make_golden import GOLDEN
 
 from trainer.__main__ import main
+from trainer.runs import train
+from trainer.runs.own_parts import OwnParts
 
 OWN = """
 import keras
@@ -25,6 +29,8 @@ class Told(keras.callbacks.Callback):
 
 def augment(image, seed):
     return image[missing]
+
+callbacks = [Told()]
 """
 
 
@@ -52,22 +58,24 @@ def test_an_if_over_tensors_is_of_the_graph(dataset):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("option", "place"),
+    ("part", "place"),
     [
-        ("--model-fn own_parts:model", "line 5, in model: ValueError: Received an invalid value"),
-        ("--loss-fn own_parts:loss", "line 8, in loss: KeyError: 'missing"),
-        ("--augment-fn own_parts:augment", "line 15, in augment: NameError: name 'missing"),
-        ("--callback own_parts:Told", "line 12, in on_epoch_end: RuntimeError: no server"),
+        ("model", "line 5, in model: ValueError: Received an invalid value"),
+        ("loss", "line 8, in loss: KeyError: 'missing"),
+        ("augment", "line 15, in augment: NameError: name 'missing"),
+        ("callbacks", "line 12, in on_epoch_end: RuntimeError: no server"),
     ],
 )
-def test_it_is_told_without_our_frames(tmp_path, monkeypatch, capsys, option, place):
+def test_it_is_told_without_our_frames(tmp_path, monkeypatch, capsys, part, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_parts.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_parts", raising=False)
+    own = OwnParts(**{part: getattr(importlib.import_module("own_parts"), part)})
+    monkeypatch.setattr(train, "train", functools.partial(train.train, own=own))
     arguments = [
         *("train", "--data", str(GOLDEN), "--output", "run", "--epochs", "1"),
         *("--steps-per-epoch", "2", "--batch-size", "4", "--devices", "cpu", "--quiet"),
-        *option.split(),
     ]
 
     assert main(arguments) == 1

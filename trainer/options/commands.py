@@ -9,15 +9,12 @@ from trainer.options.devices import MOST_RECORDS_PER_STEP
 from trainer.options.input import (
     CacheBytes,
     CacheDir,
-    Compare,
     Data,
     DeviceNames,
     InputConfig,
-    OwnLoss,
     OwnModel,
     Quiet,
     Schema,
-    TrustRun,
 )
 from trainer.options.train import TrainConfig
 
@@ -56,8 +53,6 @@ class EvaluateConfig(Options):
     ] = None
     which: Which = "best"
     model_fn: OwnModel = None
-    loss_fn: OwnLoss = None
-    trust_run: TrustRun = False
     batch_size: Annotated[
         int | None,
         Option(
@@ -125,7 +120,6 @@ class PredictConfig(Options):
     cache_bytes: CacheBytes = None
     which: Which = "best"
     model_fn: OwnModel = None
-    trust_run: TrustRun = False
     batch_size: Annotated[int, Option("records at a time", least=1, most=MOST_RECORDS_PER_STEP)] = (
         32
     )
@@ -139,7 +133,13 @@ class ReportConfig(Options):
     run_path: Annotated[
         str, Option("directory that train wrote", metavar="RUN", is_positional=True)
     ]
-    compare: Compare = None
+    compare: Annotated[
+        str | None,
+        Option(
+            "another run, beside which the page shows this one: curves, best values, options",
+            metavar="RUN",
+        ),
+    ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,6 @@ class ExportConfig(Options):
     ]
     which: Which = "best"
     model_fn: OwnModel = None
-    trust_run: TrustRun = False
     overwrite: Annotated[bool, Option("replace what is at PATH")] = False
 
 

@@ -13,7 +13,6 @@ from tfrecord_dataset.options import Group, Option, Options
 from trainer.options.devices import MOST_RECORDS_PER_STEP, checked_devices
 
 AUGMENTATIONS = ("auto", "none", "flip", "crop", "rand")
-LETTERBOX, STRETCH = "letterbox", "stretch"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,14 +76,6 @@ CacheBytes = Annotated[
         may_change=True,
     ),
 ]
-TrustRun = Annotated[
-    bool,
-    RunOption(
-        "use the functions and the places that RUN names, and that the command does not; only for "
-        "runs whose maker you know",
-        may_change=True,
-    ),
-]
 DeviceNames = Annotated[
     str,
     RunOption(
@@ -96,30 +87,12 @@ DeviceNames = Annotated[
 Quiet = Annotated[bool, RunOption("print nothing but errors on stderr", may_change=True)]
 
 
-Compare = Annotated[
-    str | None,
-    RunOption(
-        "another run, beside which report.html shows this one: curves, best values, options",
-        metavar="RUN",
-        may_change=True,
-    ),
-]
-OwnCallback = Annotated[
-    str | None,
-    own_function(
-        "your own function that returns a Keras callback, or a list of them", may_change=True
-    ),
-]
 OwnModel = Annotated[
     str | None,
     own_function(
         "your own function that takes the task and returns the model; of a trained model, where "
         "it has layers of its own"
     ),
-]
-OwnLoss = Annotated[
-    str | None,
-    own_function("your own function that takes (target, outputs) and returns each example's loss"),
 ]
 
 
@@ -142,7 +115,7 @@ class InputConfig(Options):
             "target; fractions are numbers, whole numbers and texts are classes)",
             choices=("classification", "regression", "detection", "segmentation"),
         ),
-        Group("inputs, target and model"),
+        Group("inputs and target"),
     ] = None
     target: Annotated[
         str | None,
@@ -181,28 +154,15 @@ class InputConfig(Options):
             is_completed=True,
         ),
     ] = None
-    resize: Annotated[
-        str,
-        RunOption(
-            "images get their size by being stretched, or in their own aspect, on grey (letterbox, "
-            "for boxes); auto (default): letterbox for boxes, else stretch",
-            choices=("auto", LETTERBOX, STRETCH),
-        ),
-    ] = "auto"
     augment: Annotated[
         str,
         RunOption(
-            "changes of images in training: mirrored (flip), also cropped (crop), also RandAugment "
-            "(rand); auto (default): crop for boxes and maps, else none",
+            "image augmentation: flip, crop (with flip), rand (RandAugment, with crop); auto "
+            "(default): crop for boxes and maps, else none",
             choices=AUGMENTATIONS,
         ),
+        Group("augmentation and balance"),
     ] = "auto"
-    augment_fn: Annotated[
-        str | None,
-        own_function(
-            "your own function from an image (uint8 tensor) and a seed (int64 [2]) to another"
-        ),
-    ] = None
     mixup: Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)] = 0.0
     cutmix: Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)] = 0.0
     label_smoothing: Annotated[
@@ -226,7 +186,7 @@ class InputConfig(Options):
         ),
         Group("training"),
     ] = None
-    quiet: Quiet = False
+    quiet: Annotated[Quiet, Group("machine")] = False
 
     @property
     def global_batch(self) -> int:

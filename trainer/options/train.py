@@ -7,15 +7,10 @@ from typing import Annotated, Any
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.options.input import (
-    Compare,
     DeviceNames,
     InputConfig,
-    OwnCallback,
-    OwnLoss,
     OwnModel,
     RunOption,
-    TrustRun,
-    own_function,
 )
 
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
@@ -39,7 +34,6 @@ class TrainConfig(InputConfig):
         ),
     ] = False
     overwrite: Annotated[bool, RunOption("replace the run in RUN", may_change=True)] = False
-    trust_run: TrustRun = False
     validation_split: Annotated[
         str | None,
         RunOption(
@@ -54,10 +48,9 @@ class TrainConfig(InputConfig):
             "small, or for images a model of keras.applications such as MobileNetV2; for boxes "
             "RetinaNet"
         ),
-        Group("inputs, target and model"),
+        Group("model"),
     ] = "small"
     model_fn: OwnModel = None
-    loss_fn: OwnLoss = None
     weights: Annotated[
         str | None,
         RunOption(
@@ -68,13 +61,7 @@ class TrainConfig(InputConfig):
     ] = None
     head_epochs: Annotated[
         int | None,
-        RunOption("epochs for the new layers alone (default: 2 with --weights)", least=0),
-    ] = None
-    fine_tune_rate: Annotated[
-        float | None,
-        RunOption(
-            "learning rate after them (default: --learning-rate / 10)", above=0, may_change=True
-        ),
+        RunOption("epochs with the backbone frozen (default: 2 with --weights)", least=0),
     ] = None
     class_weights: Annotated[
         str | None,
@@ -83,11 +70,8 @@ class TrainConfig(InputConfig):
             metavar="WEIGHTS",
             names_place=True,
         ),
+        Group("augmentation and balance"),
     ] = None
-    dice: Annotated[
-        float,
-        RunOption("weight of the Dice loss of maps, beside the cross entropy", least=0),
-    ] = 0.0
     epochs: Annotated[
         int | None,
         RunOption(
@@ -104,20 +88,9 @@ class TrainConfig(InputConfig):
         int | None,
         RunOption("steps per epoch (default: number of records / batch size)", least=1),
     ] = None
-    steps_per_call: Annotated[
-        int, RunOption("steps per call of a tf.function", least=1, may_change=True)
-    ] = 8
-    accumulate_steps: Annotated[
-        int,
-        RunOption("parts of each replica's batch whose gradients are summed for a step", least=1),
-    ] = 1
     checkpoint_every_steps: Annotated[
         int | None,
         RunOption("further checkpoints (default: epochs' ends)", least=1, may_change=True),
-    ] = None
-    validate_every_steps: Annotated[
-        int | None,
-        RunOption("further validations (default: epochs' ends)", least=1, may_change=True),
     ] = None
     early_stopping: Annotated[
         int | None,
@@ -138,20 +111,16 @@ class TrainConfig(InputConfig):
             is_completed=True,
         ),
     ] = None
-    keep: Annotated[
-        int, RunOption("checkpoints that are kept, the newest", least=1, may_change=True)
-    ] = 3
-    callback: OwnCallback = None
-    compare: Compare = None
-    optimizer: Annotated[str, RunOption("what changes the weights", choices=OPTIMIZER_NAMES)] = (
-        "adam"
-    )
-    optimizer_fn: Annotated[
-        str | None,
-        own_function("your own function that takes the learning rate and returns the optimizer"),
-    ] = None
+    optimizer: Annotated[
+        str, RunOption("how weights are updated", choices=OPTIMIZER_NAMES), Group("optimizer")
+    ] = "adam"
     learning_rate: Annotated[
-        float, RunOption("the largest of the schedule", above=0, may_change=True)
+        float,
+        RunOption(
+            "the largest of the schedule; after --head-epochs a tenth of it",
+            above=0,
+            may_change=True,
+        ),
     ] = 1e-3
     schedule: Annotated[
         str | None,
@@ -193,14 +162,6 @@ class TrainConfig(InputConfig):
             choices=("float32", "mixed_bfloat16", "mixed_float16"),
         ),
     ] = "float32"
-    sync_batch_norm: Annotated[
-        bool,
-        RunOption(
-            "batch normalisation runs over the global batch (default: over each replica's part, as "
-            "in Keras)"
-        ),
-    ] = False
-    jit_compile: Annotated[bool, RunOption("compile forward and backward passes by XLA")] = False
     cache: Annotated[
         str,
         RunOption(
@@ -209,6 +170,7 @@ class TrainConfig(InputConfig):
             choices=CACHES,
             may_change=True,
         ),
+        Group("machine"),
     ] = "auto"
     seed: Annotated[
         int | None,
@@ -230,12 +192,11 @@ class TrainConfig(InputConfig):
     def _conflicts(self) -> Iterator[str]:
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
             yield "--model-fn cannot be combined with --model or --weights; choose one"
-        for name in ("head_epochs", "fine_tune_rate"):
-            if getattr(self, name) is not None and self.weights is None:
-                yield (
-                    f"{option(name)} is for weights learned elsewhere; name them by --weights, or "
-                    "leave it out"
-                )
+        if self.head_epochs is not None and self.weights is None:
+            yield (
+                "--head-epochs is for weights learned elsewhere; name them by --weights, or leave "
+                "it out"
+            )
         if self.resume and self.overwrite:
             yield "--resume continues a run, but --overwrite replaces it; choose one"
 

@@ -20,8 +20,6 @@ class TrainArguments(TypedDict, total=False):
     sample_weight: str | None
     pad: Mapping[str, int]
     image_size: int | tuple[int, int] | None
-    resize: str
-    augment_fn: str | None
     mixup: float
     cutmix: float
     label_smoothing: float
@@ -30,35 +28,22 @@ class TrainArguments(TypedDict, total=False):
     quiet: bool
     resume: bool
     overwrite: bool
-    trust_run: bool
     validation_split: str | None
     model_fn: str | None
-    loss_fn: str | None
     weights: str | None
     head_epochs: int | None
-    fine_tune_rate: float | None
     class_weights: str | None
-    dice: float
     epochs: int | None
     steps_per_epoch: int | None
-    steps_per_call: int
-    accumulate_steps: int
     checkpoint_every_steps: int | None
-    validate_every_steps: int | None
     early_stopping: int | None
     best_by: str | None
-    keep: int
-    callback: str | None
-    compare: str | None
-    optimizer_fn: str | None
     learning_rate: float
     warmup_steps: int | None
     weight_decay: float | None
     ema: float | None
     clip_norm: float | None
     precision: str
-    sync_batch_norm: bool
-    jit_compile: bool
     cache: str
     seed: int | None
     deterministic: bool

@@ -64,7 +64,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
-    run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
+    run = open_run(config.run_path, config.which, config.model_fn)
     task = run.task
     features = run.features_to_predict()
     if config.report:

@@ -33,9 +33,9 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
     where = "on validation" if "val_loss" in best else "on what it is trained on, not validated"
     leading = (each for each in _LEADING if math.isfinite(value_of(best, each)))
     name = next(leading, "loss") if metric == "loss" else metric
-    value, moment = value_of(best, name), _moment(best, history)
+    value = value_of(best, name)
     by = "" if name == metric else f" by the {metric}"
-    text = f"{name} {value:.4g} {where}, best{by} at {moment} of {epochs}"
+    text = f"{name} {value:.4g} {where}, best{by} at epoch {best['epoch']:.0f} of {epochs}"
     if "val_loss" not in best or len(history) < 2:
         return text
     if place == last:
@@ -53,7 +53,7 @@ def _over_fits(history: Sequence[Row], place: int) -> bool:
     """
     best, since = history[place], history[place + 1 :]
     losses = [row["val_loss"] for row in history if math.isfinite(row["val_loss"])]
-    if epochs_done(history[-1], history) - epochs_done(best, history) < _SEVERAL:
+    if history[-1]["epoch"] - best["epoch"] < _SEVERAL:
         return False
     bends = [abs(a - 2 * b + c) for a, b, c in zip(losses, losses[1:], losses[2:], strict=False)]
     noise = statistics.median(bends) / 1.65
@@ -73,7 +73,7 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
     """
     found: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in history:
-        at = epochs_done(row, history)
+        at = row["epoch"]
         for column, value in row.items():
             if column not in ("epoch", "step") and math.isfinite(value):
                 name = column.removeprefix("val_")
@@ -82,18 +82,6 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
     return found
 
 
-def epochs_done(row: Row, history: Sequence[Row]) -> float:
-    """Epochs up to a row of the history, a fraction within one."""
-    return row["step"] / steps_per_epoch(history)
-
-
 def steps_per_epoch(history: Sequence[Row]) -> float:
     """Steps of an epoch."""
-    # Of a row at an epoch's end this is their number, of others less.
-    return max(each["step"] / each["epoch"] for each in history)
-
-
-def _moment(row: Row, history: Sequence[Row]) -> str:
-    is_one_of_several = sum(each["epoch"] == row["epoch"] for each in history) > 1
-    step = f" (step {row['step']:.0f})" if is_one_of_several else ""
-    return f"epoch {row['epoch']:.0f}{step}"
+    return history[0]["step"] / history[0]["epoch"]

@@ -13,7 +13,7 @@ from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import shown
 from trainer.options.train import TrainConfig, options_that
 from trainer.report.chart import HEIGHT, WIDTH, chart
-from trainer.report.history import Row, curves, epochs_done, value_of, verdict
+from trainer.report.history import Row, curves, value_of, verdict
 
 # Of metrics by class, as those of maps, the page has a table.
 _BY_CLASS = "/"
@@ -135,7 +135,7 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
 
 
 def _curves(run: Trained, other: Trained | None) -> Iterator[dict[str, Any]]:
-    mark = epochs_done(run.history[run.best], run.history)
+    mark = run.history[run.best]["epoch"]
     others = {} if other is None else curves(other.history)
     for name, lines in curves(run.history).items():
         if _BY_CLASS not in name:
@@ -211,8 +211,8 @@ def command(options: TrainConfig) -> str:
 def stated_options(options: TrainConfig) -> dict[str, str]:
     """Values by option, "" of those without one, of those that are not the default's."""
     found = {}
-    left_out = {"data", "output", "resume", "overwrite", "quiet", "trust_run", "schema"}
-    left_out |= {"cache_dir", "compare", *(set(options_that("names_place")))}
+    left_out = {"data", "output", "resume", "overwrite", "quiet", "schema"}
+    left_out |= {"cache_dir", *(set(options_that("names_place")))}
     for name, field in fields_of(TrainConfig).items():
         value = getattr(options, name)
         if name in left_out or value == field.default or value in (None, ()):

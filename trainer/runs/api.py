@@ -74,9 +74,9 @@ def train(
             if isinstance(value, str):
                 given[name] = value
             elif value is not None:
-                parts[name if name == "schedule" else f"{name}_fn"] = value
-                if name != "schedule":
-                    given[f"{name}_fn"] = path_of(value)
+                parts[name] = value
+                if name == "model":
+                    given["model_fn"] = path_of(value)
         if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
             raise ConfigError(
                 f"{option('learning_rate')} is the optimizer's own; set it there, or give a "

@@ -19,7 +19,6 @@ from trainer.progress import Progress
 from trainer.report.pictures import of_batch, sheet
 from trainer.runs import choices, plan
 from trainer.runs.data import order_of
-from trainer.runs.own_parts import OwnParts
 from trainer.runs.record import RunConfig
 from trainer.tasks import Task
 from trainer.tasks.batch_changes import BatchChanges
@@ -129,7 +128,7 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
         task=task,
         config=options,
         changes=batch_changes(options, task, dataset, split, None, num_workers=1),
-        augment=OwnParts().with_named(options).augment_fn,
+        augment=None,
     )
 
 
@@ -152,7 +151,7 @@ def show_batch(config: ShowBatchConfig) -> str:
 def _check_augmentation(function: Augment, task: Task) -> None:
     """Raises ConfigError unless the user's function takes the task's images, and returns such."""
     path = path_of(function)
-    check_images(f"--augment-fn {path}", task.inputs.values())
+    check_images(f"augment={path}", task.inputs.values())
     image = tf.TensorSpec(task.images[0].shape, tf.uint8)
     try:
         made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
@@ -160,7 +159,7 @@ def _check_augmentation(function: Augment, task: Task) -> None:
         if users_code.place_of(error):
             raise
         raise ConfigError(
-            f"--augment-fn {path} does not take an image, uint8 {image.shape}, and a seed, int64 "
+            f"augment={path} does not take an image, uint8 {image.shape}, and a seed, int64 "
             f"[2]: {error}"
         ) from error
     found = made.structured_outputs
@@ -168,7 +167,7 @@ def _check_augmentation(function: Augment, task: Task) -> None:
         found.dtype != tf.uint8 or not found.shape.is_compatible_with(image.shape)
     ):
         raise ConfigError(
-            f"--augment-fn {path} returns {_kind(found)}; return an image of the same kind, uint8 "
+            f"augment={path} returns {_kind(found)}; return an image of the same kind, uint8 "
             f"{image.shape}"
         )
 

@@ -25,12 +25,10 @@ def build(prepared: Prepared) -> Plan:
     """
     config, task, own = prepared.config, prepared.task, prepared.own
     with prepared.strategy.scope():
-        if own.model_fn is None:
+        if own.model is None:
             model = task.model(config.model.lower())
         else:
-            model = models.model_from_function(task, own.model_fn)
-        if config.sync_batch_norm:
-            batch_normalization.synchronize(model)
+            model = models.model_from_function(task, own.model)
         backbones = fine_tuning.backbones(model) if config.weights else []
         optimizer = _optimizer(prepared)
         optimizer.build(model.trainable_variables)
@@ -38,8 +36,8 @@ def build(prepared: Prepared) -> Plan:
     if num_replicas > 1 and batch_normalization.is_apart(model):
         records = config.global_batch // num_replicas
         prepared.progress.say(
-            f"batch normalisation runs over the {records} records of each replica; "
-            "--sync-batch-norm makes it run over all"
+            f"batch normalisation runs over the {records} records of each replica; for all "
+            "records give a model whose layers have synchronized=True"
         )
     assert config.seed is not None
     seed_by_step(model, optimizer, config.seed)
@@ -51,9 +49,6 @@ def build(prepared: Prepared) -> Plan:
         batches=_batches(prepared),
         batch_size=config.global_batch,
         steps_per_epoch=prepared.steps_per_epoch,
-        steps_per_call=config.steps_per_call,
-        accumulate_steps=config.accumulate_steps,
-        jit_compile=config.jit_compile,
         backbones=backbones,
         head_steps=fine_tuning.head_steps(config, prepared.steps_per_epoch),
         times_input=not is_op_determinism_enabled(),  # it holds for the process

@@ -2,7 +2,7 @@
 
 A run directory may be somebody else's: its config.json could name any function of any module, any
 server, or any folder as that of the cache, in which old files are deleted. So a run makes a command
-do nothing that the command does not name, but by --trust-run.
+do nothing that the command does not name.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
         UntrustedRunError: The run names code or places that the command does not.
     """
     output = given["output"]
-    own = dataclasses.replace(previous, resume=False, overwrite=False, trust_run=False)
+    own = dataclasses.replace(previous, resume=False, overwrite=False)
     config = dataclasses.replace(own, **checked(TrainConfig, given))
     before = previous.to_json()
     for name, value in config.to_json().items():
@@ -69,8 +69,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
                     f"{output} already holds a run, with {option(name)} {value}; continue it with "
                     "--resume, replace it with --overwrite, or name another --output"
                 )
-    if not config.trust_run:
-        check_named(previous, given, output)
+    check_named(previous, given, output)
     return config
 
 
@@ -88,16 +87,22 @@ def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
     }
     missing = {name: value for name, value in acting.items() if value and name not in given}
     if missing:
-        raise untrusted(run, missing)
+        words = " ".join(f"{option(name)} {shlex.quote(value)}" for name, value in missing.items())
+        raise UntrustedRunError(
+            f"the run in {run} names functions or places that this command does not: add {words}, "
+            "if you trust who made the run"
+        )
 
 
-def untrusted(run: str, missing: dict[str, str]) -> UntrustedRunError:
-    """The error of a run that names what the command does not: values by the option's name."""
-    words = " ".join(f"{option(name)} {shlex.quote(value)}" for name, value in missing.items())
-    return UntrustedRunError(
-        f"the run in {run} names functions or places that this command does not: add {words}, or "
-        "--trust-run if you know who made the run"
-    )
+def check_same_parts(now: Mapping[str, str], before: Mapping[str, str], run: str) -> None:
+    """Raises RunExistsError if a run is continued with other parts of the user's than it had."""
+    for name in sorted({*now, *before}):
+        if now.get(name) != before.get(name):
+            raise RunExistsError(
+                f"{name} is {now.get(name, 'not given')}, but the run in {run} has "
+                f"{before.get(name, 'none')}; continue it by trainer.train with the same {name}, "
+                "or replace it with --overwrite"
+            )
 
 
 def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:

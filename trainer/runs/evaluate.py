@@ -1,21 +1,16 @@
 """The command `evaluate`."""
 
-import dataclasses
 import functools
 
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.progress import Progress
 from trainer.runs.choices import evaluation_split
-from trainer.runs.continuing import untrusted
 from trainer.runs.directory import Row
 from trainer.runs.trained import open_run
-from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.record import check_same_records
-from trainer.tasks.targets import PerExample
 from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy
 
@@ -29,14 +24,12 @@ def evaluate(config: EvaluateConfig) -> Row:
     progress = Progress(quiet=config.quiet)
     strategy = create_strategy(parse_devices(config.devices))
     with strategy.scope():
-        run = open_run(config.run_path, config.which, config.model_fn, trust_run=config.trust_run)
+        run = open_run(config.run_path, config.which, config.model_fn)
     global_batch = config.batch_size or run.options.global_batch
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
-    loss = models.find_function(config.loss_fn, "--loss-fn") if config.loss_fn else None
-    if loss is None and run.options.loss_fn is not None:
-        loss = _own_loss(config.run_path, run.options.loss_fn, progress, trust_run=config.trust_run)
-    task = dataclasses.replace(run.task, loss_fn=loss)
-    features = run.features_of(task.features)
+    if run.own_loss is not None:
+        progress.say(f"loss is that of the task, not the run's own, {run.own_loss}")
+    task, features = run.task, run.features_of(run.task.features)
     dataset = open_data(config.data, config.schema, features, config.cache_dir, config.cache_bytes)
     check_same_records(task, dataset.features, run.options)
     split_name = evaluation_split(dataset, config.split)
@@ -47,14 +40,3 @@ def evaluate(config: EvaluateConfig) -> Row:
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
     result = evaluator(task, run.model, strategy, batches, global_batch, num_records)()
     return {**result, "num_records": num_records}
-
-
-def _own_loss(run: str, path: str, progress: Progress, *, trust_run: bool) -> PerExample | None:
-    """The loss that a run names; None for the task's, where it is an object without a name."""
-    if models.is_path(path) and not trust_run:
-        raise untrusted(run, {"loss_fn": path})
-    try:
-        return models.find_function(path, "--loss-fn")
-    except ConfigError as error:
-        progress.say(f"loss is that of the task, not the run's own: {error}")
-        return None

@@ -1,4 +1,4 @@
-"""Parts of a training that a user brings: objects of Python, or functions named on the command."""
+"""Parts of a training that a user brings: objects of Python, and a model's function by name."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig, option
+from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
 from trainer.tasks import models
 from trainer.tasks.task import Task
@@ -18,49 +18,48 @@ OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
 
 # Options that belong to the optimizer; one of the user's own has them inside.
 _OF_OPTIMIZERS = ("weight_decay", "ema", "clip_norm")
-# Parts that options name, too; `callback` names the callbacks.
-_NAMED = ("model_fn", "loss_fn", "optimizer_fn", "augment_fn")
+# Parts that decide what is trained, and that a run records by name; `model` is an option.
+_RECORDED = ("loss", "optimizer", "augment")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnParts:
-    """What a user brings; None, or empty, for the trainer's.
+    """The user's parts; None, or empty, for the trainer's.
 
     Attributes:
-        model_fn: Takes the task, returns the model.
-        loss_fn: Takes (target, outputs), returns the loss of each example, float32 [b].
-        metrics: By name, as `loss_fn`: values of each example, whose mean is the metric.
-        optimizer_fn: The optimizer, or a function that takes the learning rate (a number, or a
+        model: Takes the task, returns the model.
+        loss: Takes (target, outputs), returns the loss of each example, float32 [b].
+        metrics: By name, as `loss`: values of each example, whose mean is the metric.
+        optimizer: The optimizer, or a function that takes the learning rate (a number, or a
             schedule) and returns it.
         schedule: A learning rate by step.
-        augment_fn: Takes an image of the training, uint8 [h, w, c], and a seed, int64 [2]; returns
+        augment: Takes an image of the training, uint8 [h, w, c], and a seed, int64 [2]; returns
             such an image.
         callbacks: Of Keras.
     """
 
-    model_fn: models.ModelFn | None = None
-    loss_fn: LossFn | None = None
+    model: models.ModelFn | None = None
+    loss: LossFn | None = None
     metrics: Mapping[str, LossFn] = dataclasses.field(default_factory=dict)
-    optimizer_fn: keras.optimizers.Optimizer | OptimizerFn | None = None
+    optimizer: keras.optimizers.Optimizer | OptimizerFn | None = None
     schedule: keras.optimizers.schedules.LearningRateSchedule | None = None
-    augment_fn: Augment | None = None
+    augment: Augment | None = None
     callbacks: Sequence[keras.callbacks.Callback] = ()
 
     def with_named(self, config: TrainConfig) -> "OwnParts":
-        """With the functions that the options name, where there is no object.
+        """With the model's function that the options name, where there is no object.
 
         Raises:
             ConfigError: There is no such function.
         """
-        found: dict[str, Any] = {}
-        for name in _NAMED:
-            path = getattr(config, name)
-            if path is not None and getattr(self, name) is None:
-                found[name] = models.find_function(path, option(name))
-        if config.callback is not None and not self.callbacks:
-            made = models.find_function(config.callback, option("callback"))()
-            found["callbacks"] = made if isinstance(made, list | tuple) else [made]
-        return dataclasses.replace(self, **found)
+        if config.model_fn is None or self.model is not None:
+            return self
+        return dataclasses.replace(self, model=models.find_function(config.model_fn))
+
+    def recorded(self) -> dict[str, str]:
+        """The names of the parts that a run records, as `models.path_of` has them."""
+        parts = {name: getattr(self, name) for name in _RECORDED}
+        return {name: models.path_of(part) for name, part in parts.items() if part is not None}
 
     def in_task(self, task: Task) -> Task:
         """The task with the loss and the metrics.
@@ -71,7 +70,7 @@ class OwnParts:
         taken = sorted({"loss", *task.metrics} & self.metrics.keys())
         if taken:
             raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")
-        return dataclasses.replace(task, loss_fn=self.loss_fn, more_metrics=self.metrics)
+        return dataclasses.replace(task, loss_fn=self.loss, more_metrics=self.metrics)
 
     def make_optimizer(
         self, config: TrainConfig, learning_rate: Any
@@ -84,21 +83,21 @@ class OwnParts:
             ConfigError: It is none, works wrongly on several replicas, or options are given that
                 it has inside.
         """
-        if self.optimizer_fn is None:
+        if self.optimizer is None:
             return None
         given = [name for name in _OF_OPTIMIZERS if getattr(config, name) is not None]
         if given:
             raise ConfigError(
                 f"{given[0]} is for the trainer's optimizers; set it in your own, or leave it out"
             )
-        optimizer = self.optimizer_fn
+        optimizer = self.optimizer
         if isinstance(optimizer, keras.optimizers.Optimizer):
             optimizer = type(optimizer).from_config(optimizer.get_config())
         else:
             optimizer = optimizer(learning_rate)
         if not isinstance(optimizer, keras.optimizers.Optimizer):
             raise ConfigError(
-                f"--optimizer-fn {models.path_of(self.optimizer_fn)} returned "
+                f"optimizer {models.path_of(self.optimizer)} returned "
                 f"{type(optimizer).__name__}; return a keras.optimizers.Optimizer"
             )
         check_optimizer(optimizer)

@@ -37,14 +37,9 @@ class RunPage:
     Args:
         prepared: The run.
         plan: What is trained.
-
-    Raises:
-        ConfigError: A new run is to be compared with one that is not there.
     """
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
-        if prepared.config.compare is not None and prepared.previous is None:
-            compared(prepared.config.compare)
         self._prepared = prepared
         self._plan = plan
         self._accumulators: Sequence[Accumulator] = ()
@@ -119,9 +114,11 @@ def report(command: ReportConfig) -> str:
             f"{run.path} has nothing to report yet: history.csv comes with the first validation, "
             "or at the end of the first epoch; wait for it"
         )
-    options = dataclasses.replace(config.options, compare=command.compare or config.options.compare)
+    options, other = config.options, None
+    if command.compare is not None:
+        other = _compared(command.compare)
     fingerprint, pace = config.data.get("fingerprint"), PaceLogs(run.logs / "train")
-    _draw(run, options, fingerprint, task.name, history, pace, run.read_sections())
+    _draw(run, options, fingerprint, task.name, history, pace, run.read_sections(), other)
     return os.fspath(run.report)
 
 
@@ -133,6 +130,7 @@ def _draw(
     history: Sequence[Row],
     pace: PaceLogs,
     sections: Sections,
+    other: Trained | None = None,
 ) -> None:
     page = html(
         _trained(run, options, history),
@@ -140,12 +138,12 @@ def _draw(
         fingerprint=fingerprint,
         pace=pace.read(steps_per_epoch(history)),
         sections=sections,
-        other=None if options.compare is None else compared(options.compare),
+        other=other,
     )
     run.write_report(page)
 
 
-def compared(path: str) -> Trained | None:
+def _compared(path: str) -> Trained | None:
     """The run in a directory, to compare with; None before its first row.
 
     Raises:

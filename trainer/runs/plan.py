@@ -31,7 +31,7 @@ def batch_size(num_records: int, multiple: int = 1) -> int:
 
     Args:
         num_records: Of the train split.
-        multiple: Of which it is one: replicas, and parts of a step.
+        multiple: Of which it is one: replicas.
     """
     small = min(num_records / _LEAST_STEPS, _USUAL_BATCH)
     large = min(num_records / _RECORDS_OF_LARGER_BATCHES, _LARGEST_BATCH)

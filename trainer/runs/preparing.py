@@ -14,7 +14,12 @@ from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices, plan
 from trainer.runs.batches import TrainingInput, batch_changes
-from trainer.runs.continuing import check_same_data, continued_config, new_config
+from trainer.runs.continuing import (
+    check_same_data,
+    check_same_parts,
+    continued_config,
+    new_config,
+)
 from trainer.runs.data import describe_data, order_of
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.input import RunInput, input_of_run
@@ -80,12 +85,14 @@ def prepare(
     config = _config(given, previous, workers)
     progress = Progress(quiet=config.quiet or not workers.is_chief)
     check_name(config.model)
+    if previous:
+        check_same_parts(own.recorded(), previous.own, config.output)
     own = own.with_named(config)
     _set_up_tensorflow(config)
     strategy = create_strategy(parse_devices(config.devices), workers)
     num_replicas = strategy.num_replicas_in_sync
     if config.batch_size is not None:
-        check_global_batch(config.batch_size, num_replicas, config.accumulate_steps)
+        check_global_batch(config.batch_size, num_replicas)
 
     recorded, features = run.read_task() if previous else (None, {})
     history = run.read_history() if previous else []
@@ -104,13 +111,13 @@ def prepare(
         order = order_of(dataset, train_split)
         task, config = choices.choose(config, dataset, progress)
         task = with_statistics(task, dataset, train_split, progress.say)
-        for remark in choices.remarks(task, own_model=own.model_fn is not None):
+        for remark in choices.remarks(task, own_model=own.model is not None):
             progress.say(remark)
         config = plan.completed(
             config,
             task,
             num_records,
-            multiple=num_replicas * config.accumulate_steps,
+            multiple=num_replicas,
             is_validated=validation_split is not None,
         )
     steps_per_epoch = choices.steps_per_epoch(config, num_records, progress)
@@ -141,7 +148,7 @@ def prepare(
         task=task,
         source=source,
         changes=batch_changes(config, task, dataset, train_split, previous, workers.count),
-        augment=own.augment_fn,
+        augment=own.augment,
         progress=progress,
     )
 

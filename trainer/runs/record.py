@@ -40,6 +40,7 @@ class RunConfig:
         order: Of the records.
         class_weights: In the training loss; none where all are 1.
         weights: (path, shape) of each of the model's.
+        own: Names of the user's loss, optimizer and augmentation, where the run has them.
     """
 
     options: TrainConfig
@@ -47,6 +48,7 @@ class RunConfig:
     order: Order
     class_weights: tuple[float, ...]
     weights: tuple[tuple[str, tuple[int, ...]], ...]
+    own: Mapping[str, str]
 
 
 _OPTIONS = {field.name for field in dataclasses.fields(TrainConfig)}

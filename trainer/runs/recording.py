@@ -31,8 +31,8 @@ class Events:
     """When something is to be done, in steps.
 
     Attributes:
-        options: Of the training: epochs in total, further checkpoints and validations, and after
-            how many of them without a better one it ends.
+        options: Of the training: epochs in total, further checkpoints, and after how many
+            validations without a better one it ends.
         steps_per_epoch: Each epoch's end is saved and validated.
         best: Which validation is the best.
     """
@@ -54,23 +54,17 @@ class Events:
 
     def steps_to_next(self, step: int) -> int:
         """Steps from `step` to the next event, at least 1."""
-        options = self.options
-        further = (options.checkpoint_every_steps, options.validate_every_steps)
-        periods = (self.steps_per_epoch, *filter(None, further))
-        return min(period - step % period for period in periods)
+        periods = (self.steps_per_epoch, self.options.checkpoint_every_steps)
+        return min(period - step % period for period in periods if period)
 
     def saves_at(self, step: int) -> bool:
         """Whether there is a checkpoint at this step."""
-        return self.validates_at(step) or _is_multiple(step, self.options.checkpoint_every_steps)
+        period = self.options.checkpoint_every_steps
+        return self.ends_epoch_at(step) or (period is not None and step % period == 0)
 
-    def validates_at(self, step: int) -> bool:
-        """Whether there is a row of the history at this step."""
-        periods = (self.steps_per_epoch, self.options.validate_every_steps)
-        return any(_is_multiple(step, period) for period in periods)
-
-
-def _is_multiple(step: int, period: int | None) -> bool:
-    return period is not None and step % period == 0
+    def ends_epoch_at(self, step: int) -> bool:
+        """Whether an epoch ends at this step, which is validated, and a row of the history."""
+        return step % self.steps_per_epoch == 0
 
 
 @dataclasses.dataclass
@@ -89,7 +83,7 @@ class Recorder:
         validate: Loss and metrics by name of the validation split, or None.
         history: The rows so far.
         progress: For messages.
-        callbacks: Keras's, called as `Model.fit` does, with a batch a call of the loop.
+        callbacks: Keras's, called as `Model.fit` does.
         draw: Draws the page of the run, by the rows so far; it raises nothing.
     """
 
@@ -145,8 +139,8 @@ class Recorder:
         """The time of the training; signals are noted meanwhile."""
         with self._interruption.expected():
             self._callbacks.on_train_begin()
-            if self.step and self.events.validates_at(self.step):
-                self._end_interval()
+            if self.step and self.events.ends_epoch_at(self.step):
+                self._end_epoch()
             self._start_progress()
             yield
             self.progress.finish()
@@ -173,9 +167,11 @@ class Recorder:
         return self._interruption.signal_name is not None
 
     @property
-    def sees_weights(self) -> bool:
-        """Whether callbacks look at the weights after each call."""
-        return bool(self._callbacks.callbacks)
+    def sees_steps(self) -> bool:
+        """Whether a callback has an `on_train_batch_end` of its own."""
+        usual = keras.callbacks.Callback.on_train_batch_end
+        hooks = (each.on_train_batch_end for each in self._callbacks.callbacks)
+        return any(getattr(hook, "__func__", hook) is not usual for hook in hooks)
 
     def advance(self, done: Done) -> None:
         """Counts steps that are done, and does what is to be done after them.
@@ -218,9 +214,9 @@ class Recorder:
                 writer.flush()
         if ends:
             self._interruption.end()
-        if self.events.validates_at(self.step):
+        if self.events.ends_epoch_at(self.step):
             self.progress.finish()
-            self._end_interval()
+            self._end_epoch()
             if not self.is_done:
                 self._start_progress()
 
@@ -240,16 +236,14 @@ class Recorder:
         self.progress.start(label, self.events.steps_per_epoch, done)
         self._pace.start()
 
-    def _end_interval(self) -> None:
-        """Validates, and writes a row of the history; at an epoch's end its metrics are final."""
-        ends_epoch = _is_multiple(self.step, self.events.steps_per_epoch)
+    def _end_epoch(self) -> None:
+        """Validates, and writes a row of the history."""
         if not any(row["step"] == self.step for row in self.history):
-            self._record_row(ends_epoch)
-        if ends_epoch:
-            self._sums = [0.0] * len(self._names)
+            self._record_row()
+        self._sums = [0.0] * len(self._names)
 
-    def _record_row(self, ends_epoch: bool) -> None:
-        epoch = -(-self.step // self.events.steps_per_epoch)
+    def _record_row(self) -> None:
+        epoch = self.step // self.events.steps_per_epoch
         metrics = self._means()
         row: Row = {"epoch": epoch, "step": self.step, **metrics}
         if self.validate is not None:
@@ -272,10 +266,8 @@ class Recorder:
                 for writer in self._writers.values():
                     writer.flush()
                 self.draw(self.history)
-        if ends_epoch:
-            self._callbacks.on_epoch_end(epoch - 1, values)
-        where = f"epoch {epoch}" if ends_epoch else f"step {self.step}"
-        self.progress.say(f"{where}: {as_text(values)}")
+        self._callbacks.on_epoch_end(epoch - 1, values)
+        self.progress.say(f"epoch {epoch}: {as_text(values)}")
 
     def _is_without_hope(self) -> bool:
         """Whether validation has not become better for too long."""

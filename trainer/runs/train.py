@@ -121,7 +121,6 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         plan.model,
         plan.optimizer,
         num_sums=len(loop.metric_names(plan.task)),
-        max_to_keep=config.keep,
         writes=is_chief,
         say=prepared.progress.warn,
     )
@@ -150,6 +149,7 @@ def _config_json(prepared: Prepared, plan: Plan) -> dict[str, Any]:
         "classes": list(task.classes),
         "class_weights": list(prepared.changes.class_weights),
         "weights": weight_shapes(plan.model),
+        "own": prepared.own.recorded(),
         "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
     }
 

@@ -1,6 +1,5 @@
 """A trained run, as `evaluate`, `predict` and `export` use it."""
 
-import contextlib
 import dataclasses
 import math
 import shlex
@@ -28,6 +27,7 @@ class TrainedRun:
         options: Of the training.
         task: What the model was trained for.
         features: Those of the task, by name.
+        own_loss: The name of the user's loss that it was trained with, or None.
     """
 
     file: Path
@@ -35,6 +35,7 @@ class TrainedRun:
     options: TrainConfig
     task: Task
     features: Mapping[str, Feature]
+    own_loss: str | None = None
 
     def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
         """Those of these names."""
@@ -69,15 +70,14 @@ def validated(path: str, which: str, options: TrainConfig, metric: str) -> float
     return value if value is not None and math.isfinite(value) else None
 
 
-def open_run(path: str, which: str, model_fn: str | None, *, trust_run: bool) -> TrainedRun:
+def open_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
     """The run in a directory; to be called in the scope of the strategy that is to use its model.
 
     Args:
         path: The directory that `train` wrote.
         which: "best" or "last": the model of the best epoch, or at the end.
         model_fn: `package.module:function` that made the model, whose module has its own layers;
-            or None.
-        trust_run: Use the function that the run names.
+            or None. No function is imported that is not named here.
 
     Raises:
         ConfigError: There is no such run or model, or its model cannot be used.
@@ -86,20 +86,22 @@ def open_run(path: str, which: str, model_fn: str | None, *, trust_run: bool) ->
     directory = RunDirectory(path)
     version = directory.version()
     file = directory.trained_model(which)
-    options = directory.read_config().options
+    config = directory.read_config()
+    options = config.options
     task, features = directory.read_task()
     remedy = "layers are those of Keras, or those that the module of --model-fn registers"
     if model_fn is not None:
         models.find_function(model_fn)
-    elif options.model_fn is not None and trust_run:
-        with contextlib.suppress(ConfigError):  # only needed for layers of its own
-            models.find_function(options.model_fn)
     elif options.model_fn is not None:
-        remedy = (
-            f"if it has layers of its own, add --model-fn {shlex.quote(options.model_fn)}, or "
-            "--trust-run if you know who made the run"
-        )
+        remedy = f"if it has layers of its own, add --model-fn {shlex.quote(options.model_fn)}"
     model = saved_models.load(file, task, remedy)
     if directory.version() != version:
         raise ConfigError(f"a training replaced the run in {path} while it was read; try again")
-    return TrainedRun(file=file, model=model, options=options, task=task, features=features)
+    return TrainedRun(
+        file=file,
+        model=model,
+        options=options,
+        task=task,
+        features=features,
+        own_loss=config.own.get("loss"),
+    )

@@ -1,6 +1,5 @@
 """Chooses the inputs and the target: by the dataset's schema, or as the user says."""
 
-import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -33,9 +32,6 @@ def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[
         ConfigError: The features suit no task.
     """
     goal = choose_target(features, options.target, options.task)
-    if options.resize == AUTO:
-        options = dataclasses.replace(options, resize=goal.resizes[0])
-    goal.check(options.resize in goal.resizes, f"--resize {options.resize} is for boxes")
     if options.sample_weight is not None:
         _check_weight(options.sample_weight, goal, features)
     not_inputs = (goal.name, options.sample_weight)
@@ -58,7 +54,6 @@ def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[
 def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) -> None:
     if options.model != image_models.SMALL or options.weights is not None:
         check_images(f"--model {options.model} (or --weights)", inputs)
-    goal.check(not options.dice or goal.makes_maps, "--dice is for maps of classes")
     if options.augment not in (AUTO, "none"):
         check_images(f"--augment {options.augment}", inputs)
     varying = [each.name for each in inputs if each.varies] + [goal.name] * goal.varies

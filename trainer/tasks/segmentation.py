@@ -64,16 +64,13 @@ def _twice(x: Tensor) -> Tensor:
     return keras.layers.UpSampling2D(2)(x)
 
 
-def segmentation_loss(
-    labels: Tensor, outputs: Tensor, weights: Tensor | None = None, dice: float = 0.0
-) -> Tensor:
-    """The loss of each image, float32 [b]: means over its labelled pixels, 0 without any.
+def segmentation_loss(labels: Tensor, outputs: Tensor, weights: Tensor | None = None) -> Tensor:
+    """Cross entropy plus the Dice loss of each image, float32 [b]: 0 without labelled pixels.
 
     Args:
         labels: [b, height, width]: class numbers; those from the number of classes on are ignored.
         outputs: Logits, float32 [b, height, width, classes].
         weights: Of the pixels in the cross entropy, float32 [b, height, width]; None for 1.
-        dice: The weight of the Dice loss beside the cross entropy.
     """
     labels = tf.cast(labels, tf.int32)
     num_classes = outputs.shape[-1]
@@ -83,10 +80,8 @@ def segmentation_loss(
     known = tf.where(is_labelled, labels, 0)
     cross = tf.nn.sparse_softmax_cross_entropy_with_logits(known, outputs)
     weighted = share if weights is None else share * weights
-    loss = tf.reduce_sum(cross * weighted, axis=[1, 2])
-    if dice:
-        loss += dice * _dice_loss(tf.one_hot(known, num_classes), tf.nn.softmax(outputs), share)
-    return loss
+    dice = _dice_loss(tf.one_hot(known, num_classes), tf.nn.softmax(outputs), share)
+    return tf.reduce_sum(cross * weighted, axis=[1, 2]) + dice
 
 
 def _dice_loss(wanted: Tensor, predicted: Tensor, share: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from trainer.parsing import Decoding, Tensors
 from trainer.tasks.inputs import Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
 from trainer.tensors import positive
+from trainer.views import Views
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ class Task:
         return Decoding(
             image_size=self.images[0].image_size if self.images else None,
             image_dtype="uint8",  # a quarter of the bytes to transfer to the device
-            views=self.images[0].views if self.images else None,
+            views=Views(letterbox=True) if self.goal.keeps_aspect and self.images else None,
             audio_mono=True,  # before records with fewer samples or channels are padded
         )
 

@@ -5,27 +5,18 @@ synchronised, and its moving averages are of that part. The model that is saved 
 first replica.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
 
-def synchronize(model: keras.Model) -> None:
-    """Lets every BatchNormalization of `model` use the statistics of the global batch."""
-    for layer in _normalizations(model):
-        layer.synchronized = True
-
-
 def is_apart(model: keras.Model) -> bool:
     """Whether some batch normalisation of `model` is not synchronised."""
-    return any(not layer.synchronized for layer in _normalizations(model))
-
-
-def _normalizations(model: keras.Model) -> Iterator[keras.layers.BatchNormalization]:
-    for layer in model._flatten_layers():
-        if isinstance(layer, keras.layers.BatchNormalization):
-            yield layer
+    return any(
+        isinstance(layer, keras.layers.BatchNormalization) and not layer.synchronized
+        for layer in model._flatten_layers()
+    )
 
 
 def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[[], None]:

@@ -37,7 +37,7 @@ def schedule(
         return learning_rate_schedule(name, config.learning_rate, warm_up, last)
     if first >= last:
         return config.learning_rate
-    rate = config.fine_tune_rate or RATE_SHARE * config.learning_rate
+    rate = RATE_SHARE * config.learning_rate
     if first and not warm_up:
         warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # the same with more epochs
     then = learning_rate_schedule(name, rate, warm_up, last - first)

@@ -35,7 +35,7 @@ class Follower(Protocol):
     Attributes:
         step: Steps done.
         is_asked_to_end: Whether this process was told to end.
-        sees_weights: Whether it looks at the weights after each call, as callbacks do.
+        sees_steps: Whether it looks at each step, as a callback's `on_train_batch_end` does.
     """
 
     step: int
@@ -44,7 +44,7 @@ class Follower(Protocol):
     def is_asked_to_end(self) -> bool: ...
 
     @property
-    def sees_weights(self) -> bool: ...
+    def sees_steps(self) -> bool: ...
 
     @property
     def is_done(self) -> bool:

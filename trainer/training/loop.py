@@ -15,7 +15,6 @@ from trainer.tasks.task import Task
 from trainer.training.fine_tuning import frozen
 from trainer.training.follower import Done, Follower
 from trainer.training.optimizers import inner_optimizer
-from trainer.training.random_numbers import drawing_for
 from trainer.training.strategy import distributed, has_other_workers
 
 
@@ -35,9 +34,6 @@ class Plan:
         steps_per_epoch: Steps.
         steps_per_call: Steps per call of a `tf.function`; more of them reduce the cost of the
             work between calls (Python, progress).
-        accumulate_steps: Parts of a replica's batch whose gradients are summed, one after the
-            other, for a step.
-        jit_compile: Compile the forward and backward pass with XLA.
         backbones: The parts of the model with weights from elsewhere.
         head_steps: The first steps, in which they do not learn.
         times_input: Measure how long steps wait for their batches, which TensorFlow refuses to do
@@ -52,8 +48,6 @@ class Plan:
     batch_size: int
     steps_per_epoch: int
     steps_per_call: int = 8
-    accumulate_steps: int = 1
-    jit_compile: bool = False
     backbones: Sequence[keras.Model] = ()
     head_steps: int = 0
     times_input: bool = True
@@ -94,17 +88,18 @@ def _train(
         asked = tf.constant(float(follower.is_asked_to_end))
         return _Call(steps, *train_steps(batches, tf.constant(steps), asked))
 
+    steps_per_call = 1 if follower.sees_steps else plan.steps_per_call
     is_first = True  # it compiles, and is measured alone
     while not follower.is_done and (last_step is None or follower.step < last_step):
         left = follower.steps_to_event()
         if last_step is not None:
             left = min(left, last_step - follower.step)
-        call = begin(min(plan.steps_per_call, left))
+        call = begin(min(steps_per_call, left))
         left -= call.steps
         ends = False
-        while left and not (ends or is_first or follower.sees_weights):
+        while left and not (ends or is_first or follower.sees_steps):
             # The device has its next steps before the sums of the last ones are read.
-            following = begin(min(plan.steps_per_call, left))
+            following = begin(min(steps_per_call, left))
             left -= following.steps
             follower.advance(call.done(plan, is_settled=False))
             ends = call.ends or (follower.is_asked_to_end and not plan.has_other_workers)
@@ -157,37 +152,13 @@ def train_function(
     It returns the sums over all examples of each of those steps, float32 [steps, 1 + metrics], in
     the order of `metric_names`, which the replicas add up once; the sum of `asked` over the
     replicas; the seconds in which steps waited for their batches, float64; and the learning rate of
-    the next step. Weights only affect the loss. Frozen layers do not learn.
+    the next step. Frozen layers do not learn.
     """
-    strategy, model, optimizer = plan.strategy, plan.model, plan.optimizer
-    scales_loss = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-    if scales_loss:
-        _sum_before_scaling(optimizer)
-
-    compute = _gradient_function(plan, scales_loss=scales_loss)
-
-    @unconverted
-    def replica_step(inputs: Any, target: Any, weight: Any = None) -> Any:
-        weight = tf.ones(tf.shape(tf.nest.flatten(target)[0])[:1]) if weight is None else weight
-        target = plan.task.goal.with_totals(target)
-        gradients, sums = None, 0.0
-        parts = _parts((inputs, target, weight), plan.accumulate_steps)
-        for number, part in enumerate(parts):
-            of_part, sums_of_part = compute(tf.constant(number) if parts[1:] else None, *part)
-            _check_gradients(of_part)
-            gradients = of_part if gradients is None else _added(gradients, of_part)
-            sums += sums_of_part
-        if scales_loss:
-            # An overflow on one replica is one on all of them.
-            context = tf.distribute.get_replica_context()
-            gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        # Sums over the replicas, then clips (optimizers.py), then updates: one reduction.
-        optimizer.apply(gradients, model.trainable_variables)
-        return sums
+    strategy, step = plan.strategy, Step(plan)
 
     def step_of_call(sums: Any, number: Any, *batch: Any) -> Any:
         """A replica's sums of the call, with those of this step."""
-        return tf.tensor_scatter_nd_update(sums, [[number]], [replica_step(*batch)])
+        return tf.tensor_scatter_nd_update(sums, [[number]], [step(*batch)])
 
     def total(by_replica: Any) -> Any:
         return strategy.reduce(tf.distribute.ReduceOp.SUM, by_replica, axis=None)
@@ -204,47 +175,63 @@ def train_function(
                     waiting_s += tf.maximum(_time_after(batch) - since, 0.0)
                 sums = strategy.run(step_of_call, args=(sums, number, *batch))
         asked = total(strategy.run(tf.identity, args=(asked,)))
-        rate = tf.convert_to_tensor(inner_optimizer(optimizer).learning_rate)
+        rate = tf.convert_to_tensor(inner_optimizer(plan.optimizer).learning_rate)
         return total(sums), asked, waiting_s, rate
 
     compiled: Callable[[Any, Any, Any], Any] = tf.function(train_steps)
     return compiled
 
 
-def _check_gradients(gradients: Sequence[Any]) -> None:
-    if all(each is None for each in gradients):
-        raise ConfigError(
-            "the loss does not depend on the model's weights, so that nothing can be learned; "
-            "compute it from the outputs, and give the model trainable weights"
-        )
+class Step:
+    """One step of a replica: the gradients of its batch, summed over the replicas, are applied.
 
+    Called with a batch, it returns the sums over its examples. Weights affect only the loss.
+    """
 
-def _gradient_function(plan: Plan, *, scales_loss: bool) -> Callable[..., tuple[Any, Any]]:
-    """The function (number of the part, inputs, target, weight) that returns gradients and sums."""
-    model, optimizer = plan.model, plan.optimizer
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._scales_loss = isinstance(plan.optimizer, keras.optimizers.LossScaleOptimizer)
+        if self._scales_loss:
+            _sum_before_scaling(plan.optimizer)
 
-    def gradients_of(part: Any, inputs: Any, target: Any, weight: Any) -> tuple[Any, Any]:
-        with tf.GradientTape() as tape, drawing_for(part):
+    @unconverted
+    def __call__(self, inputs: Any, target: Any, weight: Any = None) -> Any:
+        gradients, sums = self.gradients(inputs, target, weight)
+        self.apply(gradients)
+        return sums
+
+    def gradients(self, inputs: Any, target: Any, weight: Any = None) -> tuple[Any, Any]:
+        """The gradients of the replica's share of the global mean, and the sums."""
+        plan, model = self._plan, self._plan.model
+        target = plan.task.goal.with_totals(target)
+        with tf.GradientTape() as tape:
             outputs = model(plan.task.prepare(inputs), training=True)
-            losses = plan.task.loss(target, outputs) * weight
+            losses = plan.task.loss(target, outputs)
+            if weight is not None:
+                losses *= weight
             # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
             # over replicas is then the global mean.
             loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
             if model.losses:
                 penalty = tf.add_n(model.losses)
-                share = plan.accumulate_steps * plan.strategy.num_replicas_in_sync
-                loss += penalty / share
+                loss += penalty / plan.strategy.num_replicas_in_sync
                 losses += penalty
-            loss = optimizer.scale_loss(loss) if scales_loss else loss
+            loss = plan.optimizer.scale_loss(loss) if self._scales_loss else loss
         gradients = tape.gradient(loss, model.trainable_variables)
+        if all(each is None for each in gradients):
+            raise ConfigError(
+                "the loss does not depend on the model's weights, so that nothing can be learned; "
+                "compute it from the outputs, and give the model trainable weights"
+            )
         return gradients, example_sums(plan.task, losses, target, outputs)
 
-    if not plan.jit_compile:
-        return gradients_of
-    compiled: Callable[..., tuple[Any, Any]] = tf.function(
-        gradients_of, autograph=False, jit_compile=True
-    )
-    return compiled
+    def apply(self, gradients: Any) -> None:
+        """Sums the gradients over the replicas, clips them (optimizers.py), and updates."""
+        if self._scales_loss:
+            # An overflow on one replica is one on all of them.
+            context = tf.distribute.get_replica_context()
+            gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        self._plan.optimizer.apply(gradients, self._plan.model.trainable_variables)
 
 
 def _time_of(sums: Any) -> Any:
@@ -261,24 +248,6 @@ def _time_after(values: Any) -> Any:
 
 def _first(values: Any) -> Any:
     return tf.nest.flatten(values, expand_composites=True)[0]
-
-
-def _parts(batch: Any, count: int) -> list[Any]:
-    """A replica's batch in equal parts."""
-    if count == 1:
-        return [batch]
-    size = tf.shape(tf.nest.flatten(batch)[0])[0] // count
-    return [
-        tf.nest.map_structure(lambda value, n=n: value[n * size : (n + 1) * size], batch)
-        for n in range(count)
-    ]
-
-
-def _added(gradients: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    return [
-        None if other is None else tf.convert_to_tensor(gradient) + tf.convert_to_tensor(other)
-        for gradient, other in zip(gradients, others, strict=True)
-    ]
 
 
 def _sum_before_scaling(optimizer: keras.optimizers.LossScaleOptimizer) -> None:

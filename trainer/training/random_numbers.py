@@ -1,11 +1,9 @@
-"""Random layers, such as dropout, as a function of (seed, step, replica, part of its batch).
+"""Random layers, such as dropout, as a function of (seed, step, replica).
 
 Keras's generators are counters in variables: all replicas of a strategy draw the same numbers, and
 a resumed run draws those of its first steps again.
 """
 
-import contextlib
-import contextvars
 import functools
 import weakref
 from collections.abc import Iterator
@@ -19,32 +17,12 @@ from trainer.training.optimizers import inner_optimizer
 
 # The numbers of draws by graph.
 Draws = weakref.WeakKeyDictionary[Any, int]
-# The number of the part that is computed, int32 []; each replica's thread has its own.
-_PART = contextvars.ContextVar[Any]("part", default=None)
-
-
-@contextlib.contextmanager
-def drawing_for(part: Any) -> Iterator[None]:
-    """Lets random layers draw numbers for one part of a replica's batch.
-
-    A function that XLA compiles is traced once for all parts of a step: what tells them apart
-    must be a tensor.
-
-    Args:
-        part: Its number, int32 []; None for the whole batch.
-    """
-    token = _PART.set(part)
-    try:
-        yield
-    finally:
-        _PART.reset(token)
 
 
 def seed_by_step(
     model: keras.Model, optimizer: keras.optimizers.Optimizer, seed: int | None
 ) -> None:
-    """Makes the random layers of `model` draw by (seed, the optimizer's step, replica,
-    and the part of its batch: see `drawing_for`).
+    """Makes the random layers of `model` draw by (seed, the optimizer's step, replica).
 
     This holds inside a `tf.function`; elsewhere they draw as Keras does.
     """
@@ -78,8 +56,6 @@ def _draw(
     fold_in = tf.random.experimental.stateless_fold_in
     step = tf.cast(tf.convert_to_tensor(optimizer.iterations.value), tf.int32)
     key = fold_in(fold_in(tf.constant(start), step), tf.cast(replica, tf.int32))
-    part = _PART.get()
-    key = key if part is None else fold_in(key, part)
     return key + tf.constant([_next(draws), 0])
 
 

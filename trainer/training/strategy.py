@@ -140,21 +140,17 @@ def distributed(
     return strategy.distribute_datasets_from_function(part)
 
 
-def check_global_batch(batch_size: int, num_replicas: int, parts: int = 1) -> None:
+def check_global_batch(batch_size: int, num_replicas: int) -> None:
     """Raises ConfigError unless all replicas get equal parts of the global batch.
 
     Args:
         batch_size: Of the global batch.
         num_replicas: That share it.
-        parts: In which each of them computes its own.
     """
-    count = num_replicas * parts
-    if batch_size < 1 or batch_size % count:
-        below = batch_size - batch_size % count
-        nearest = [str(size) for size in (below, below + count) if size > 0]
-        in_parts = f" in {parts} parts each (--accumulate-steps)" if parts > 1 else ""
+    if batch_size < 1 or batch_size % num_replicas:
+        below = batch_size - batch_size % num_replicas
+        nearest = [str(size) for size in (below, below + num_replicas) if size > 0]
         raise ConfigError(
             f"--batch-size {batch_size} is the global batch, but {num_replicas} replicas cannot "
-            f"share it evenly{in_parts}; use a multiple of {count}, such as "
-            f"{' or '.join(nearest)}"
+            f"share it evenly; use a multiple of {num_replicas}, such as {' or '.join(nearest)}"
         )

@@ -19,19 +19,13 @@ OPTIONS = {"batch_size": 8, "image_size": (16, 16), "steps_per_epoch": 3, "epoch
 MORE = {"seed": 1, "deterministic": True, "devices": "cpu:2", "quiet": True}
 MODULE = """
 import keras
-import tensorflow as tf
 
 
-def loss(target, outputs):
-    return 2 * plain(target, outputs)
-
-
-def plain(target, outputs):
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(target, tf.int32), outputs)
-
-
-def optimizer(learning_rate):
-    return keras.optimizers.RMSprop(learning_rate)
+def model(task):
+    (image,) = task.inputs.values()
+    inputs = keras.Input(image.shape, dtype=image.dtype)
+    x = keras.layers.GlobalAveragePooling2D()(inputs)
+    return keras.Model(inputs, keras.layers.Dense(task.num_outputs)(x))
 """
 
 
@@ -46,18 +40,15 @@ def own_module(tmp_path, monkeypatch):
 def test_it_is_the_command(colors, tmp_path, own_module, capsys):
     by_command, by_call = tmp_path / "command", tmp_path / "call"
     options = "--batch-size 8 --image-size 16 --steps-per-epoch 3 --epochs 2 --seed 1 --quiet"
-    parts = ["--loss-fn", f"{own_module}:loss", "--optimizer-fn", f"{own_module}:optimizer"]
     command = ["train", "--data", str(colors), "--output", str(by_command), *options.split()]
     command += ["--devices", "cpu:2", "--deterministic", "--schedule", "cosine"]
-    assert main([*command, *parts]) == 0
+    assert main([*command, "--model-fn", f"{own_module}:model"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    loss = find_function(f"{own_module}:loss")
-    optimizer = find_function(f"{own_module}:optimizer")
+
     result = trainer.train(
         trainer.open(colors),
         by_call,
-        loss=loss,
-        optimizer=optimizer,
+        model=find_function(f"{own_module}:model"),
         schedule="cosine",
         **OPTIONS,
         **MORE,
@@ -65,19 +56,6 @@ def test_it_is_the_command(colors, tmp_path, own_module, capsys):
 
     assert result == printed
     np.testing.assert_array_equal(weights_of(by_call), weights_of(by_command))
-    # Each example's loss counts twice in the evaluation, too.
-    evaluate = ["evaluate", "--data", str(colors), "--run", str(by_call), "--quiet"]
-    losses = []
-    for named in (
-        ["--loss-fn", f"{own_module}:loss"],
-        ["--trust-run"],
-        ["--loss-fn", f"{own_module}:plain"],
-    ):
-        assert main([*evaluate, *named]) == 0
-        losses.append(json.loads(capsys.readouterr().out)["loss"])
-    assert losses == pytest.approx([2 * losses[2], 2 * losses[2], losses[2]])
-    assert main(evaluate) == 2
-    assert f"add --loss-fn {own_module}:loss, or --trust-run" in capsys.readouterr().err
 
 
 class Steps(keras.callbacks.Callback):
@@ -161,12 +139,12 @@ def test_functions_that_cannot_be(colors, tmp_path, parts, message):
 def test_optimizers_that_cannot_be(optimizer, options, message):
     config = TrainConfig(data="a", output="b", **options)
     with pytest.raises(ConfigError, match=message):
-        OwnParts(optimizer_fn=optimizer).make_optimizer(config, 0.1)
+        OwnParts(optimizer=optimizer).make_optimizer(config, 0.1)
 
 
 def test_an_optimizer_takes_the_learning_rate():
     config = TrainConfig(data="a", output="b")
-    own = OwnParts(optimizer_fn=keras.optimizers.SGD).make_optimizer(config, 0.25)
+    own = OwnParts(optimizer=keras.optimizers.SGD).make_optimizer(config, 0.25)
     assert float(own.learning_rate) == 0.25
     assert OwnParts().make_optimizer(config, 0.25) is None
 

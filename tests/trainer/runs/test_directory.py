@@ -18,6 +18,7 @@ CONFIG = {
     "order": {"window": 8},
     "class_weights": [],
     "weights": [["dense/kernel", [3, 2]]],
+    "own": {"loss": "mine:loss"},
 }
 ROWS = [
     {"epoch": 1, "step": 4, "loss": 0.5},

@@ -15,7 +15,7 @@ from trainer.__main__ import main
 
 MODULE = """
 import os
-import signal
+import sys
 
 import keras
 import tensorflow as tf
@@ -43,13 +43,12 @@ class Kill(keras.callbacks.Callback):
             os.kill(os.getpid(), int(os.environ["KILL_BY"]))
 
 
-def kill():
-    return Kill()
+OWN = {"callbacks": [Kill()], "augment": brighter if "mine:model" in sys.argv else None}
 """
 
 SMALL = ("--model-fn", "mine:model", "--batch-size", "8", "--image-size", "16")
 CHANGES = (
-    *("--augment", "rand", "--augment-fn", "mine:brighter", "--mixup", "0.4", "--cutmix", "1"),
+    *("--augment", "rand", "--mixup", "0.4", "--cutmix", "1"),
     *("--label-smoothing", "0.1", "--class-weights", "balanced", "--sampling", "balanced"),
 )
 # One replica and few steps: nearly all of its time is building and tracing.
@@ -77,10 +76,9 @@ def train(colors, tmp_path):
 
     def start(run, *more, kill_at=None, kill_by=signal.SIGKILL, wait=True):
         command = [
-            *(sys.executable, "-m", "trainer", "train", "--data", colors, "--output", run),
+            *(sys.executable, "-m", "own_command", "train", "--data", colors, "--output", run),
             *("--epochs", "2", "--steps-per-epoch", "6", "--checkpoint-every-steps", "2"),
-            *("--steps-per-call", "1", "--devices", "cpu:2", "--seed", "3", "--deterministic"),
-            *("--callback", "mine:kill", *more),
+            *("--devices", "cpu:2", "--seed", "3", "--deterministic", *more),
         ]
         environment = dict(os.environ)
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -164,8 +162,8 @@ def test_a_terminated_run_is_saved_and_goes_on_by_its_output_alone(train, tmp_pa
     assert ended.returncode == 1
     assert "ended by SIGTERM; the run is saved, and the same command continues it" in ended.stderr
 
-    command = [sys.executable, "-m", "trainer", "train", "--output", str(run), "--resume"]
-    more = ["--learning-rate", "0.5", "--epochs", "3", "--trust-run"]  # its model and callback
+    command = [sys.executable, "-m", "own_command", "train", "--output", str(run), "--resume"]
+    more = ["--learning-rate", "0.5", "--epochs", "3", "--model-fn", "mine:model"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [*command, *more], cwd=tmp_path, env=environment, capture_output=True, text=True

@@ -15,7 +15,6 @@ MODULE = """
 import pathlib
 
 import keras
-import tensorflow as tf
 
 pathlib.Path("acted").touch()
 
@@ -26,18 +25,6 @@ def model_fn(task):
     x = keras.layers.Dense(128, activation="relu")(inputs)
     x = keras.layers.Dense(128, activation="relu")(x)
     return keras.Model(inputs, keras.layers.Dense(task.num_outputs)(x))
-
-
-def loss_fn(target, outputs):
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(tf.cast(target, tf.int32), outputs)
-
-
-def optimizer_fn(learning_rate):
-    return keras.optimizers.Adam(learning_rate)
-
-
-def callback():
-    return []
 """
 
 
@@ -51,9 +38,9 @@ def callback():
         pytest.param({"model": "VGG16", "weights": "gs://b/w"}, "--weights gs://b/w", id="weights"),
         pytest.param({"cache_dir": "/home/me"}, "--cache-dir /home/me", id="a folder to write in"),
         pytest.param(
-            {"model_fn": "a:b", "callback": "c; d:e"},
-            "--model-fn a:b --callback 'c; d:e'",
-            id="several functions, quoted",
+            {"model_fn": "c; d:e", "data": "s3://b/c"},
+            "--model-fn 'c; d:e' --data s3://b/c",
+            id="several, quoted",
         ),
     ],
 )
@@ -65,7 +52,7 @@ def test_what_could_act_is_to_be_named(options, missing):
     else:
         with pytest.raises(UntrustedRunError) as raised:
             check_named(config, ("output",), "R")
-        assert f"does not: add {missing}, or --trust-run if you know who" in str(raised.value)
+        assert f"does not: add {missing}, if you trust who made the run" in str(raised.value)
 
 
 @pytest.fixture
@@ -74,9 +61,10 @@ def acting(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "somebodys.py").write_text(MODULE)
 
-    def name(option):
+    def name():
         record = unsealed(run / "config.json")
-        record["options"][option] = f"somebodys:{option}"
+        record["options"]["model_fn"] = "somebodys:model_fn"
+        record["own"] = {"loss": "somebodys:loss"}
         seal(run / "config.json", record)
         return run
 
@@ -84,29 +72,28 @@ def acting(run, tmp_path, monkeypatch):
     sys.modules.pop("somebodys", None)
 
 
-USES = [
-    *(("resume", option) for option in ("model_fn", "callback")),
-    *(("evaluate", "loss_fn"), ("predict", "model_fn"), ("export", "model_fn")),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "option"), USES)
-def test_no_command_imports_what_only_the_run_names(
-    acting, command, tmp_path, capsys, name, option
-):
-    run = acting(option)
+@pytest.mark.parametrize("name", first_quick(COMMANDS))
+def test_no_command_imports_what_only_the_run_names(acting, command, tmp_path, capsys, name):
+    run = acting()
 
     code = command(name, run)
 
     message = capsys.readouterr().err
-    if name == "resume" or (name, option) == ("evaluate", "loss_fn"):
-        named = f"--{option.replace('_', '-')} somebodys:{option}"
-        assert (code, f"add {named}, or --trust-run" in message) == (2, True)
-    else:  # which needs none of them
+    if name == "resume":
+        assert (code, "add --model-fn somebodys:model_fn" in message) == (2, True)
+    else:  # which does not need it
         assert code == 0, message
     assert not (tmp_path / "acted").exists()
     assert "somebodys" not in sys.modules
+
+
+def test_a_run_with_a_loss_of_its_own_is_continued_from_python(acting, command, capsys):
+    run = acting()
+
+    assert command("resume", run, "--model-fn", "somebodys:model_fn") == 2
+    message = capsys.readouterr().err
+    assert "loss is not given, but the run in" in message
+    assert "has somebodys:loss; continue it by trainer.train with the same loss" in message
 
 
 @pytest.mark.parametrize(
@@ -126,31 +113,10 @@ def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "option", "named"),
-    [
-        *((*use, True) for use in USES),
-        ("resume", "callback", False),
-        ("predict", "model_fn", False),
-    ],
-)
-def test_what_is_named_again_or_trusted_is_used(acting, command, tmp_path, name, option, named):
-    run = acting(option)
-    option = f"--{option.replace('_', '-')}"
-    more = [option, f"somebodys:{option[2:].replace('-', '_')}"] if named else ["--trust-run"]
-
-    assert command(name, run, *more) == 0
+@pytest.mark.parametrize("name", ["evaluate", "predict", "export"])
+def test_what_is_named_again_is_used(acting, command, tmp_path, name):
+    assert command(name, acting(), "--model-fn", "somebodys:model_fn") == 0
     assert (tmp_path / "acted").exists()
-
-
-def test_a_run_cannot_trust_itself(acting, command, run, capsys):
-    acting("callback")
-    record = unsealed(run / "config.json")
-    record["options"]["trust_run"] = True
-    seal(run / "config.json", record)
-
-    assert command("resume", run) == 2
-    assert "--callback somebodys:callback" in capsys.readouterr().err
 
 
 def test_layers_of_ones_own_are_asked_for(acting, command, run, tmp_path, capsys):
@@ -162,7 +128,7 @@ def test_layers_of_ones_own_are_asked_for(acting, command, run, tmp_path, capsys
         def call(self, x):
             return 2 * x
 
-    acting("model_fn")
+    acting()
     (tmp_path / "somebodys.py").write_text(
         MODULE + "\n\n@keras.saving.register_keras_serializable(package='somebodys')\n"
         "class Doubled(keras.layers.Layer):\n    def call(self, x):\n        return 2 * x\n"
@@ -174,6 +140,6 @@ def test_layers_of_ones_own_are_asked_for(acting, command, run, tmp_path, capsys
     assert command("predict", run) == 2
     message = capsys.readouterr().err
     assert "Could not locate class 'Doubled'" in message
-    assert "add --model-fn somebodys:model_fn, or --trust-run" in message
+    assert "add --model-fn somebodys:model_fn" in message
     assert command("predict", run, "--model-fn", "somebodys:model_fn") == 0
     keras.saving.get_custom_objects().clear()

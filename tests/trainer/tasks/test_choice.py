@@ -75,10 +75,6 @@ image map=depth-map | target=map
   -> map .map. holds depths, which no task predicts; name another by --target
 image age=float map | inputs=image,age
   -> segmentation learns from one image alone, but the inputs are image, age
-image label | dice=0.5
-  -> --dice is for maps of classes, but the target 'label' is one class per record
-image label | resize=letterbox
-  -> --resize letterbox is for boxes, but the target 'label' is one class per record
 text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
 image cats=boxes dogs=boxes -> name the target by --target
 label b=blob -> b \(bytes\)
@@ -120,7 +116,6 @@ def parsed(row):
     asked, expected = row.split(" -> ", 1)
     declared, _, options = asked.partition(" | ")
     given = dict(each.split("=") for each in options.split())
-    given |= {name: float(given[name]) for name in {"dice"} & given.keys()}
     given |= {name: {given[name]: 3} for name in {"pad"} & given.keys()}
     given |= {name: given[name].split(",") for name in {"inputs"} & given.keys()}
     return declared, given, expected

@@ -48,7 +48,7 @@ def evaluate(tmp_path, start):
         ("table", "--sample-weight weight --devices cpu:2", "tabular_classification", CLASSES),
         ("table", "--task regression --inputs age", "regression", NUMBERS),
         ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}),
-        ("segmentation", "--image-size 32 --dice 0.5 --devices cpu:2", "segmentation", LOSS),
+        ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS),
     ],
 )
 def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp_path):

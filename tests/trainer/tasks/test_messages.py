@@ -59,7 +59,6 @@ TABLE = [
     # Options that do not suit the data
     (f"{TRAIN} COLORS --devices cpu:2 --batch-size 7", 2, "such as 6 or 8"),
     (f"{TRAIN} COLORS --train-split trian", 2, "did you mean 'train'"),
-    (f"{TRAIN} COLORS --compare nowhere", 2, "nowhere does not hold a run"),
     (f"{TRAIN} COLORS --model smal", 2, "did you mean 'small'"),
     (f"{TRAIN} TEXT --image-size 8", 2, "--image-size needs an image"),
     (f"{TRAIN} TEXT --model MobileNetV2", 2, "needs an image"),

@@ -64,10 +64,10 @@ def test_in_each_step_replicas_add_up_their_gradients_alone(plan, steps):
 class Watcher(Follower):
     """Notes the steps of each call, and how many more the weights have."""
 
-    def __init__(self, plan, epochs, asked_after=None, sees_weights=False):
+    def __init__(self, plan, epochs, asked_after=None, sees_steps=False):
         super().__init__(plan, epochs)
         self.calls = []
-        self.sees_weights = sees_weights
+        self.sees_steps = sees_steps
         self._asked_after = asked_after
 
     @property
@@ -104,10 +104,9 @@ class Watcher(Follower):
             id="asked to end",
         ),
         pytest.param(
-            {"sees_weights": True},
-            [(3, 0, True, False), (3, 0, True, False), (3, 0, True, False), (1, 0, True, False)]
-            * 2,
-            id="callbacks",
+            {"sees_steps": True},
+            [(1, 0, True, False)] * 20,
+            id="callbacks of each step",
         ),
     ],
 )

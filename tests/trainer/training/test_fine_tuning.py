@@ -26,8 +26,8 @@ def rates(steps, **options):
         pytest.param({"head_epochs": 0}, [1e-4] * 5, id="all at once"),
         pytest.param({"head_epochs": 6}, [1e-3] * 5, id="the head alone"),
         pytest.param(
-            {"fine_tune_rate": 2e-4, "warmup_steps": 2},
-            [1e-3, 1e-3, 1e-4, 2e-4, 2e-4],
+            {"learning_rate": 2e-3, "warmup_steps": 2},
+            [2e-3, 2e-3, 1e-4, 2e-4, 2e-4],
             id="another rate, a shorter rise",
         ),
         pytest.param(

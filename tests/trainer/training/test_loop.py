@@ -79,10 +79,6 @@ def test_clipping_bites(trained):
     [
         pytest.param({"replicas": 2}, 1e-5, id="replicas"),
         pytest.param({"replicas": 2, "clip_norm": 0.2}, 1e-5, id="clipped"),
-        pytest.param({"accumulate_steps": 4}, 1e-5, id="parts of a batch"),
-        pytest.param({"accumulate_steps": 2, "replicas": 2}, 1e-5, id="parts of replicas"),
-        pytest.param({"jit_compile": True}, 1e-4, id="compiled"),
-        pytest.param({"jit_compile": True, "replicas": 2}, 1e-4, id="compiled on replicas"),
     ],
 )
 def test_others_learn_what_one_replica_learns(trained, options, atol):

@@ -64,17 +64,16 @@ def weighed(layers):
     return keras.Model(image, L.Add()(sums))
 
 
-def drawn(make_plan, strategy, layers, *, parts, jit_compile, seed=1):
-    """What each layer drew for each part of each replica in the first step: {name: [bytes, …]}.
+def drawn(make_plan, strategy, layers, seed=1):
+    """What each layer drew for each replica in the first step: {name: [bytes, …]}.
 
-    Each part has the same images, and alone changes the weights once.
+    Each replica has the same images, and alone changes the weights once.
     """
-    count = strategy.num_replicas_in_sync * parts
+    count = strategy.num_replicas_in_sync
     plan = make_plan(
         strategy,
         lambda: keras.optimizers.SGD(1.0),
         model=lambda: weighed(layers),
-        plan={"accumulate_steps": parts, "jit_compile": jit_compile},
     )
     images = np.random.default_rng(1).integers(0, 256, (EACH, *IMAGE), np.uint8)
     weights = np.repeat(np.eye(count, dtype=np.float32), EACH, axis=1)
@@ -110,37 +109,22 @@ FEW = {name: LAYERS[name] for name in ("Dropout", "own")}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("layers", "replicas", "parts", "jit_compile"),
-    [
-        pytest.param(LAYERS | NOT_COMPILED, 1, 3, False, id="all layers"),
-        pytest.param(LAYERS, 1, 3, True, id="all layers by XLA"),
-        pytest.param(FEW, 2, 1, False, id="replicas"),
-        pytest.param(FEW, 2, 1, True, id="replicas by XLA"),
-        pytest.param(FEW, 2, 3, False, id="parts of replicas"),
-        pytest.param(FEW, 2, 3, True, id="parts of replicas by XLA"),
-    ],
+    ("layers", "replicas"),
+    [pytest.param(LAYERS, 2, id="all layers"), pytest.param(FEW, 4, id="more replicas")],
 )
-def test_each_part_of_each_replica_has_its_own_numbers(
-    make_plan, on_replicas, layers, replicas, parts, jit_compile
-):
+def test_each_replica_has_its_own_numbers(make_plan, on_replicas, layers, replicas):
+    found = drawn(make_plan, on_replicas(replicas), layers)
 
-    found = drawn(make_plan, on_replicas(replicas), layers, parts=parts, jit_compile=jit_compile)
-
-    assert {name: len(set(each)) for name, each in found.items()} == dict.fromkeys(
-        layers, replicas * parts
-    )
+    assert {name: len(set(each)) for name, each in found.items()} == dict.fromkeys(layers, replicas)
 
 
 @pytest.mark.slow
-def test_parts_draw_by_the_seed(make_plan, one_replica):
-    first, again, other = (
-        drawn(make_plan, one_replica, FEW, parts=3, jit_compile=True, seed=seed)
-        for seed in (1, 1, 2)
-    )
+def test_replicas_draw_by_the_seed(make_plan, two_replicas):
+    first, again, other = (drawn(make_plan, two_replicas, FEW, seed) for seed in (1, 1, 2))
 
     assert first == again
     for name in FEW:
-        assert len({*first[name], *other[name]}) == 6
+        assert len({*first[name], *other[name]}) == 4
 
 
 def noisy():
@@ -151,17 +135,12 @@ def noisy():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("replicas", "parts", "jit_compile"),
-    [(1, 2, True), (2, 1, False), (2, 1, True), (2, 2, False), (2, 2, True)],
-)
+@pytest.mark.parametrize("replicas", [1, 2])
 def test_a_run_with_random_layers_goes_on_as_if_it_had_not_stopped(
-    make_plan, on_replicas, replicas, parts, jit_compile
+    make_plan, on_replicas, replicas
 ):
-
     def make():
-        options = {"accumulate_steps": parts, "jit_compile": jit_compile}
-        plan = make_plan(on_replicas(replicas), model=noisy, steps_per_epoch=3, plan=options)
+        plan = make_plan(on_replicas(replicas), model=noisy, steps_per_epoch=3)
         seed_by_step(plan.model, plan.optimizer, 1)
         return plan
 

@@ -11,14 +11,12 @@ import tensorflow as tf
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
-from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.options.input import LETTERBOX, STRETCH
 from trainer.options.train import TrainConfig
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import Input
-from trainer.views import Views, exif
+from trainer.views import exif
 
 # At which images are shown that differ in size.
 USUAL_SIZE = ImageSize(128, 128)
@@ -72,7 +70,6 @@ class Image(Input):
         channels: 3, unless the schema declares others.
         model: "small", or a name of `keras.applications`.
         weights: A file of weights for such a model, or None.
-        resize: How images get their size: "stretch", or "letterbox" in their own aspect, on grey.
     """
 
     kind: ClassVar[str] = "image"
@@ -87,7 +84,6 @@ class Image(Input):
     channels: int
     model: str = dataclasses.field(default=image_models.SMALL, compare=False)
     weights: str | None = dataclasses.field(default=None, compare=False)
-    resize: str = dataclasses.field(default=STRETCH, compare=False)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -103,7 +99,6 @@ class Image(Input):
             channels=feature.shape[2] or 3,
             model=options.model,
             weights=options.weights,
-            resize=STRETCH if options.resize == AUTO else options.resize,
         )
 
     @property
@@ -120,13 +115,8 @@ class Image(Input):
         return ImageSize(self.height, self.width)
 
     @property
-    def views(self) -> Views | None:
-        """How whole images are seen; None where they are stretched."""
-        return Views(letterbox=True) if self.resize == LETTERBOX else None
-
-    @property
     def window(self) -> str:
-        """The output of the input pipeline that says which part of an image is seen, if `views`."""
+        """The output of the input pipeline with the part of an image that a letterbox shows."""
         return window_name(self.name)
 
     def to_predict(self, feature: Feature) -> Feature:

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.options.input import LETTERBOX, STRETCH
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.detection.drawing import with_boxes
@@ -71,7 +70,7 @@ class BoxesTarget(PlacesTarget):
     best_by: ClassVar[str] = "mAP"
     varies: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
-    resizes: ClassVar[Sequence[str]] = (LETTERBOX, STRETCH)
+    keeps_aspect: ClassVar[bool] = True
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
 
     name: str
@@ -105,9 +104,8 @@ class BoxesTarget(PlacesTarget):
     def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
         image = only_image(inputs, self.learns)
         most = options.pad.get(self.name)
-        window = image.window if image.views is not None else ""
         return dataclasses.replace(
-            self, height=image.height, width=image.width, window=window, most=most
+            self, height=image.height, width=image.width, window=image.window, most=most
         )
 
     @property

@@ -39,7 +39,6 @@ class MapTarget(PlacesTarget):
     Attributes:
         name: The feature's.
         classes: From the schema.
-        dice: The weight of the Dice loss beside the cross entropy.
     """
 
     kind: ClassVar[str] = "map"
@@ -56,7 +55,6 @@ class MapTarget(PlacesTarget):
     classes: tuple[str, ...] = ()
     height: int = dataclasses.field(default=0, compare=False)
     width: int = dataclasses.field(default=0, compare=False)
-    dice: float = dataclasses.field(default=0.0, compare=False)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -82,7 +80,7 @@ class MapTarget(PlacesTarget):
 
     def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
         image = only_image(inputs, self.learns)
-        return dataclasses.replace(self, height=image.height, width=image.width, dice=options.dice)
+        return dataclasses.replace(self, height=image.height, width=image.width)
 
     def host_step(self) -> Callable[[Tensors], Any]:
         """To class numbers, uint8 [b, height, width]; 255 is ignored."""
@@ -106,12 +104,12 @@ class MapTarget(PlacesTarget):
         return tf.stack([tf.cast(target, tf.float32), by_pixel], axis=-1), weights
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """Cross entropy, the mean over each image's labelled pixels; with the Dice loss if asked.
+        """Cross entropy plus the Dice loss, means over each image's labelled pixels.
 
         The target is that of `host_step`, or of `weighted`.
         """
         labels, weights = tf.unstack(target, axis=-1) if len(target.shape) == 4 else (target, None)
-        return segmentation_loss(labels, outputs, weights, self.dice)
+        return segmentation_loss(labels, outputs, weights)
 
     def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
         return segmenter(only_image([*inputs.values()], self.learns), len(self.classes))

@@ -11,7 +11,6 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError
-from trainer.options.input import STRETCH
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay
@@ -51,7 +50,7 @@ class Target(abc.ABC):
         least_score: The metric that says from which score on what is predicted is shown; or None,
             where there are no scores.
         policies: What `--augment` does to images, by name.
-        resizes: How images may get the model's size, the default first.
+        keeps_aspect: Whether images keep their aspect in the model's size, on grey.
         documents: Further formats of predictions by name.
         name: The feature's.
         classes: Names by number; empty if the target is numbers.
@@ -73,7 +72,7 @@ class Target(abc.ABC):
     needs_image: ClassVar[bool] = False
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
     least_score: ClassVar[str | None] = None
-    resizes: ClassVar[Sequence[str]] = (STRETCH,)
+    keeps_aspect: ClassVar[bool] = False
     documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
     name: str
     classes: tuple[str, ...] = ()
@@ -103,7 +102,7 @@ class Target(abc.ABC):
 
         Args:
             suits: Whether it does.
-            needs: The option, and which targets are for it: "--dice is for maps of classes".
+            needs: The option, and which targets are for it: "--label-smoothing needs classes".
         """
         if not suits:
             raise ConfigError(
@@ -158,7 +157,7 @@ class Target(abc.ABC):
     def with_totals(self, target: Any) -> Any:
         """The target with what `loss` needs of the whole global batch.
 
-        It is called with a replica's batch, of which `loss` then may get parts.
+        It is called with a replica's batch.
         """
         return target
 
