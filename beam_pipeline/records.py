@@ -36,6 +36,7 @@ class ListSummary:
         sha256: Hex digest of an image or audio, once inspected.
         shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
         sample_rate: Of audio.
+        names: Of class numbers whose names are stored beside them: each number with its name.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class ListSummary:
     sha256: str = ""
     shape: tuple[int, ...] = ()
     sample_rate: int = 0
+    names: tuple[tuple[int, str], ...] = ()
 
 
 class Expectation(NamedTuple):

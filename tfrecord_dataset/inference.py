@@ -1,5 +1,8 @@
-"""The features of existing Examples, by what a sample of them holds: every key is a feature of the
-same name. The rules are those of docs/format.md.
+"""The features of existing Examples, inferred from statistics of their keys.
+
+Every key is a feature of the same name, except for the keys of TensorFlow's Object Detection API
+and Model Garden: their images, labels and boxes are the features `image`, `label` and `boxes`. The
+rules are those of docs/format.md.
 """
 
 import dataclasses
@@ -13,7 +16,8 @@ import numpy as np
 from tfrecord_dataset import example, example_keys
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import describe_list
+from tfrecord_dataset.feature_keys import Lists, ListSpec, describe_list, list_specs
+from tfrecord_dataset.object_columns import GEOMETRY, LISTS, SIDES, is_own_part
 from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _LABELS = frozenset(
@@ -49,6 +53,7 @@ class KeyStatistics:
             or "" for an empty one.
         num_bytes: Lengths of single bytes values that are not empty.
         layouts: Those of `RAW_LAYOUTS` that fit all of these.
+        names: Of class numbers whose names are stored beside them: the names of each.
     """
 
     where: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -61,6 +66,7 @@ class KeyStatistics:
     forms: set[str] = dataclasses.field(default_factory=set)
     num_bytes: set[int] = dataclasses.field(default_factory=set)
     layouts: tuple[tuple[str, int], ...] = RAW_LAYOUTS
+    names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
     def add(self, kind: str, values: Sequence[Any], where: str) -> None:
         """Takes one more record's list into account, as `example.lists` has it.
@@ -120,8 +126,12 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
     num_records = 0
     for where, serialized in records:
         num_records += 1
-        for key, (kind, values) in example.lists(serialized).items():
+        lists = example.lists(serialized)
+        for key, (kind, values) in lists.items():
             keys.setdefault(key, KeyStatistics()).add(kind, values, where)
+        for key, named in named_classes(lists).items():
+            for number, name in named:
+                keys[key].names.setdefault(number, set()).add(name)
         if len(keys) > example_keys.MAX_KEYS:
             raise ValueError(f"they have {example_keys.TOO_MANY}")
     return Sample(num_records, keys)
@@ -147,14 +157,15 @@ def square_side(num_bytes: int, dtype: str, channels: int) -> int:
 
 
 def infer(sample: Sample) -> Mapping[str, Feature]:
-    """The features by key, sorted.
+    """The features by name: those of known names first, then by key, sorted.
 
     Raises:
         ConfigError: A key holds lists of two kinds.
     """
-    return {
+    by_key = {
         key: infer_feature(key, sample.keys[key], sample.num_records) for key in sorted(sample.keys)
     }
+    return with_known_names(by_key, sample.keys, sample.num_records)
 
 
 def infer_feature(
@@ -248,6 +259,155 @@ def stored_format(kind: str, forms: Collection[str]) -> str:
 
 def _bare(key: str, kind: str, dtype: str, shape: tuple[int | None, ...], **more: Any) -> Feature:
     return Feature(name=key, kind=kind, dtype=dtype, shape=shape, key=key, bare=True, **more)
+
+
+_IMAGE, _LABEL, _BOXES = "image/encoded", "image/class/label", "image/object"
+# The keys of class numbers, each with the key of their names.
+NAMED_CLASSES = {
+    _LABEL: "image/class/text",
+    f"{_BOXES}/class/label": f"{_BOXES}/class/text",
+}
+
+
+def named_classes(lists: Lists) -> dict[str, set[tuple[int, str]]]:
+    """By key the class numbers of an Example with their names, where both are stored."""
+    found = {}
+    for key, text in NAMED_CLASSES.items():
+        (kind, numbers), (text_kind, texts) = (lists.get(each, ("", ())) for each in (key, text))
+        if (kind, text_kind) == ("int64", "bytes") and len(numbers) == len(texts):
+            names = (each.decode(errors="replace") for each in texts)
+            found[key] = {pair for pair in zip(numbers, names, strict=True) if pair[1]}
+    return found
+
+
+def with_known_names(
+    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], num_records: int
+) -> dict[str, Feature]:
+    """Features by name: images, labels and boxes under the keys of TensorFlow's projects first.
+
+    Args:
+        by_key: The feature of each key, inferred by itself.
+        keys: Statistics by key.
+        num_records: Of the sample.
+    """
+    always = {key for key, each in keys.items() if each.num_records == num_records}
+    found: dict[str, Feature] = {}
+    taken: set[str] = set()
+    for name, infer_named in (("image", _image), ("label", _label), ("boxes", _boxes)):
+        if name not in keys and (feature := infer_named(by_key, keys, always)):
+            found[name] = dataclasses.replace(feature, name=name)
+            taken |= {feature.key, *list_specs(feature)}
+    return found | {key: feature for key, feature in by_key.items() if key not in taken}
+
+
+def _image(
+    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
+) -> Feature | None:
+    feature = by_key.get(_IMAGE)
+    if feature is None or feature.kind != "image":
+        return None
+    whole = dataclasses.replace(feature, bare=False)
+    return whole if _has_one_each(list_specs(whole), keys, always) else feature
+
+
+def _has_one_each(
+    specs: Mapping[str, ListSpec], keys: Mapping[str, KeyStatistics], always: Collection[str]
+) -> bool:
+    """Whether all records have one value of the right kind under all keys."""
+    return all(
+        key in always
+        and {*keys[key].where} == {spec.kind}
+        and keys[key].shortest == keys[key].longest == 1
+        for key, spec in specs.items()
+    )
+
+
+def _label(
+    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
+) -> Feature | None:
+    feature = by_key.get(_LABEL)
+    if feature is None or feature.kind != "class_label" or feature.shape:
+        return None
+    whole = dataclasses.replace(feature, bare=False)
+    if not _has_one_each(list_specs(whole), keys, always):
+        return feature
+    offset = int((keys[_LABEL].smallest or 0) >= 1)
+    names = _class_names(keys[_LABEL], offset)
+    if feature.classes != _numbers(feature.classes):  # declared
+        names = feature.classes
+    elif not feature.classes and not _are_known(keys[_LABEL], offset):
+        names = ()
+    return dataclasses.replace(whole, label_offset=offset, classes=names)
+
+
+def _numbers(classes: Collection[str]) -> tuple[str, ...]:
+    return tuple(map(str, range(len(classes))))
+
+
+def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
+    """Names of the classes up to the largest number; a number without one name is its own."""
+    numbers = range(offset, 1 + int(-1 if statistics.largest is None else statistics.largest))
+    found = (statistics.names.get(number, set()) for number in numbers)
+    names = tuple(
+        min(each) if len(each) == 1 else str(number)
+        for number, each in zip(numbers, found, strict=True)
+    )
+    return names if len({*names}) == len(names) else tuple(map(str, numbers))
+
+
+def _are_known(statistics: KeyStatistics, offset: int) -> bool:
+    """Whether all numbers up to the largest have a name."""
+    assert statistics.largest is not None
+    return all(number in statistics.names for number in range(offset, int(statistics.largest) + 1))
+
+
+def _boxes(
+    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
+) -> Feature | None:
+    """Boxes as a list of each side, with a number, attributes and masks of each box."""
+    feature = Feature(name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key=_BOXES)
+    xmin = keys.get(feature.key_beside(f"bbox/{SIDES[0]}"))
+
+    def is_of_each_box(part: str, kind: str) -> bool:
+        """Whether a key has, as far as its statistics tell, a value of each box."""
+        found = keys.get(feature.key_beside(part))
+        return (
+            found is not None
+            and xmin is not None
+            and {*found.where} <= {kind}
+            and (found.num_records, found.shortest, found.longest)
+            == (xmin.num_records, xmin.shortest, xmin.longest)
+        )
+
+    if not all(is_of_each_box(f"bbox/{side}", "float32") for side in SIDES):
+        return None
+    label = keys.get(feature.key_beside("class/label"))
+    classes: tuple[str, ...] = ()
+    offset = 1
+    if label is not None and label.largest is not None and is_of_each_box("class/label", "int64"):
+        offset = int((label.smallest or 0) >= 1)
+        classes = _class_names(label, offset)
+    prefix = feature.key_beside("")
+    attributes = {
+        part: by_key[key].dtype if by_key[key].dtype in LISTS else "string"
+        for key in by_key
+        if (part := key.removeprefix(prefix)) != key
+        and not is_own_part(part)
+        and "/" not in part
+        and is_of_each_box(part, LISTS.get(by_key[key].dtype, "bytes"))
+    }
+    return dataclasses.replace(
+        feature,
+        bare=not (classes and is_of_each_box("class/text", "bytes")),
+        label_offset=offset,
+        classes=classes,
+        attributes=attributes,
+        geometry=tuple(
+            name
+            for name, column in GEOMETRY.items()
+            if all(is_of_each_box(part, kind) for part, kind in column.lists.items())
+        ),
+    )
 
 
 def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:

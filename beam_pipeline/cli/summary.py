@@ -11,7 +11,7 @@ from beam_pipeline.dataset.opening import Dataset, statistics_of
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from beam_pipeline.describe.statistics import statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
-from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import alike, count_classes, first_names
 from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
@@ -78,7 +78,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     if not plan.problem:
         lines += _split_option(config.split, plan.splits, statistics.states_splits)
     lines += [
-        _feature(each, features.get(each.name, Observed()), statistics.num_records)
+        _feature(each, of_feature(each, features), statistics.num_records)
         for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))

@@ -92,7 +92,7 @@ class Rows:
         row: dict[str, Any] = {"key": record.key, "source": record.source or record.key}
         labels: list[str] = []
         for feature, kind, facts in self._features:
-            value = record.features.get(feature.name)
+            value = record.features.get(feature.name, record.features.get(feature.key))
             if column := self._column_of.get(feature.name):
                 row[column] = _own(feature, value)
             elif facts:

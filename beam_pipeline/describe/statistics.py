@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
-from beam_pipeline.kinds.observed import Moments, Observed
+from beam_pipeline.kinds.observed import Moments, Observed, of_feature
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.sealed_json import to_text
 
@@ -37,7 +37,7 @@ def statistics_by_split(
     """By split and feature, what the file states of its values."""
     return {
         split: {
-            feature.name: feature_facts(feature, observed.get(feature.name, Observed()))
+            feature.name: feature_facts(feature, of_feature(feature, observed))
             for feature in schema
         }
         for split, observed in values.items()

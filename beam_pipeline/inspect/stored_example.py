@@ -20,6 +20,7 @@ from tfrecord_dataset.example import lists
 from tfrecord_dataset.example_keys import has_too_many
 from tfrecord_dataset.feature_keys import Lists, describe_list
 from tfrecord_dataset.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
+from tfrecord_dataset.inference import named_classes
 from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _MISFIT = "does not fit the schema"
@@ -74,8 +75,11 @@ def inspect_example(
     declared = {feature.key: feature for feature in rules.schema}
     features: dict[str, Value] = {}
     notes: Counter[str] = Counter()
+    classes = named_classes(example)
     for key, (kind, values) in sorted(example.items()):
         value = summary(kind, values)
+        if key in classes and isinstance(value, ListSummary):
+            value = dataclasses.replace(value, names=tuple(sorted(classes[key])))
         if forms.get(key):
             assert isinstance(value, ListSummary)
             with naming(f"key {key!r}"):

@@ -17,7 +17,7 @@ from beam_pipeline.kinds.objects import ObjectsKind
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.raw import RawKind
 from beam_pipeline.kinds.scalar import ScalarKind
-from beam_pipeline.kinds.stored import StoredKind
+from beam_pipeline.kinds.stored import StoredKind, observe_class_names
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Inspected
@@ -81,6 +81,8 @@ def observe(record: Inspected, observed: dict[str, Observed]) -> None:
         kind = STORED if is_stored else of(value)
         seen.count(kind.type_of(value), source)
         kind.observe(value, source, seen)
+    if is_stored:
+        observe_class_names(record.features, observed)
 
 
 def observe_all(records: Iterable[Inspected]) -> dict[str, Observed]:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from beam_pipeline.kinds.numbers import FIRST_SKIPPED, is_rounded
 from beam_pipeline.records import Array, ListSummary
+from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.shown_text import counted
 
 # 2^-149 is float32's smallest number: as multiples of it, its numbers are whole.
@@ -112,12 +113,14 @@ class ListCounts:
         fours: Whether all lengths are multiples of 4.
         characters: (fewest, most) of its texts; None without texts.
         has_classes: Whether some number may be a class.
+        names: Of class numbers that are stored with their names: the names of each.
     """
 
     lengths: tuple[int, int] | None = None
     fours: bool = True
     characters: tuple[int, int] | None = None
     has_classes: bool = False
+    names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
     def add(self, length: int) -> None:
         """Adds a list of so many values."""
@@ -129,12 +132,20 @@ class ListCounts:
         """Adds a text."""
         self.characters = _span(self.characters, (number, number))
 
+    def add_names(self, named: Iterable[tuple[int, str]]) -> None:
+        """Adds class numbers with their names; two names of a number show that it has none."""
+        for number, name in named:
+            names = self.names.setdefault(number, set())
+            if len(names) < _KEPT:
+                names.add(name)
+
     def merge(self, other: Self) -> None:
         """Adds all of `other`."""
         self.lengths = _span(self.lengths, other.lengths)
         self.fours &= other.fours
         self.characters = _span(self.characters, other.characters)
         self.has_classes |= other.has_classes
+        self.add_names((number, name) for number, some in other.names.items() for name in some)
 
 
 def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -418,6 +429,11 @@ def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:
         for name, observed in part.items():
             together.setdefault(name, Observed()).merge(observed)
     return together
+
+
+def of_feature(feature: Feature, observed: Mapping[str, Observed]) -> Observed:
+    """What is observed of a feature: under its name, or under its key in existing Examples."""
+    return observed.get(feature.name) or observed.get(feature.key) or Observed()
 
 
 def wider(one: str, other: str) -> str:

@@ -8,8 +8,19 @@ from beam_pipeline.kinds.kind import Inspection, Kind
 from beam_pipeline.kinds.observed import ListCounts, Observed
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import ListSummary, Value
-from tfrecord_dataset.inference import MAX_CLASS
+from tfrecord_dataset.inference import MAX_CLASS, NAMED_CLASSES
 from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS
+
+
+def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Observed]) -> None:
+    """Counts the names that are stored beside class numbers."""
+    for key, text in NAMED_CLASSES.items():
+        value, name = features.get(key), features.get(text)
+        names = value.names if isinstance(value, ListSummary) else ()
+        if isinstance(value, int) and isinstance(name, str):
+            names = ((value, name),)
+        if names and (lists := observed[key].lists):
+            lists.add_names(names)
 
 
 class StoredKind(Kind[Value]):

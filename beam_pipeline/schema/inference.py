@@ -33,10 +33,12 @@ def infer(
             records though its type has no value for "missing", or has undeclared classes although
             classes are declared.
     """
-    return tuple(
-        _inferred(name, each, num_records, tuple(declared.get(name, ())), observed)
+    features = {
+        name: _inferred(name, each, num_records, tuple(declared.get(name, ())), observed)
         for name, each in sorted(observed.items(), key=_usual_order)
-    )
+    }
+    stored = {name: _facts(each) for name, each in observed.items() if each.lists}
+    return tuple(inference.with_known_names(features, stored, num_records).values())
 
 
 def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
@@ -183,4 +185,5 @@ def _facts(statistics: Observed) -> KeyStatistics:
         smallest=statistics.minimum,
         largest=statistics.maximum,
         forms=set(statistics.formats),
+        names=statistics.lists.names,
     )

@@ -1,0 +1,128 @@
+"""TFRecords of TensorFlow's Object Detection API and Model Garden, opened without a declaration."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import beam_pipeline
+import tfrecord_dataset
+import trainer
+from tfrecord_dataset.example import encode
+from tfrecord_dataset.frames import framed
+
+NAMES = {1: b"cat", 2: b"dog", 4: b"bird"}
+CLASSES = ("cat", "dog", "3", "bird")
+
+
+def png(number):
+    file = io.BytesIO()
+    Image.new("RGB", (8, 6), (number * 20, 0, 0)).save(file, "png")
+    return file.getvalue()
+
+
+def of_image(number):
+    return {
+        "image/encoded": [png(number)],
+        "image/format": [b"png"],
+        "image/filename": [b"%d.png" % number],
+        "image/source_id": [b"%d" % number],
+        "image/key/sha256": [b"0" * 64],
+        "image/height": [6],
+        "image/width": [8],
+    }
+
+
+def detection(number):
+    """As create_coco_tf_record.py writes it: 0 to 3 boxes."""
+    labels = [*NAMES][: number % 4]
+    side = [0.25] * len(labels)
+    return {
+        **of_image(number),
+        "image/object/bbox/xmin": side or None,
+        "image/object/bbox/ymin": side or None,
+        "image/object/bbox/xmax": [0.5 + each for each in side] or None,
+        "image/object/bbox/ymax": [0.75 for _ in side] or None,
+        "image/object/class/label": labels or None,
+        "image/object/class/text": [NAMES[each] for each in labels] or None,
+        "image/object/is_crowd": [0 for _ in labels] or None,
+    }
+
+
+def classification(number):
+    """As Model Garden's imagenet_to_gcs.py writes it: labels from 1."""
+    label = [*NAMES][number % 3]
+    return {
+        **of_image(number),
+        "image/class/label": [label],
+        "image/class/text": [NAMES[label]],
+    }
+
+
+@pytest.fixture
+def written(tmp_path):
+    """written(example) -> a folder with two shards of 8 such examples."""
+
+    def write(example):
+        folder = tmp_path / "others"
+        folder.mkdir()
+        for shard in range(2):
+            numbers = range(shard * 4, shard * 4 + 4)
+            records = (
+                {key: [] if values is None else values for key, values in example(number).items()}
+                for number in numbers
+            )
+            content = b"".join(framed(encode(each)) for each in records)
+            (folder / f"train-{shard:05d}-of-00002").write_bytes(content)
+        return folder
+
+    return write
+
+
+def build(folder):
+    config = beam_pipeline.BuildConfig(input=str(folder), output=str(folder.parent / "data"))
+    return beam_pipeline.build(config).path
+
+
+def bare(folder):
+    return f"{folder}/train-*"
+
+
+def adopt(folder):
+    return beam_pipeline.adopt(folder).path
+
+
+OPENERS = pytest.mark.parametrize("opened", [bare, adopt, build])
+
+
+@OPENERS
+def test_boxes_and_their_classes(written, opened):
+    path = opened(written(detection))
+    dataset = trainer.open(path)
+
+    assert [*dataset.features] == ["image", "boxes"]
+    assert dataset.features == tfrecord_dataset.open(path).features
+    boxes = dataset.features["boxes"]
+    assert boxes.classes == CLASSES
+    assert boxes.attributes == {"is_crowd": "int64"}
+    records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
+    assert [each["box_labels"].tolist() for each in records] == [[], [0], [0, 1], [0, 1, 3]] * 2
+    np.testing.assert_allclose(records[1]["boxes"], [[0.25, 0.25, 0.75, 0.75]])
+
+
+@OPENERS
+def test_labels_from_1(written, opened):
+    dataset = trainer.open(opened(written(classification)))
+
+    assert [*dataset.features] == ["image", "label"]
+    # Of the first records nobody knows whether there is a third class.
+    assert dataset.features["label"].classes == (() if opened is bare else CLASSES)
+    records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
+    assert [each["label"] for each in records] == [0, 1, 3, 0, 1, 3, 0, 1]
+
+
+@pytest.mark.parametrize("example", [detection, classification])
+def test_what_was_adopted_is_verified(written, example):
+    path = adopt(written(example))
+    assert beam_pipeline.verify(path) == []
