@@ -18,6 +18,7 @@ from tfrecord_dataset.inference import DECLARE, Sample, guesses, infer, observe
 from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
+from tfrecord_dataset.shard_numbers import check_all_shards
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.split_names import splits_of_record_files
 from tfrecord_dataset.store import objects, storage
@@ -59,6 +60,8 @@ def open_files(
     patterns: Sequence[str],
     cache: Callable[[], ShardCache],
     schema_of: Callable[[Sample], Schema] | None = None,
+    *,
+    allow_missing_shards: bool = False,
 ) -> _Opened:
     """The dataset of the files that `patterns` name.
 
@@ -67,14 +70,18 @@ def open_files(
         patterns: Paths and globs.
         cache: Where copies of remote files go.
         schema_of: Makes the schema from the first records; None infers it.
+        allow_missing_shards: Whether some of numbered shards may be missing. A file that is named
+            alone is opened alone.
 
     Raises:
         NotADatasetError: No such file, or files that hold no Examples.
         ConfigError: As `schema_of` does, or a key holds lists of two kinds.
-        DatasetDamagedError: A file is damaged.
+        DatasetDamagedError: A file is damaged, or missing from a numbering.
     """
     path = ", ".join(patterns)
     files = _matching(patterns)
+    if not allow_missing_shards and files != [*patterns][:1]:
+        check_all_shards(files)
     names = names_below(files, patterns)
     splits = _splits_of(files, names, cache)
     try:

@@ -57,6 +57,8 @@ def open_paths(
     cache_dir: str | None,
     cache_bytes: int | None,
     schema_of: Callable[[Sample], Schema] | None = None,
+    *,
+    allow_missing_shards: bool = False,
 ) -> _Opened:
     """The dataset at or below a folder, or of bare files, as an object of `kind`.
 
@@ -66,6 +68,7 @@ def open_paths(
         cache_dir: Of copies of remote files; None for the user's.
         cache_bytes: What these may take; None for half of the disk.
         schema_of: Makes the schema of bare files from their first records; None infers it.
+        allow_missing_shards: Whether some of numbered bare files may be missing.
 
     Raises:
         NotADatasetError, ConfigError: As `find_dataset` or `open_files`.
@@ -74,7 +77,7 @@ def open_paths(
     cache = functools.partial(ShardCache, cache_dir, cache_bytes)
     if len(paths) == 1 and is_directory(paths[0]):
         return _open_directory(kind, paths[0], cache)
-    return open_files(kind, paths, cache, schema_of)
+    return open_files(kind, paths, cache, schema_of, allow_missing_shards=allow_missing_shards)
 
 
 def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCache]) -> _Opened:

@@ -37,6 +37,7 @@ class _Source(NamedTuple):
     paths: tuple[str, ...] = ()
     cache_dir: str | None = None
     cache_bytes: int | None = None
+    allow_missing_shards: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -89,6 +90,7 @@ def open(
     *,
     cache_dir: str | None = None,
     cache_bytes: int | None = None,
+    allow_missing_shards: bool = False,
 ) -> Dataset:
     """Opens a dataset to read its records by number.
 
@@ -104,6 +106,8 @@ def open(
         cache_dir: A local folder for copies of a store's shards, which processes may share;
             by default `~/.cache/beam-tfrecords/shards`.
         cache_bytes: What these copies may take; by default half of the space on their disk.
+        allow_missing_shards: Open bare files also if some of them are missing from a numbering such
+            as `train-00000-of-00010`.
 
     Raises:
         NotADatasetError: A directory without a finished dataset, no such file, or files
@@ -112,10 +116,13 @@ def open(
             or a file is damaged.
     """
     paths = [each if is_remote(each) else os.path.abspath(each) for each in named_paths(path)]
-    dataset = open_paths(Dataset, paths, cache_dir, cache_bytes)
+    dataset = open_paths(
+        Dataset, paths, cache_dir, cache_bytes, allow_missing_shards=allow_missing_shards
+    )
     if len(paths) == 1:
         paths = [dataset.path]
-    return dataclasses.replace(dataset, _source=_Source(tuple(paths), cache_dir, cache_bytes))
+    source = _Source(tuple(paths), cache_dir, cache_bytes, allow_missing_shards)
+    return dataclasses.replace(dataset, _source=source)
 
 
 class Records(Sequence[Record]):
@@ -222,8 +229,13 @@ class Records(Sequence[Record]):
         return index, self._reader
 
     def _opened_again(self) -> Dataset:
-        paths, cache_dir, cache_bytes = self._source
-        dataset = open(paths, cache_dir=cache_dir, cache_bytes=cache_bytes)
+        paths, cache_dir, cache_bytes, allow_missing_shards = self._source
+        dataset = open(
+            paths,
+            cache_dir=cache_dir,
+            cache_bytes=cache_bytes,
+            allow_missing_shards=allow_missing_shards,
+        )
         if (dataset.fingerprint, dataset.index(self._split).num_records) != (
             self._fingerprint,
             len(self),

@@ -1,5 +1,6 @@
 """TFRecords of TensorFlow's Object Detection API and Model Garden, opened without a declaration."""
 
+import hashlib
 import io
 
 import numpy as np
@@ -28,7 +29,7 @@ def of_image(number):
         "image/format": [b"png"],
         "image/filename": [b"%d.png" % number],
         "image/source_id": [b"%d" % number],
-        "image/key/sha256": [b"0" * 64],
+        "image/key/sha256": [hashlib.sha256(png(number)).hexdigest().encode()],
         "image/height": [6],
         "image/width": [8],
     }

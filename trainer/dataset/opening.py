@@ -26,6 +26,7 @@ def open(
     *,
     cache_dir: str | None = None,
     cache_bytes: int | None = None,
+    allow_missing_shards: bool = False,
 ) -> Dataset:
     """Opens a dataset.
 
@@ -47,6 +48,8 @@ def open(
             by default `~/.cache/beam-tfrecords/shards`.
         cache_bytes: What these copies may take; by default half of the space on their disk
             that is free, or theirs. Those that were not used for longest are deleted.
+        allow_missing_shards: Open bare files also if some of them are missing from a numbering such
+            as `train-00000-of-00010`.
 
     If the names of all bare files state a split, these are the splits: as in TFDS
     (`cells-train.tfrecord-00000-of-00008`), else by a folder after the first wildcard
@@ -64,7 +67,14 @@ def open(
     if features is not None:
         _check_bare(paths)
         schema_of = functools.partial(declared_schema, features)
-    return open_paths(Dataset, paths, cache_dir, cache_bytes, schema_of)
+    return open_paths(
+        Dataset,
+        paths,
+        cache_dir,
+        cache_bytes,
+        schema_of,
+        allow_missing_shards=allow_missing_shards,
+    )
 
 
 def open_data(
@@ -73,6 +83,8 @@ def open_data(
     training_features: Mapping[str, Feature] | None = None,
     cache_dir: str | None = None,
     cache_bytes: int | None = None,
+    *,
+    allow_missing_shards: bool = False,
 ) -> Dataset:
     """Opens the dataset of a command's --data.
 
@@ -81,7 +93,7 @@ def open_data(
         schema: The file of --schema, which declares the features of bare files.
         training_features: Of a run's training data, for bare files without
             `schema`; without either, features are inferred.
-        cache_dir, cache_bytes: As for `open`.
+        cache_dir, cache_bytes, allow_missing_shards: As for `open`.
 
     Raises:
         TrainerError: As for `open`; or bare files do not fit `training_features`.
@@ -92,7 +104,14 @@ def open_data(
         schema_of = functools.partial(declared_schema, read_schema(schema))
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
-    return open_paths(Dataset, paths, cache_dir, cache_bytes, schema_of)
+    return open_paths(
+        Dataset,
+        paths,
+        cache_dir,
+        cache_bytes,
+        schema_of,
+        allow_missing_shards=allow_missing_shards,
+    )
 
 
 def _check_bare(paths: Sequence[str]) -> None:

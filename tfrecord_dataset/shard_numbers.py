@@ -1,0 +1,38 @@
+"""Shards that are numbered, such as `cells-train.tfrecord-00000-of-00008`: whether all are there."""
+
+import itertools
+import re
+from collections.abc import Iterable
+
+from tfrecord_dataset.errors import DatasetDamagedError
+
+_NUMBERED = re.compile(r"(?P<start>.*)-(?P<number>\d{5,})-of-(?P<count>\d{5,})(?P<end>[^/]*)")
+_MOST_NUMBERS = 5
+
+
+def check_all_shards(files: Iterable[str]) -> None:
+    """Check that no shard is missing from a numbering.
+
+    Args:
+        files: Paths or URLs. Files with other names are no part of a numbering.
+
+    Raises:
+        DatasetDamagedError: Shards are missing; it names their numbers and the option that
+            accepts that.
+    """
+    numbers: dict[tuple[str, str, str], set[int]] = {}
+    for file in files:
+        if match := _NUMBERED.fullmatch(file):
+            key = (match["start"], match["count"], match["end"])
+            numbers.setdefault(key, set()).add(int(match["number"]))
+    for (start, count, end), there in sorted(numbers.items()):
+        num_missing = int(count) - len(there)
+        if num_missing > 0:
+            missing = (each for each in range(int(count)) if each not in there)
+            named = [f"{each:05d}" for each in itertools.islice(missing, _MOST_NUMBERS)]
+            more = ", …" if num_missing > len(named) else ""
+            raise DatasetDamagedError(
+                f"{start}-*-of-{count}{end} lacks {num_missing} of {int(count)} shards: "
+                f"{', '.join(named)}{more}; copy them there, or pass allow_missing_shards "
+                "(--allow-missing-shards)"
+            )
