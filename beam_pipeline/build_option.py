@@ -31,6 +31,10 @@ class JobOption(BuildOption):
     is_content: bool = False
 
 
+AllowMissingShards = Annotated[
+    bool,
+    JobOption("read TFRecord files also if shards of a numbering are missing (00003-of-00010)"),
+]
 Classes = Annotated[
     tuple[str, ...],
     BuildOption(

@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from beam_pipeline import option_values as values
-from beam_pipeline.build_option import BuildOption, Classes, JobOption, Schema, Tokenizer
+from beam_pipeline.build_option import (
+    AllowMissingShards,
+    BuildOption,
+    Classes,
+    JobOption,
+    Schema,
+    Tokenizer,
+)
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
@@ -240,6 +247,7 @@ class BuildOptions(Options):
         ),
         _INPUT,
     ] = ""
+    allow_missing_shards: Annotated[AllowMissingShards, _INPUT] = False
     allow_outside: Annotated[
         tuple[str, ...],
         JobOption(

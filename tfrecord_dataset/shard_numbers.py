@@ -1,4 +1,4 @@
-"""Shards that are numbered, such as `cells-train.tfrecord-00000-of-00008`: whether all are there."""
+"""Numbered shards, such as `cells-train.tfrecord-00000-of-00008`: whether all are there."""
 
 import itertools
 import re

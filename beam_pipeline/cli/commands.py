@@ -215,6 +215,7 @@ def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
         classes=config.classes,
         name=config.name,
         version=config.version,
+        allow_missing_shards=config.allow_missing_shards,
         overwrite=config.overwrite,
     )
     print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)

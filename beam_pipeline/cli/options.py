@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from beam_pipeline import recipe
-from beam_pipeline.build_option import Classes, Schema
+from beam_pipeline.build_option import AllowMissingShards, Classes, Schema
 from beam_pipeline.build_options import HEADINGS
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -40,6 +40,7 @@ class AdoptOptions(Options):
     version: Annotated[
         str, Option("the dataset's version (default: from the directory, or 1.0.0)")
     ] = ""
+    allow_missing_shards: AllowMissingShards = False
     overwrite: Annotated[bool, Option("replace an existing description")] = False
 
 

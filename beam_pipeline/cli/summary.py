@@ -78,8 +78,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     if not plan.problem:
         lines += _split_option(config.split, plan.splits, statistics.states_splits)
     lines += [
-        _feature(each, of_feature(each, features), statistics.num_records)
-        for each in plan.schema
+        _feature(each, of_feature(each, features), statistics.num_records) for each in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
     lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))

@@ -40,6 +40,7 @@ from beam_pipeline.sources.tfrecord.read import first_records, with_key_of
 from tfrecord_dataset import durable
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.shard_numbers import check_all_shards
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.
@@ -53,6 +54,7 @@ def adopt(
     classes: tuple[str, ...] = (),
     name: str = "",
     version: str = "",
+    allow_missing_shards: bool = False,
     overwrite: bool = False,
 ) -> Dataset:
     """Describes the TFRecord files of a directory, so that they are a dataset; all are read.
@@ -70,6 +72,8 @@ def adopt(
         name: The dataset's name. Default: as TFDS's files or the files' names state, else the
             directory's.
         version: Its version. Default: as TFDS's files or the directory's name state, else 1.0.0.
+        allow_missing_shards: Whether files may be missing from a numbering such as
+            `train-00000-of-00010`.
         overwrite: Whether an older description is replaced.
 
     Raises:
@@ -78,6 +82,7 @@ def adopt(
         DatasetExistsError: The directory is a dataset already.
         DataError: A file, a record or an Example is damaged, or does not go with the others;
             then nothing is written.
+        DatasetDamagedError: Files are missing from a numbering.
     """
     directory = storage.absolute(path)
     if is_dataset(directory) and not overwrite:
@@ -86,6 +91,8 @@ def adopt(
         )
     tfds_info = TfdsInfo.read(directory)
     files = find_shards(directory)
+    if not allow_missing_shards:
+        check_all_shards(file.relative for file in files)
     if not (storage.is_remote(directory) or os.access(directory, os.W_OK)):  # before all is read
         raise ConfigError(
             f"{directory} cannot be written to; change its permissions, or build a dataset "

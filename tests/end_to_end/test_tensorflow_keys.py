@@ -1,5 +1,6 @@
 """TFRecords of TensorFlow's Object Detection API and Model Garden, opened without a declaration."""
 
+import dataclasses
 import hashlib
 import io
 
@@ -121,6 +122,34 @@ def test_labels_from_1(written, opened):
     assert dataset.features["label"].classes == (() if opened is bare else CLASSES)
     records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
     assert [each["label"] for each in records] == [0, 1, 3, 0, 1, 3, 0, 1]
+
+
+def open_by_number(path, **options):
+    return tfrecord_dataset.open(path, **options)
+
+
+def open_to_train(path, **options):
+    return trainer.open(path, **options)
+
+
+def adopt_folder(path, **options):
+    return beam_pipeline.adopt(path.rpartition("/")[0], **options)
+
+
+def build_folder(path, **options):
+    config = beam_pipeline.BuildConfig(input=path, output=f"{path.rpartition('/')[0]}-out")
+    return beam_pipeline.build(dataclasses.replace(config, **options))
+
+
+@pytest.mark.parametrize("opened", [open_by_number, open_to_train, adopt_folder, build_folder])
+def test_a_missing_shard_is_an_error_in_every_opener(written, opened):
+    folder = written(classification)
+    (folder / "train-00001-of-00002").unlink()
+
+    with pytest.raises(tfrecord_dataset.errors.DatasetDamagedError, match="lacks 1 of 2 shards: 0"):
+        opened(bare(folder))
+    assert opened(bare(folder), allow_missing_shards=True).num_records("train") == 4
+    assert trainer.open(folder / "train-00000-of-00002").num_records() == 4
 
 
 @pytest.mark.parametrize("example", [detection, classification])

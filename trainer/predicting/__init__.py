@@ -174,8 +174,14 @@ def _opened(
         if config.split is not None:
             raise ConfigError("--split is for datasets; leave it out for files and folders")
         return None
-    cache = (config.cache_dir, config.cache_bytes)
-    dataset = open_data(config.inputs[0], None, features, *cache)
+    dataset = open_data(
+        config.inputs[0],
+        None,
+        features,
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
     check_same_inputs(task, dataset.features, options)
     return dataset, choices.evaluation_split(dataset, config.split)
 

@@ -115,7 +115,14 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    dataset = open_data(config.data, config.schema, None, config.cache_dir, config.cache_bytes)
+    dataset = open_data(
+        config.data,
+        config.schema,
+        None,
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
     split = choices.train_split(dataset, config.train_split)
     task, options = choices.choose(config.train_config(), dataset, progress)
     task = with_statistics(task, dataset, split, progress.say)

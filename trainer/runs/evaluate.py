@@ -30,7 +30,14 @@ def evaluate(config: EvaluateConfig) -> Row:
     if run.own_loss is not None:
         progress.say(f"loss is that of the task, not the run's own, {run.own_loss}")
     task, features = run.task, run.features_of(run.task.features)
-    dataset = open_data(config.data, config.schema, features, config.cache_dir, config.cache_bytes)
+    dataset = open_data(
+        config.data,
+        config.schema,
+        features,
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
     check_same_records(task, dataset.features, run.options)
     split_name = evaluation_split(dataset, config.split)
     batches = functools.partial(

@@ -97,8 +97,14 @@ def prepare(
     recorded, features = run.read_task() if previous else (None, {})
     history = run.read_history() if previous else []
     if dataset is None:
-        cache = (config.cache_dir, config.cache_bytes)
-        dataset = open_data(config.data, config.schema, features, *cache)
+        dataset = open_data(
+            config.data,
+            config.schema,
+            features,
+            config.cache_dir,
+            config.cache_bytes,
+            allow_missing_shards=config.allow_missing_shards,
+        )
     train_split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
     num_records = choices.num_records(config, dataset, train_split)

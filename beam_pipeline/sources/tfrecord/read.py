@@ -32,6 +32,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.frames import payload_of
 from tfrecord_dataset.inflation import TOO_LARGE
+from tfrecord_dataset.shard_numbers import check_all_shards
 
 # The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256
@@ -100,14 +101,19 @@ class ReadTFRecords(beam.PTransform):
         path: A folder, a file, or a pattern of files.
         scratch: The folder where gzip files are unpacked.
         ignored: Files that are left out.
+        allow_missing_shards: Whether files may be missing from a numbering. A file that is named
+            alone is read alone.
     """
 
     path: str
     scratch: str
     ignored: Ignored = NOTHING
+    allow_missing_shards: bool = False
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Element]:
         files, rejected = find_record_files(self.path, self.ignored)
+        if not self.allow_missing_shards and [file.path for file in files] != [self.path]:
+            check_all_shards(file.relative for file in files)
         expected = expectations(first_records(files))
         consumed = Consumed(paths=tuple(file.path for file in files))
         return (
