@@ -189,7 +189,8 @@ def flip(data, byte):
 def test_damage_is_reported_and_nothing_is_written(directory, digests, damage, message):
     path = directory / "train-00001-of-00002"
     path.write_bytes(damage(path.read_bytes()))
-    path.rename(path := directory / "train-1.tfrecord")
+    path.rename(directory / "train-1.tfrecord")
+    (directory / "train-00000-of-00002").rename(directory / "train-0.tfrecord")
     before = digests(directory)
     with pytest.raises(DataError) as raised:
         adopt(str(directory))
