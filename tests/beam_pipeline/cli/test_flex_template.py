@@ -32,6 +32,7 @@ EXAMPLES = {
     "split_list": (["gs://bucket/val.txt", "val=gs://b/1.txt"], ["val.txt", ""]),
     "ignore": (["*_mask.png", "a, b.csv"], [""]),
     "one_class": (["true", "false"], ["1"]),
+    "allow_missing_shards": (["true", "false"], ["1"]),
     "masks": (["true", "false"], ["1"]),
     "schema": (["gs://bucket/schema.yaml", "gs://b/s.json"], ["schema.json", "gs://b/s.txt"]),
     "classes": (["cat,dog", "cat"], ["cat,,dog", ""]),
