@@ -18,7 +18,7 @@ LAYERS = {
         regular_files seekable streams interrupts
         example_encoding object_columns
         users_code declaration example feature_keys frames
-        inference
+        inference shard_numbers
         json_file option_values
         options sealed_json
         command_line
