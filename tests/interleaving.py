@@ -3,14 +3,13 @@
 Each program is a thread, of which one runs at a time. It stops in `stop`, which stands before
 calls to the operating system or a store; whoever explores says for how many calls it goes on. A
 program that is killed makes no further call, in its clean-up neither, but what it has open is
-closed, as the operating system does. Time is a clock that only a waiting program, or the explorer,
-moves. So a run is decided by its schedule alone, and can be repeated (the method of FoundationDB's
-simulation).
+closed, as the operating system does. So a run is decided by its schedule alone, and can be
+repeated (the method of FoundationDB's simulation).
 
     first, second = Program(build), Program(build)
     first.go(17)      # 17 calls
     first.kill()
-    second.go()       # until it ends, or waits
+    second.go()       # until it ends
 """
 
 import builtins
@@ -40,7 +39,6 @@ class Program:
 
     Attributes:
         calls: What it has called, or is about to.
-        waits: Whether it sleeps, as who waits for another does.
         ended: Whether it has returned, failed or was killed.
         killed: Whether it was killed.
         result: What it returned, or None.
@@ -49,7 +47,7 @@ class Program:
 
     def __init__(self, run: Callable[[], Any]):
         self.calls: list[str] = []
-        self.waits = self.ended = self.killed = False
+        self.ended = self.killed = False
         self.result: Any = None
         self.error: BaseException | None = None
         self._run = run
@@ -69,10 +67,10 @@ class Program:
         self._stopped.release()
 
     def go(self, calls: int | None = None) -> None:
-        """Goes on for so many calls, or until it waits or ends."""
+        """Goes on for so many calls, or until it ends."""
         if self.ended or calls == 0:
             return
-        self._left, self.waits = calls, False
+        self._left = calls
         self._resumed.release()
         self._stopped.acquire()
 
@@ -101,25 +99,6 @@ def stop(call: str) -> None:
     """Stands before a call: here the program of this thread may be stopped, or end."""
     if program := getattr(_here, "program", None):
         program.stop(call)
-
-
-class Clock:
-    """Stands for the module `time`."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        """Lets time pass, and others go on."""
-        self.now += seconds
-        if program := getattr(_here, "program", None):
-            program.waits = True
-            program.pause()
-            if program.killed:
-                raise Killed
 
 
 class OneAtATime(concurrent.futures.Executor):

@@ -51,11 +51,11 @@ def test_boxes_choose_the_detector_and_evaluate_gives_map(data, command, tmp_pat
 
 @pytest.mark.slow
 def test_replicas_learn_what_one_learns(data, command, tmp_path):
-    """15 steps: replicas have another number of boxes each."""
+    """6 steps: replicas have another number of boxes each."""
     weights = {}
     for replicas in (1, 2):
         run = tmp_path / f"{replicas}"
-        steps = ("--epochs", 1, "--steps-per-epoch", 15, "--validation-split", "none")
+        steps = ("--epochs", 1, "--steps-per-epoch", 6, "--validation-split", "none")
         # At a rate of 1e-3 rounding of 1e-8 after ten steps grows to 3e-5 after fifty.
         optimizer = ("--optimizer", "sgd", "--learning-rate", 0.0001, "--clip-norm", 1)
         how = ("--devices", f"cpu:{replicas}")

@@ -319,7 +319,7 @@ class Simulation:
             self._check_reader(place)
             if schedule.then == "kill":
                 first.kill()
-            self._go(second, schedule.second_calls, is_alone=schedule.then == "kill")
+            second.go(schedule.second_calls)
             self._check_reader(place)
             if schedule.at_last == "kill":
                 second.kill()
@@ -337,16 +337,6 @@ class Simulation:
                 each.kill()
             place.forget()
         return had_ended
-
-    def _go(self, program, calls, is_alone):
-        """For so many calls; one that waits for the other goes on only if that is gone."""
-        end = None if calls is None else len(program.calls) + calls
-        left = calls
-        while left is None or left > 0:
-            program.go(left)
-            if program.ended or not (program.waits and is_alone):
-                return
-            left = None if end is None else end - len(program.calls)
 
     def _check_reader(self, place):
         """Whoever opens the dataset by its metadata.json finds all that belongs to it."""
