@@ -39,7 +39,7 @@ from trainer.runs.continuing import new_config
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
     argv = sys.argv[1:] if argv is None else argv
-    startup.set_up(debug="--debug" in argv)
+    startup.set_up(debug="--debug" in argv, deterministic="--deterministic" in argv)
     try:
         with ending_blocked_calls():
             result = _run(_parse(argv))

@@ -26,7 +26,7 @@ _MEMORY = {
 _EARLY_NOTE = re.compile(rb"WARNING: All log messages before absl::InitializeLog|I0000 00:00:")
 
 
-def set_up(*, debug: bool = False) -> None:
+def set_up(*, debug: bool = False, deterministic: bool = False) -> None:
     """Sets what TensorFlow reads when it is imported; for `--debug`, that it logs all.
 
     Lines of the log look as those of `python -m beam_pipeline`.
@@ -34,7 +34,9 @@ def set_up(*, debug: bool = False) -> None:
     streams.set_up_log()
     if debug:
         os.environ.setdefault(_LEVEL, "0")
-    elif os.environ.get("TF_CONFIG"):  # its errors are those of a lost worker, which one line tells
+    # Its errors are those of a lost worker, which one line tells; or, of each parallel map that a
+    # deterministic run makes serial, that it has an attribute too many.
+    elif os.environ.get("TF_CONFIG") or deterministic:
         os.environ.setdefault(_LEVEL, "3")
     os.environ.setdefault(_LEVEL, _QUIET)
     keep_memory()

@@ -168,7 +168,7 @@ def test_two_workers_end_together_and_train_what_one_trains(colors, one, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", [0, 1])
+@pytest.mark.parametrize("lost", [pytest.param(0, marks=pytest.mark.nightly), 1])
 def test_a_lost_worker_is_named_and_the_same_command_goes_on(colors, one, tmp_path, lost):
     run = tmp_path / "run"
 
@@ -184,7 +184,7 @@ def test_a_lost_worker_is_named_and_the_same_command_goes_on(colors, one, tmp_pa
     check_same(run, one)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_another_number_of_workers_goes_on(colors, one, tmp_path):
     run = tmp_path / "run"
 
@@ -194,7 +194,7 @@ def test_another_number_of_workers_goes_on(colors, one, tmp_path):
     check_same(run, one)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "metric"), [("boxes", "val_mAP"), ("segmentation", "val_mIoU")])
 def test_two_workers_validate_as_one(directory_of, tmp_path, kind, metric):
     """Records of what is where in an image: of boxes, each worker pads to the most of its own."""
