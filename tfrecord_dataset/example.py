@@ -18,6 +18,7 @@ from tfrecord_dataset import example_keys
 from tfrecord_dataset.errors import RecordError
 from tfrecord_dataset.example_encoding import FeatureValue as FeatureValue
 from tfrecord_dataset.example_encoding import encode as encode
+from tfrecord_dataset.example_encoding import encode_columns as encode_columns
 from tfrecord_dataset.example_messages import BytesList as BytesList
 from tfrecord_dataset.example_messages import Example as Example
 from tfrecord_dataset.example_messages import Feature as Feature

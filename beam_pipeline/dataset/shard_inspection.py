@@ -133,11 +133,8 @@ def write_index(
     paths = [storage.join(directory, file) for file in files]
     with index.writing(schema, paths, durable=True) as writer:
         for records in _chunks(_rows_path(shard, scratch)):
-            rows = index.Rows(schema)
-            for record in records:
-                rows.add(record)
             lengths = [record.example.length for record in records if record.example]
-            writer.add(rows.table(), np.array(lengths, np.int64))
+            writer.add(index.rows(schema, records), np.array(lengths, np.int64))
     return {file: each.entry for file, each in zip(files, writer.files, strict=True)}
 
 

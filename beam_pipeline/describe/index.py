@@ -59,8 +59,8 @@ def column(data: bytes, name: str) -> Iterator[Any]:
     return (value for batch in batches for value in batch.column(0).to_pylist())
 
 
-class Rows:
-    """Rows of a shard's index, in the order of its records.
+def rows(schema: Sequence[Feature], records: Sequence[Inspected]) -> pyarrow.Table:
+    """Return the rows of a shard's index, but for offset and length, in the order of its records.
 
     Columns: key, source (strings); offset, length (int64, bytes: where the record's frame
     starts and how long it is, in the uncompressed stream); then by feature: sha256 of what was
@@ -71,43 +71,32 @@ class Rows:
     names of record and boxes. Of Examples that others wrote, sha256 is of the stored image or
     audio, and a long text is null.
     """
-
-    def __init__(self, schema: Sequence[Feature]):
-        self._features = [
-            (
-                each,
-                kinds.named(each),
-                {fact: fact_column(each, fact) for fact in kinds.named(each).fact_types(each)},
-            )
-            for each in schema
+    columns: dict[str, list[Any]] = {
+        "key": [record.key for record in records],
+        "source": [record.source or record.key for record in records],
+    }
+    labels: list[tuple[str, ...]] = [()] * len(records)
+    own_columns = _own_columns(schema)
+    for feature in schema:
+        kind = kinds.named(feature)
+        values = [
+            record.features.get(feature.name, record.features.get(feature.key))
+            for record in records
         ]
-        self._column_of = _own_columns(schema)
-        self._arrow_schema = arrow_schema(schema)
-        self._columns: dict[str, list[Any]] = {
-            name: [] for name in self._arrow_schema.names if name not in _SPANS
-        }
-
-    def add(self, record: Inspected) -> None:
-        """Adds a record with all its values."""
-        row: dict[str, Any] = {"key": record.key, "source": record.source or record.key}
-        labels: list[str] = []
-        for feature, kind, facts in self._features:
-            value = record.features.get(feature.name, record.features.get(feature.key))
-            if column := self._column_of.get(feature.name):
-                row[column] = _own(feature, value)
-            elif facts:
-                stated = _NO_LIST if value is None else kinds.of(value).facts(value)
-                row |= {column: stated.get(fact) for fact, column in facts.items()}
-            else:
-                labels += kind.class_names(value, feature)
-        row["labels"] = labels
-        for name, values in self._columns.items():
-            values.append(row.get(name))
-
-    def table(self) -> pyarrow.Table:
-        """The rows, but for offset and length, which are known once the records are written."""
-        fields = [field for field in self._arrow_schema if field.name not in _SPANS]
-        return pyarrow.Table.from_pydict(self._columns, schema=pyarrow.schema(fields))
+        if column := own_columns.get(feature.name):
+            columns[column] = [_own(feature, value) for value in values]
+        elif facts := kind.fact_types(feature):
+            stated = [
+                _NO_LIST if value is None else kinds.of(value).facts(value) for value in values
+            ]
+            for fact in facts:
+                columns[fact_column(feature, fact)] = [each.get(fact) for each in stated]
+        else:
+            named = [kind.class_names(value, feature) for value in values]
+            labels = [(*one, *more) for one, more in zip(labels, named, strict=True)]
+    columns["labels"] = labels
+    fields = [field for field in arrow_schema(schema) if field.name not in _SPANS]
+    return pyarrow.Table.from_pydict(columns, schema=pyarrow.schema(fields))
 
 
 @contextlib.contextmanager

@@ -219,7 +219,7 @@ class Kind(Generic[V]):
         return data
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        """What a feature of this kind holds, by key of the Example.
+        """What a feature of this kind holds in one record, by key of the Example.
 
         Args:
             feature: The feature.
@@ -231,6 +231,13 @@ class Kind(Generic[V]):
                 "malformed annotation": objects that lack the classes of others.
         """
         raise NotImplementedError
+
+    def encode_column(
+        self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
+    ) -> dict[str, Sequence[FeatureValue]]:
+        """What a feature of this kind holds in some records, by key; as `encode` of each."""
+        rows = [self.encode(feature, *each) for each in zip(values, stored, strict=True)]
+        return {key: [row[key] for row in rows] for key in rows[0]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         """What is wrong with an Example's values of a feature, whose lists are as they must be.

@@ -95,18 +95,22 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         if feature.default is not None:
             yield "none in some records"
 
-    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        assert value is None or isinstance(value, ClassLabel | ClassLabels)
-        names = () if value is None else self.class_names(value)
-        assert feature.shape or len(names) < 2
-        number_of = stored.numbers.get(feature.name, {})
-        numbers = [number_of[name] for name in names]
-        texts = [name.encode() for name in names]
-        if not (feature.shape or names):
-            numbers, texts = [-1], [b""]
+    def encode_column(
+        self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
+    ) -> dict[str, Sequence[FeatureValue]]:
+        number_of = stored[0].numbers.get(feature.name, {})
+        named = list(map(self.class_names, values))
+        lists = {  # of the classes of many records few differ
+            names: ([number_of[name] for name in names], [name.encode() for name in names])
+            for names in set(named)
+        }
+        if not feature.shape:
+            lists[()] = ([-1], [b""])
+        found = [lists[names] for names in named]
+        numbers: dict[str, Sequence[FeatureValue]] = {feature.key: [each for each, _ in found]}
         if feature.bare:
-            return {feature.key: numbers}
-        return {feature.key: numbers, feature.key_beside("text"): texts}
+            return numbers
+        return numbers | {feature.key_beside("text"): [texts for _, texts in found]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         first, count = feature.label_offset, len(feature.classes)

@@ -1,6 +1,6 @@
 """Single numbers; and, where that is declared, single texts and bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.example_lists import one, range_problem, text_problem, values
@@ -57,9 +57,15 @@ class ScalarKind(Kind[Number]):
     def type_words(self, feature: Feature) -> Iterator[str]:
         yield feature.dtype
 
+    def encode_column(
+        self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
+    ) -> dict[str, Sequence[FeatureValue]]:
+        if feature.dtype in ("int64", "float32"):
+            number = float if feature.dtype == "float32" else int
+            return {feature.key: [[number(value)] for value in values]}
+        return super().encode_column(feature, values, stored)
+
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        if isinstance(value, int | float):
-            return {feature.key: [float(value) if feature.dtype == "float32" else int(value)]}
         if isinstance(value, RawFile):
             return {feature.key: [stored.payloads[feature.name]]}
         return {feature.key: [value if isinstance(value, bytes) else str(value).encode()]}

@@ -1,6 +1,7 @@
 """Texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from beam_pipeline.kinds.example_lists import one, text_problem
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
@@ -44,10 +45,10 @@ class TextKind(Kind[str]):
         if characters:
             yield between(*characters, "character")
 
-    def encode(
-        self, feature: Feature, value: str | None, stored: Stored
-    ) -> dict[str, FeatureValue]:
-        return {feature.key: [(value or "").encode()]}
+    def encode_column(
+        self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
+    ) -> dict[str, Sequence[FeatureValue]]:
+        return {feature.key: [[(value or "").encode()] for value in values]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         return text_problem(feature, one(lists, feature.key))

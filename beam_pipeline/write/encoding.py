@@ -6,7 +6,7 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +27,27 @@ from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
 from beam_pipeline.write.frame_memory import MemoryFile, leave
-from tfrecord_dataset.example import FeatureValue, encode
+from tfrecord_dataset.example import FeatureValue, encode_columns
 from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.frames import framed, payload_of
 
 # A record was read once already, in less time: it is decoded in full now, and perhaps converted.
 _TIMES_INSPECTION = 10
+
+
+class ReadRecord(NamedTuple):
+    """A record that is about to be encoded.
+
+    Attributes:
+        record: With all its values.
+        payloads: By feature what files hold, as it is stored.
+        example: Of a record that is an Example already, that; else empty.
+    """
+
+    record: Inspected
+    payloads: Mapping[str, bytes]
+    example: bytes = b""
 
 
 class EncodedChunk(NamedTuple):
@@ -85,42 +99,47 @@ class Encoder:
             key: spec.kind for feature in self.schema for key, spec in list_specs(feature).items()
         }
 
-    def encode(self, record: Inspected) -> bytes:
-        """The serialized Example of `record`, its files read anew.
+    def read(self, record: Inspected) -> "ReadRecord":
+        """Read the files of a record anew.
 
         Raises:
             SourceChangedError: A file is not what Inspect saw.
-            RecordError: The record's values do not fit the schema (`Kind.encode`).
         """
         if record.example:
-            return payload_of(_read_again(record, record.example))
+            return ReadRecord(record, {}, payload_of(_read_again(record, record.example)))
+        whole = with_values(record)
         payloads = {}
-        for name, value in record.features.items():
+        for name, value in whole.features.items():
             if file := file_of(value):
-                data = _read_again(record, file)
+                data = _read_again(whole, file)
                 payloads[name] = kinds.of(value).payload(value, data, self.rules)
-        return encode(self.values(record, payloads), self._lists)
+        return ReadRecord(whole, payloads)
 
-    def values(self, record: Inspected, payloads: Mapping[str, bytes]) -> dict[str, FeatureValue]:
-        """What `record` holds, by key: every key of the schema.
-
-        Args:
-            record: An inspected record.
-            payloads: By feature name what files hold, as it is stored.
+    def encode(self, records: Sequence["ReadRecord"]) -> list[bytes]:
+        """Return the serialized Examples of records.
 
         Raises:
-            RecordError: The record's values do not fit the schema (`Kind.encode`).
+            RecordError: A record's values do not fit the schema (`Kind.encode`).
         """
-        stored = Stored(record.key, record.source_id, payloads, self._numbers)
-        values: dict[str, FeatureValue] = {}
-        for feature, kind in self._kinds:
-            values.update(kind.encode(feature, record.features.get(feature.name), stored))
-        return values
+        others = [each for each in records if not each.example]
+        made = iter(encode_columns(self.values(others), self._lists) if others else ())
+        return [each.example or next(made) for each in records]
 
-    def encode_with_row(self, record: Inspected) -> tuple[Inspected, bytes]:
-        """(`record` with all its values, its serialized Example)."""
-        whole = with_values(record)
-        return whole, self.encode(whole)
+    def values(self, records: Sequence["ReadRecord"]) -> dict[str, Sequence[FeatureValue]]:
+        """Return what each record holds, by key: every key of the schema.
+
+        Raises:
+            RecordError: A record's values do not fit the schema (`Kind.encode`).
+        """
+        stored = [
+            Stored(each.record.key, each.record.source_id, each.payloads, self._numbers)
+            for each in records
+        ]
+        values: dict[str, Sequence[FeatureValue]] = {}
+        for feature, kind in self._kinds:
+            column = [each.record.features.get(feature.name) for each in records]
+            values.update(kind.encode_column(feature, column, stored))
+        return values
 
 
 class Chunk(NamedTuple):
@@ -176,22 +195,20 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         )
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
-        made = self.encoder.value
+        encoder = self.encoder.value
         records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
-        rows = index.Rows(made.schema)
-        frames = []
 
-        def encode_one(record: Inspected) -> tuple[Inspected, bytes]:
+        def read(record: Inspected) -> ReadRecord:
             start_time()
-            return made.encode_with_row(record)
+            return encoder.read(record)
 
-        for record, example in map_threads(encode_one, records, self.threads):
-            rows.add(record)
-            frames.append(framed(example))
+        read_records = list(map_threads(read, records, self.threads))
+        frames = list(map(framed, encoder.encode(read_records)))
+        rows = index.rows(encoder.schema, [each.record for each in read_records])
         return EncodedChunk(
             frames=b"".join(frames),
             lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
-            rows=columns.to_bytes(rows.table(), compressed=False),
+            rows=columns.to_bytes(rows, compressed=False),
         )
 
 

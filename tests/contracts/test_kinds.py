@@ -36,7 +36,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.schema.conformance import conforming, mismatches, schema_specs
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.write.encoding import Encoder
+from beam_pipeline.write.encoding import Encoder, ReadRecord
 from tfrecord_dataset.example import encode, lists
 from tfrecord_dataset.feature_keys import list_specs
 from tfrecord_dataset.image_size import ImageSize
@@ -227,7 +227,8 @@ def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data
             for name, value in record.features.items()
             if file_of(value)
         }
-        values = encoder.values(record, payloads)
+        columns_of_one = encoder.values([ReadRecord(record, payloads)])
+        values = {key: value for key, [value] in columns_of_one.items()}
         assert values.keys() == specs.keys()
 
         example = lists(encode(values, specs))

@@ -75,7 +75,8 @@ def _media(kind: Callable[..., Value], name: str) -> Reads:
 def _finish(record: Record) -> None:
     schema = infer(observe_all([record]), num_records=1, declared={})
     check_names(schema)
-    Encoder(schema=schema, rules=RULES).encode(record)
+    encoder = Encoder(schema=schema, rules=RULES)
+    encoder.encode([encoder.read(record)])
 
 
 def _tree(data: bytes, folder: Path) -> int:

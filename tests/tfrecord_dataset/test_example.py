@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset import example, example_encoding
+from tfrecord_dataset import example
 from tfrecord_dataset.example import (
     bytes_feature,
     decode,
     encode,
+    encode_columns,
     float_feature,
     int64_feature,
     serialize,
@@ -65,12 +66,17 @@ def test_an_empty_list_states_its_kind_as_tensorflows_does(kind, field):
     assert encode({"numbers": []}, {"numbers": kind}) == expected.SerializeToString()
 
 
-def test_single_values_take_no_message_of_protobuf(monkeypatch):
-    values = {"image": [b"a" * 300], "label": [3], "largest": [2**63 - 1], "": [b""]}
-    expected = tensorflow_encode(values)
-    monkeypatch.setattr(example_encoding, "Feature", None)
-
-    assert encode(values) == expected
+@given(st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3), min_size=1, max_size=9))
+def test_examples_of_columns_are_those_of_their_values(numbers):
+    columns = {
+        "int": numbers,
+        "float": [list(map(float, each)) for each in numbers],
+        "bytes": [[b"%d" % number for number in each] for each in numbers],
+        "image": [[b"a" * 300]] * len(numbers),
+    }
+    kinds = {"int": "int64", "bytes": "bytes"}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    assert encode_columns(columns, kinds) == [encode(row, kinds) for row in rows]
 
 
 def test_an_int_beyond_64_bits_is_rejected():

@@ -203,11 +203,7 @@ def _rows_cause(
 def _batch_cause(
     batch: pyarrow.RecordBatch, schema: Sequence[Feature], stored: Sequence[_Stored], first: int
 ) -> str:
-    rows = index.Rows(schema)
-    for each in stored:
-        assert each.record is not None
-        rows.add(each.record)
-    table = rows.table()
+    table = index.rows(schema, [each.record for each in stored if each.record])
     for name in _SPANS:
         spans = pyarrow.array([getattr(each, name) for each in stored], pyarrow.int64())
         table = table.append_column(name, spans)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet
 
 from beam_pipeline.assign import columns
-from beam_pipeline.describe.index import IndexWriter, Rows
+from beam_pipeline.describe.index import IndexWriter, rows
 from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import (
     Array,
@@ -30,13 +30,9 @@ def index_of(*records, halves=1):
     parquet = io.BytesIO()
     with IndexWriter(parquet, schema) as writer:
         for start in range(0, len(records), len(records) // halves):
-            rows = Rows(schema)
             part = records[start : start + len(records) // halves]
-            for record in part:
-                rows.add(record)
-            writer.add(
-                columns.table_from_bytes(columns.to_bytes(rows.table())), np.full(len(part), 100)
-            )
+            table = columns.table_from_bytes(columns.to_bytes(rows(schema, part)))
+            writer.add(table, np.full(len(part), 100))
     assert writer.num_bytes == 100 * len(records)
     return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), b"".join(writer.spans())
 

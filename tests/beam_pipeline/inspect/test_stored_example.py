@@ -60,7 +60,7 @@ def test_all_that_an_example_holds(record):
     assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
     assert inspected.num_bytes == len(framed(payload))
     assert inspected.content_digest == hashlib.sha256(jpeg).hexdigest()
-    assert Encoder(schema=(), rules=Rules()).encode(inspected) == payload
+    assert Encoder(schema=(), rules=Rules()).read(inspected).example == payload
 
 
 def test_the_content_is_the_images_and_sounds_or_all(record):
@@ -81,14 +81,14 @@ def test_what_others_would_convert_is_kept_and_noted(record):
 
     assert inspected.notes == {"image kept: orientation": 1}
     assert inspected.features["image"].shape == (7, 9), "as stored: not turned"
-    assert Encoder(schema=(), rules=Rules()).encode(inspected) == payload
+    assert Encoder(schema=(), rules=Rules()).read(inspected).example == payload
 
 
 def test_a_changed_file_is_found_at_the_write(record):
     inspected = inspect_existing(record(encode({"x": [1]})), Rules())
     record(encode({"x": [2]}))
     with pytest.raises(SourceChangedError, match="changed while the job ran"):
-        Encoder(schema=(), rules=Rules()).encode(inspected)
+        Encoder(schema=(), rules=Rules()).read(inspected)
 
 
 def test_too_large_a_record_is_not_read():

@@ -58,8 +58,8 @@ def test_its_keys(value, shape, numbers, texts):
     stored = Stored(
         key="a", source_id="0", payloads={}, numbers={"x": dict(zip(PETS, range(3), strict=True))}
     )
-    encoded = kinds.named(feature).encode(feature, value, stored)
-    assert encoded == {"x/label": numbers, "x/text": texts}
+    encoded = kinds.named(feature).encode_column(feature, [value], [stored])
+    assert encoded == {"x/label": [numbers], "x/text": [texts]}
 
 
 @pytest.mark.parametrize(

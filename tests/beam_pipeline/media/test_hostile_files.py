@@ -67,7 +67,8 @@ def measure(name, path):
         reason = error.reason
     else:
         schema = infer(observe_all([record]), num_records=1, declared={})
-        Encoder(schema=schema, rules=rules).encode(record)
+        encoder = Encoder(schema=schema, rules=rules)
+        encoder.encode([encoder.read(record)])
     print(json.dumps([name, reason, peak() - before]), flush=True)
 
 Image.init()

@@ -26,7 +26,7 @@ from beam_pipeline.records import (
     Record,
 )
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.write.encoding import Encoder
+from beam_pipeline.write.encoding import Encoder, ReadRecord
 from tfrecord_dataset.example import decode, lists
 
 
@@ -34,7 +34,15 @@ def values_of(*records, declared=None):
     """The values of the first record, under the schema of all."""
     schema = infer(observe_all(records), num_records=len(records), declared=declared or {})
     payloads = dict.fromkeys(records[0].features, b"payload")
-    return Encoder(schema=schema, rules=Rules()).values(records[0], payloads)
+    values = Encoder(schema=schema, rules=Rules()).values([ReadRecord(records[0], payloads)])
+    return {key: value for key, [value] in values.items()}
+
+
+def example_of(record, schema, rules=None):
+    """The Example of an inspected record."""
+    encoder = Encoder(schema=schema, rules=rules or Rules())
+    [example] = encoder.encode([encoder.read(record)])
+    return example
 
 
 def image(**more):
@@ -160,9 +168,8 @@ def test_empty_lists_state_their_kinds():
     empty = {"tags": (), "tokens": Array(dtype="int64", shape=(0,)), "label": ClassLabels(())}
     records = [Inspected(key="a", features=full), Inspected(key="b", features=empty)]
     schema = infer(observe_all(records), num_records=2, declared={})
-    encoder = Encoder(schema=schema, rules=Rules())
     stated, expected = (
-        {key: kind for key, (kind, _) in lists(encoder.encode(record)).items()}
+        {key: kind for key, (kind, _) in lists(example_of(record, schema)).items()}
         for record in reversed(records)
     )
     assert stated == expected
@@ -179,9 +186,7 @@ def test_boxes_that_lack_the_class_names_of_others():
     others = Inspected(key="b", features={"boxes": BOXES})
     schema = infer(observe_all([others]), num_records=1, declared={})
     with pytest.raises(RecordError, match="1 boxes but 0 class names"):
-        Encoder(schema=schema, rules=Rules()).values(
-            Inspected(key="a", features={"boxes": bare}), {}
-        )
+        example_of(Inspected(key="a", features={"boxes": bare}), schema)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +218,7 @@ def encoded(rules=None, **features):
     """The Example of a record, from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
     schema = infer(observe_all([record]), num_records=1, declared={})
-    return decode(Encoder(schema=schema, rules=rules or Rules()).encode(record))
+    return decode(example_of(record, schema, rules or Rules()))
 
 
 def test_arrays_of_few_values_are_lists(write):
@@ -245,4 +250,4 @@ def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):
     write(other)
     schema = infer(observe_all([record]), num_records=1, declared={})
     with pytest.raises(SourceChangedError, match="run the build again"):
-        Encoder(schema=schema, rules=Rules()).encode(record)
+        example_of(record, schema)

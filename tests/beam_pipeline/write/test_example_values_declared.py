@@ -7,7 +7,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.write.encoding import Encoder
+from beam_pipeline.write.encoding import Encoder, ReadRecord
 
 
 def array(values, **more):
@@ -21,7 +21,8 @@ def declared_value(declared, value, payload=None):
     schema = parse_schema([{"name": "x", **declared}])
     record = Inspected(key="a", features={} if value is None else {"x": value})
     payloads = {} if payload is None else {"x": payload}
-    return Encoder(schema=schema, rules=Rules()).values(record, payloads)
+    values = Encoder(schema=schema, rules=Rules()).values([ReadRecord(record, payloads)])
+    return {key: value for key, [value] in values.items()}
 
 
 LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
