@@ -8,10 +8,11 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import functools
 import hashlib
-import itertools
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from beam_pipeline import kinds
-from beam_pipeline.inspect.digest import annotation
-from beam_pipeline.records import FileRef, Inspected
+from beam_pipeline.inspect.digest import annotations
+from beam_pipeline.records import FileRef, Inspected, alike
 
 # Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -62,29 +63,35 @@ READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_
 
 def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
     """The table of (inspected record, its split, its position)."""
-    rows = []
-    for record, split, position in records:
-        stated = annotation(record).encode("utf-8", "surrogateescape")
-        annotated = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
-        identity = f"{record.key!r} {record.source!r} {record.source_id!r} {record.content_digest}"
-        decided = identity.encode("utf-8", "surrogateescape") + annotated
-        row = (
-            content_of(record),
-            annotated,
-            hashlib.blake2b(decided, digest_size=_DIGEST_BYTES).digest(),
-            record.key,
-            split,
-            position,
-            record.source,
-            record.num_bytes,
-            pack_record(record),
-        )
-        rows.append(row)
-    columns = zip(*rows, strict=True) if rows else itertools.repeat((), len(SCHEMA))
-    return pa.Table.from_arrays(
-        [pa.array(values, each.type) for values, each in zip(columns, SCHEMA, strict=True)],
-        schema=SCHEMA,
-    )
+    rows = list(records)
+    inspected = [record for record, *_ in rows]
+    said = {
+        id(record): _digest(text)
+        for group in alike(inspected)
+        for record, text in zip(group, annotations(group), strict=True)
+    }
+    annotated = [said[id(record)] for record in inspected]
+    identities = [
+        f"{each.key!r} {each.source!r} {each.source_id!r} {each.content_digest}"
+        for each in inspected
+    ]
+    columns = {
+        "content_digest": list(map(content_of, inspected)),
+        "annotation": annotated,
+        "digest": list(map(_digest, identities, annotated)),
+        "key": [record.key for record in inspected],
+        "split": [split for _, split, _ in rows],
+        "position": [position for *_, position in rows],
+        "source": [record.source for record in inspected],
+        "num_bytes": [record.num_bytes for record in inspected],
+        "record": list(map(pack_record, inspected)),
+    }
+    return pa.Table.from_pydict(columns, schema=SCHEMA)
+
+
+def _digest(text: str, more: bytes = b"") -> bytes:
+    data = text.encode("utf-8", "surrogateescape") + more
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
 
 
 def content_of(record: Inspected) -> bytes:
@@ -94,22 +101,33 @@ def content_of(record: Inspected) -> bytes:
 
 def pack_record(record: Inspected) -> bytes:
     """What is asked of an inspected record later, but for its key and source."""
-    values, codes = pack_values({**record.features, **record.deferred})
-    parts = (values, codes, record.source_id, record.notes, record.example)
-    return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
+    features = {**record.features, **record.deferred} if record.deferred else record.features
+    form = _form_of(tuple(features), tuple(map(type, features.values())))
+    values = list(features.values())
+    for index, _ in form.coded:
+        values[index] = _fields_of(values[index])
+    parts = (values, record.source_id, record.notes, record.example)
+    return form.header + pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Inspected:
     """The record that `pack_record` packed; with that `source_id`, if it is not ""."""
-    values, codes, own_id, notes, example = pickle.loads(packed)
-    return Inspected(
+    end = _HEADER_BYTES.unpack_from(packed)[0]
+    form = _form_in(packed[:end])
+    values, own_id, notes, example = pickle.loads(memoryview(packed)[end:])
+    for index, cls in form.coded:
+        values[index] = _made(cls, values[index])
+    record = object.__new__(Inspected)
+    record.__dict__.update(
+        _UNPACKED,
         key=key,
-        features=unpack_values(PackedValues(values, codes)),
+        features=dict(zip(form.names, values, strict=True)),
         source=source,
         source_id=source_id or own_id,
         notes=notes,
         example=example,
     )
+    return record
 
 
 def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:
@@ -226,47 +244,51 @@ _CODES = {each: code for code, each in enumerate(_CLASSES)}
 _FIELDS = {
     each: tuple(field.name for field in dataclasses.fields(each)) for each in (*_CLASSES, FileRef)
 }
+_UNPACKED = vars(Inspected(key="", features={}))
 
 
-class PackedValues(NamedTuple):
-    """Values, to be pickled.
+class _Form(NamedTuple):
+    """What packed records have in common.
 
     Attributes:
-        values: By feature; what is no class of `records` is as it was.
-        codes: Of the others, which class they are of.
+        names: Of their features.
+        coded: Which values are packed as the fields of a class.
+        header: Stands before each packed record.
     """
 
-    values: dict[str, Any]
-    codes: dict[str, int]
+    names: tuple[str, ...]
+    coded: tuple[tuple[int, type], ...]
+    header: bytes
 
 
-def pack_values(values: Mapping[str, Any]) -> PackedValues:
-    """Inspected values, packed."""
-    packed, codes = dict(values), {}
-    for name, value in values.items():
-        code = _CODES.get(type(value))
-        if code is not None:
-            codes[name] = code
-            fields = value.__dict__
-            if (file := fields.get("file")) is not None:
-                fields = {**fields, "file": tuple(file.__dict__.values())}
-            packed[name] = tuple(fields.values())
-    return PackedValues(packed, codes)
+_HEADER_BYTES = struct.Struct("<I")
+_FORMS_KEPT = 256
 
 
-def unpack_values(packed: PackedValues) -> dict[str, Any]:
-    """The values that `pack_values` packed."""
-    values, codes = packed
-    for name, code in codes.items():
-        value = _made(_CLASSES[code], values[name])
-        if (file := value.__dict__.get("file")) is not None:
-            value.__dict__["file"] = _made(FileRef, file)
-        values[name] = value
-    return values
+@functools.lru_cache(_FORMS_KEPT)
+def _form_of(names: tuple[str, ...], classes: tuple[type, ...]) -> _Form:
+    coded = {index: _CODES[each] for index, each in enumerate(classes) if each in _CODES}
+    data = pickle.dumps((names, coded), protocol=pickle.HIGHEST_PROTOCOL)
+    return _form_in(_HEADER_BYTES.pack(_HEADER_BYTES.size + len(data)) + data)
+
+
+@functools.lru_cache(_FORMS_KEPT)
+def _form_in(header: bytes) -> _Form:
+    names, coded = pickle.loads(header[_HEADER_BYTES.size :])
+    return _Form(names, tuple((index, _CLASSES[code]) for index, code in coded.items()), header)
+
+
+def _fields_of(value: Any) -> tuple[Any, ...]:
+    fields = value.__dict__
+    if (file := fields.get("file")) is not None:
+        fields = {**fields, "file": tuple(file.__dict__.values())}
+    return tuple(fields.values())
 
 
 def _made(cls: type, fields: tuple[Any, ...]) -> Any:
     """An object of a dataclass without slots; its `__init__` would take four times as long."""
     made: Any = object.__new__(cls)
     made.__dict__.update(zip(_FIELDS[cls], fields, strict=True))
+    if (file := made.__dict__.get("file")) is not None:
+        made.__dict__["file"] = _made(FileRef, file)
     return made

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
@@ -22,6 +23,7 @@ from beam_pipeline.records import Rejected
 
 # Records of one content that are named; all are counted.
 _NUM_KEYS_NAMED = 10
+_RECORDS_OBSERVED_AT_ONCE = 256
 
 Digests = npt.NDArray[np.bytes_]
 
@@ -75,9 +77,11 @@ def settle(
         for reject in unique.rejects:
             statistics.add_rejected(reject)
         if observes:
-            splits = unique.table.column("split").to_pylist()
-            for record, split in zip(columns.records_of(unique.table), splits, strict=True):
-                statistics.observe(with_values(record), split)
+            for split in unique.table.column("split").unique().to_pylist():
+                rows = unique.table.filter(pc.equal(unique.table.column("split"), split))
+                for some in rows.to_batches(_RECORDS_OBSERVED_AT_ONCE):
+                    records = columns.records_of(pa.Table.from_batches([some]))
+                    statistics.observe(list(map(with_values, records)), split)
         yield unique
 
 

@@ -4,6 +4,7 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Iterable
 
 from beam_pipeline.assign import columns, likeness, placement
@@ -30,6 +31,7 @@ class Packer:
         """All elements of a batch, packed."""
         statistics = Statistics()
         rows: list[tuple[Inspected, str, int]] = []
+        by_split: defaultdict[str, list[Inspected]] = defaultdict(list)
         rejects: list[Rejected] = []
         for element in elements:
             match element:
@@ -41,12 +43,14 @@ class Packer:
                         rejects.append(Rejected.of(source, error))
                         continue
                     rows.append((element, split, placement.position(element.key, self.config.seed)))
-                    if not self.config.observes_last:
-                        statistics.observe(element, split)
+                    by_split[split].append(element)
                 case Rejected():
                     rejects.append(element)
                 case DeclaredClasses():
                     statistics.add_declared(element)
+        if not self.config.observes_last:
+            for split, records in by_split.items():
+                statistics.observe(records, split)
         for reject in rejects:
             statistics.add_rejected(reject)
         statistics.num_inspected = len(rows)

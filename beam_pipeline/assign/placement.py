@@ -104,6 +104,8 @@ def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[
 
 def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
     """The split of a group by its hash alone."""
+    if len(fractions) == 1:
+        return next(iter(fractions))
     return split_at_hash(split_hash(group, seed), fractions)
 
 

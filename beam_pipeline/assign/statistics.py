@@ -7,7 +7,7 @@ import dataclasses
 import heapq
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -139,18 +139,19 @@ class Statistics:
     near: NearDuplicates = dataclasses.field(default_factory=NearDuplicates)
     strata: Strata = dataclasses.field(default_factory=Strata)
 
-    def observe(self, record: Inspected, split: str) -> None:
-        """Takes the values of a record of a split into account, and what was changed in it.
+    def observe(self, records: Sequence[Inspected], split: str) -> None:
+        """Takes the values of records of a split into account, and what was changed in them.
 
         Raises:
             DataError: The records have too many features.
         """
         values = self.values.setdefault(split, {})
-        kinds.observe(record, values)
+        kinds.observe(records, values)
         check_number(values)
-        if record.notes:
-            self.notes.update(record.notes)
-        self.num_ids += bool(record.source_id)
+        for record in records:
+            if record.notes:
+                self.notes.update(record.notes)
+            self.num_ids += bool(record.source_id)
 
     def features(self) -> dict[str, Observed]:
         """What the values of all splits are, by feature name.

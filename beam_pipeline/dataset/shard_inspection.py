@@ -84,9 +84,9 @@ def inspect_shard(
     records = _records(shard, rules, expected, inspection)
     with open(_rows_path(shard, scratch), "wb") as handle:
         while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
+            kinds.observe(chunk, inspection.features)
+            check_number(inspection.features)
             for record in chunk:
-                kinds.observe(record, inspection.features)
-                check_number(inspection.features)
                 inspection.notes.update(record.notes)
             pickle.dump(chunk, handle)
             meter.add(len(chunk))

@@ -6,12 +6,12 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_element, rejected
+from beam_pipeline.inspect.record import Problem, inspect_elements, rejected
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
 from beam_pipeline.running.isolation import Death, each_alone
@@ -25,6 +25,8 @@ from beam_pipeline.running.record_limits import (
     too_slow,
 )
 from beam_pipeline.running.worker_pool import Work
+
+Problems = Iterator[Problem]
 
 
 class PackedBatch(NamedTuple):
@@ -90,11 +92,14 @@ class InspectBatch(Work[bytes, PackedBatch]):
                 ending_after(rules.max_seconds * self.threads) as start_time,
             ):
 
-                def inspect(element: Element) -> InspectedElement:
-                    start_time()
-                    return inspect_element(element, rules, bounded)
+                def each(function: Callable[[Any], Problem], records: Iterable[Any]) -> Problems:
+                    def timed(record: Any) -> Problem:
+                        start_time()
+                        return function(record)
 
-                return list(map_threads(inspect, elements, self.threads))
+                    return map_threads(timed, records, self.threads)
+
+                return inspect_elements(elements, rules, bounded, each)
 
         return self._inspected(batch, inspect_all)
 
@@ -105,13 +110,16 @@ class InspectBatch(Work[bytes, PackedBatch]):
         def inspect_all(
             elements: Sequence[Element], read: storage.ReadFile
         ) -> list[InspectedElement]:
-            def inspect(element: Element) -> InspectedElement:
-                before = time.thread_time()
-                inspected = inspect_element(element, rules, read)
-                seconds = time.thread_time() - before
-                return _too_slow(element, rules) if seconds > rules.max_seconds else inspected
+            def each(function: Callable[[Any], Problem], records: Iterable[Any]) -> Problems:
+                def timed(record: Any) -> Problem:
+                    before = time.thread_time()
+                    problem = function(record)
+                    seconds = time.thread_time() - before
+                    return _too_slow(rules) if seconds > rules.max_seconds else problem
 
-            return list(map_threads(inspect, elements, self.threads))
+                return map_threads(timed, records, self.threads)
+
+            return inspect_elements(elements, rules, read, each)
 
         return self._inspected(batch, inspect_all)
 
@@ -139,17 +147,16 @@ class InspectBatch(Work[bytes, PackedBatch]):
 def _inspect_alone(element: Element, rules: Rules) -> InspectedElement:
     """What a process of its own does to a record."""
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
-        return inspect_element(element, rules, read)
+        [inspected] = inspect_elements([element], rules, read)
+    return inspected
 
 
 def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
     """What becomes of a record whose inspection ends the process that it runs in."""
-    if death.ran_out_of_time:
-        return _too_slow(element, rules)
     assert isinstance(element, Record)
-    return rejected(element, RecordError(CRASHED, f"{death}; leave it out"))
+    crashed = RecordError(CRASHED, f"{death}; leave it out")
+    return rejected(element, _too_slow(rules) if death.ran_out_of_time else crashed)
 
 
-def _too_slow(element: Element, rules: Rules) -> Rejected:
-    assert isinstance(element, Record)
-    return rejected(element, RecordError(TOO_SLOW, too_slow(rules.max_seconds)))
+def _too_slow(rules: Rules) -> RecordError:
+    return RecordError(TOO_SLOW, too_slow(rules.max_seconds))

@@ -1,34 +1,45 @@
 """What of a record is compared: its content and its annotation."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from beam_pipeline import kinds
-from beam_pipeline.records import Inspected, Value, file_of
+from beam_pipeline.records import Array, Inspected, Value, file_of
 from tfrecord_dataset.inference import is_label_key
 
+Features = Mapping[str, Value]
 
-def content_digest(features: Mapping[str, Value]) -> str:
-    """Equal for inspected values of equal content: their files', or without files all of them."""
-    digests = [
+
+def content_digests(rows: Sequence[Features]) -> list[str]:
+    """Equal for inspected values of equal content: their files', or without files all of them.
+
+    Args:
+        rows: The features of records that are `alike`.
+    """
+    if not any(map(_may_have_file, rows[0].values())):
+        return list(map(_sha256, _texts_beside_files(rows, "content")))
+    return list(map(_digest_of_files, rows))
+
+
+def _digest_of_files(features: Features) -> str:
+    contents = [
         kinds.of(value).content(value) for _, value in sorted(features.items()) if file_of(value)
     ]
-    if len(digests) == 1:
-        return str(digests[0])
-    text = repr(digests) if digests else _values_beside_files(features)
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    if len(contents) == 1:
+        return str(contents[0])
+    [text] = [repr(contents)] if contents else _texts_beside_files([features], "content")
+    return _sha256(text)
 
 
-def annotation(record: Inspected) -> str:
-    """What `record` says of its content; equal contents with unequal annotations conflict."""
-    if record.example:
-        return record.example.sha256
-    values = sorted(
-        (name, kinds.of(value).annotation(value))
-        for name, value in record.features.items()
-        if not file_of(value)
-    )
-    return repr(values)
+def annotations(records: Sequence[Inspected]) -> list[str]:
+    """What records that are `alike` say of their contents.
+
+    Equal contents with unequal annotations conflict.
+    """
+    if records[0].example:
+        return [record.example.sha256 for record in records if record.example]
+    return _texts_beside_files([record.features for record in records], "annotation")
 
 
 def label_text(record: Inspected) -> str:
@@ -42,10 +53,27 @@ def label_text(record: Inspected) -> str:
     return ", ".join(names)
 
 
-def _values_beside_files(features: Mapping[str, Value]) -> str:
-    values = sorted(
-        (name, kinds.of(value).content(value))
-        for name, value in features.items()
-        if not file_of(value)
-    )
-    return repr(values)
+def _may_have_file(value: Value) -> bool:
+    return file_of(value) is not None or isinstance(value, Array)
+
+
+def _texts_beside_files(
+    rows: Sequence[Features], stated: Literal["content", "annotation"]
+) -> list[str]:
+    """The (name, what is stated) pairs of each row's values without a file, as Python writes them.
+
+    Splits of records without files follow from these texts, so they stay what they were.
+    """
+    names = [name for name, value in sorted(rows[0].items()) if file_of(value) is None]
+    if len(rows) > 1 and any(isinstance(value, Array) for value in rows[0].values()):
+        return [text for row in rows for text in _texts_beside_files([row], stated)]
+    pairs = ", ".join(f"({name!r}, ".replace("%", "%%") + "%r)" for name in names)
+    columns = [
+        map(getattr(kinds.of(rows[0][name]), stated), [row[name] for row in rows]) for name in names
+    ]
+    stated_by_row = zip(*columns, strict=True) if columns else [()] * len(rows)
+    return [f"[{pairs}]" % each for each in stated_by_row]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,16 +1,22 @@
-"""One record is checked, measured and hashed: what Inspect does to each.
+"""Records are checked, measured and hashed: files one by one, all else a column at a time.
 
 No Beam here: worker processes import this module.
 """
 
+import dataclasses
+import functools
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
 from beam_pipeline.inspect.deferred import read_deferred
-from beam_pipeline.inspect.digest import content_digest
+from beam_pipeline.inspect.digest import content_digests
 from beam_pipeline.inspect.stored_example import inspect_existing
 from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, check_text
@@ -18,17 +24,23 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
     Deferred,
     Element,
+    FileRef,
     Inspected,
     InspectedElement,
     Record,
     Rejected,
     Value,
+    alike,
 )
 from beam_pipeline.running.record_limits import TOO_MUCH_MEMORY, too_large
 from beam_pipeline.schema.conformance import conforming
 
 # What an Example's framing, keys and numbers take beside the payload, roughly.
 _EXAMPLE_OVERHEAD_BYTES = 400
+
+Problem = RecordError | None
+Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
+"""`map`, or what bounds each call and returns a problem of one that goes beyond."""
 
 
 def inspect_record(
@@ -45,42 +57,178 @@ def inspect_record(
         RecordError: Something about the record cannot be used (docs/data-checks.md).
         ConfigError: The tokenizer cannot be used.
     """
+    [under_way] = _inspected([record], rules, read, map)
+    if under_way.problem:
+        raise under_way.problem
+    assert under_way.inspected
+    return under_way.inspected
+
+
+def inspect_elements(
+    elements: Iterable[Element],
+    rules: Rules,
+    read: storage.ReadFile = storage.read_bytes,
+    each: Each = map,
+) -> list[InspectedElement]:
+    """Records inspected, or Rejected if they cannot be used; anything else as it is; in no order.
+
+    Args:
+        elements: The elements.
+        rules: How records are checked.
+        read: Reads files.
+        each: Calls functions of one record.
+    """
+    records: list[Record] = []
+    found: list[InspectedElement] = []
+    for element in elements:
+        if isinstance(element, Record):
+            records.append(element)
+        else:
+            found.append(element)
+    for under_way in _inspected(records, rules, read, each):
+        if under_way.problem:
+            found.append(rejected(under_way.record, under_way.problem))
+        elif under_way.inspected:
+            found.append(under_way.inspected)
+    return found
+
+
+def rejected(record: Record, problem: RecordError) -> Rejected:
+    """What becomes of a record that cannot be used."""
+    # A name that is no UTF-8 can be printed and written so.
+    source = (record.source or record.key).encode(errors="backslashreplace").decode()
+    return Rejected.of(source, problem)
+
+
+@dataclasses.dataclass(slots=True)
+class _UnderWay:
+    """A record while it is inspected.
+
+    Attributes:
+        record: As its source gives it.
+        features: As far as they have been checked.
+        num_bytes: About how many bytes it takes in a shard, as far as is known.
+        notes, deferred, look, example: As `Inspected` has them.
+        problem: Why it cannot be used.
+        inspected: What became of it.
+    """
+
+    record: Record
+    features: Mapping[str, Value]
+    num_bytes: int
+    notes: Mapping[str, int]
+    deferred: Mapping[str, Deferred]
+    look: int | None = None
+    example: FileRef | None = None
+    problem: Problem = None
+    inspected: Inspected | None = None
+
+
+def _inspected(
+    records: Iterable[Record], rules: Rules, read: storage.ReadFile, each: Each
+) -> list[_UnderWay]:
+    """The records, each with what became of it or its problem."""
+    every: list[_UnderWay] = []
+    for group in alike(records):
+        some = [
+            _UnderWay(record, record.features, _EXAMPLE_OVERHEAD_BYTES, record.notes, {})
+            for record in group
+        ]
+        every += some
+        if group[0].example or not all(map(kinds.is_by_column, group[0].features.values())):
+            _run(each, functools.partial(_check_files, rules=rules, read=read), some)
+    going = [each for each in every if not (each.problem or each.inspected)]
+    for some in alike(going):
+        _check_columns(some)
+    if rules.tokenizer or rules.schema:
+        _run(each, functools.partial(_hold_against, rules=rules), _without_problem(going))
+    for some in alike(_without_problem(going)):
+        _finish(some)
+    return every
+
+
+def _without_problem(records: Iterable[_UnderWay]) -> list[_UnderWay]:
+    return [each for each in records if not each.problem]
+
+
+def _run(each: Each, function: Callable[[_UnderWay], None], records: list[_UnderWay]) -> None:
+    problems = each(functools.partial(_problem_of, function), records)
+    for record, problem in zip(records, problems, strict=True):
+        record.problem = problem
+
+
+def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Problem:
+    try:
+        function(record)
+    except RecordError as error:
+        return error
+    except MemoryError:
+        return RecordError(TOO_MUCH_MEMORY, too_large())
+    return None
+
+
+def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> None:
+    """Checks what is not checked by columns: files, and what lies in images."""
+    record = under_way.record
     check_text("key", record.key)
     if record.example:
-        return inspect_existing(record, rules, read)
+        under_way.inspected = inspect_existing(record, rules, read)
+        return
     given, deferred = read_deferred(record.features, read)
     inspection = Inspection(
         rules=rules,
         read=read,
         notes=Counter(record.notes or None),
-        num_bytes=_EXAMPLE_OVERHEAD_BYTES,
+        num_bytes=under_way.num_bytes,
     )
     features: dict[str, Value] = {
-        name: kinds.of(value).check(name, value, inspection) for name, value in given.items()
+        name: value if kinds.is_by_column(value) else kinds.of(value).check(name, value, inspection)
+        for name, value in given.items()
     }
     for name, value in features.items():
         kind = kinds.of(value)
         if kind.has_geometry:
             features[name] = kind.turn(value, inspection)
-    num_bytes = inspection.num_bytes
+    under_way.features, under_way.deferred = features, deferred
+    under_way.notes, under_way.num_bytes = dict(inspection.notes), inspection.num_bytes
+    under_way.look = inspection.look
+
+
+def _check_columns(records: Sequence[_UnderWay]) -> None:
+    """Checks the other values of records that are `alike`; finds those that cannot be used."""
+    num_bytes = np.zeros(len(records), np.int64)
+    checked: dict[str, Sequence[Value]] = {}
+    try:
+        for each in records:
+            check_text("key", each.record.key)
+        for name, value in records[0].features.items():
+            if kinds.is_by_column(value):
+                values = [each.features[name] for each in records]
+                checked[name], sizes = kinds.of(value).check_column(name, values)
+                num_bytes += sizes
+    except RecordError as error:
+        if len(records) == 1:
+            records[0].problem = error
+            return
+        middle = len(records) // 2
+        _check_columns(records[:middle])
+        _check_columns(records[middle:])
+        return
+    rows = zip(*checked.values(), strict=True) if checked else [()] * len(records)
+    for each, row, size in zip(records, rows, num_bytes.tolist(), strict=True):
+        each.features = {**each.features, **dict(zip(checked, row, strict=True))}
+        each.num_bytes += size
+
+
+def _hold_against(under_way: _UnderWay, rules: Rules) -> None:
+    """Adds tokens of texts, and holds the values against what the user declared."""
+    features, deferred = dict(under_way.features), dict(under_way.deferred)
     if rules.tokenizer:
-        num_bytes += _add_tokens(features, deferred, rules.tokenizer)
+        under_way.num_bytes += _add_tokens(features, deferred, rules.tokenizer)
     if rules.schema:
         features = conforming(features, rules.schema, may_be_nan=rules.may_be_nan)
-    if num_bytes > MAX_RECORD_BYTES:
-        raise RecordError(
-            "record too large",
-            f"about {num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
-        )
-    return Inspected.of(
-        record,
-        features=features,
-        notes=dict(inspection.notes),
-        content_digest=content_digest(features),
-        num_bytes=num_bytes,
-        deferred={name: value for name, value in deferred.items() if name in features},
-        look=inspection.look,
-    )
+    under_way.features = features
+    under_way.deferred = {name: value for name, value in deferred.items() if name in features}
 
 
 def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], tokenizer: str) -> int:
@@ -96,22 +244,22 @@ def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], token
     return num_bytes
 
 
-def inspect_element(
-    element: Element, rules: Rules, read: storage.ReadFile = storage.read_bytes
-) -> InspectedElement:
-    """A Record inspected, or Rejected if it cannot be used; anything else as it is."""
-    if not isinstance(element, Record):
-        return element
-    try:
-        return inspect_record(element, rules, read)
-    except RecordError as error:
-        return rejected(element, error)
-    except MemoryError:
-        return rejected(element, RecordError(TOO_MUCH_MEMORY, too_large()))
-
-
-def rejected(record: Record, error: RecordError) -> Rejected:
-    """What becomes of a record that cannot be used."""
-    # A name that is no UTF-8 can be printed and written so.
-    source = (record.source or record.key).encode(errors="backslashreplace").decode()
-    return Rejected.of(source, error)
+def _finish(records: Sequence[_UnderWay]) -> None:
+    """Makes the inspected records of those that are `alike`."""
+    digests = content_digests([each.features for each in records])
+    for each, digest in zip(records, digests, strict=True):
+        if each.num_bytes > MAX_RECORD_BYTES:
+            each.problem = RecordError(
+                "record too large",
+                f"about {each.num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
+            )
+            continue
+        each.inspected = Inspected.of(
+            each.record,
+            features=each.features,
+            notes=each.notes,
+            content_digest=digest,
+            num_bytes=each.num_bytes,
+            deferred=each.deferred,
+            look=each.look,
+        )

@@ -20,7 +20,7 @@ from beam_pipeline.kinds.scalar import ScalarKind
 from beam_pipeline.kinds.stored import StoredKind, observe_class_names
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported
-from beam_pipeline.records import Inspected
+from beam_pipeline.records import Inspected, alike
 from tfrecord_dataset.feature import Feature
 
 STORED = StoredKind()
@@ -47,12 +47,15 @@ def of(value: object) -> Kind[Any]:
     Raises:
         RecordError: "unsupported value": it is of none.
     """
-    kind = _OF_VALUES.get(type(value))
+    kind = _OF_VALUES.get(type(value)) or _of_base(value)
     if kind is None:
-        found = (_OF_VALUES[each] for each in type(value).__mro__ if each in _OF_VALUES)
-        if (kind := next(found, None)) is None:
-            raise unsupported(value)
+        raise unsupported(value)
     return kind
+
+
+def _of_base(value: object) -> Kind[Any] | None:
+    found = (_OF_VALUES[each] for each in type(value).__mro__ if each in _OF_VALUES)
+    return next(found, None)
 
 
 def inline_bytes(value: object) -> int:
@@ -71,23 +74,30 @@ def of_type(type_name: str) -> Kind[Any]:
     return _OF_TYPES[type_name]
 
 
-def observe(record: Inspected, observed: dict[str, Observed]) -> None:
-    """Counts an inspected record's values, by feature."""
-    source = record.source or record.key
-    is_stored = record.example is not None
-    for name, value in record.features.items():
-        if (seen := observed.get(name)) is None:
-            seen = observed[name] = Observed()
-        kind = STORED if is_stored else of(value)
-        seen.count(kind.type_of(value), source)
-        kind.observe(value, source, seen)
-    if is_stored:
-        observe_class_names(record.features, observed)
+def is_by_column(value: object) -> bool:
+    """Whether values of this class are checked a column at a time (`Kind.check_column`)."""
+    kind = _OF_VALUES.get(type(value)) or _of_base(value)
+    return kind is not None and kind.by_column
+
+
+def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None:
+    """Counts inspected records' values, by feature."""
+    for group in alike(records):
+        sources = [record.source or record.key for record in group]
+        for name, value in group[0].features.items():
+            if (seen := observed.get(name)) is None:
+                seen = observed[name] = Observed()
+            kind = STORED if group[0].example else of(value)
+            values = [record.features[name] for record in group]
+            seen.count([kind.type_of(each) for each in values], sources)
+            kind.observe_column(values, sources, seen)
+        if group[0].example:
+            for record in group:
+                observe_class_names(record.features, observed)
 
 
 def observe_all(records: Iterable[Inspected]) -> dict[str, Observed]:
     """What the values of `records` are, by feature."""
     observed: dict[str, Observed] = {}
-    for record in records:
-        observe(record, observed)
+    observe(records, observed)
     return observed

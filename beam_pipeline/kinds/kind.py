@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds import tfds_features
@@ -18,6 +21,7 @@ from tfrecord_dataset.feature import Feature
 from tfrecord_dataset.feature_keys import Lists, ListSpec
 
 V = TypeVar("V")
+Int64s = npt.NDArray[np.int64]
 
 # TensorFlow reads messages of up to 2 GiB: half of that leaves room for all else.
 MAX_RECORD_BYTES = 1 << 30
@@ -74,6 +78,7 @@ class Kind(Generic[V]):
         dtypes: Of its features; of media, of what is decoded.
         usual: Fields of a declared feature that does not state them, other than in existing
             Examples.
+        by_column: Whether values are checked by `check_column`: they lie in no file.
         may_lack: Whether records without a value have one that stands for "missing".
         has_geometry: Whether values are turned with the record's image (`turn`).
         has_classes: Whether features have classes.
@@ -85,6 +90,7 @@ class Kind(Generic[V]):
     types: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     usual: Mapping[str, Any] = {}
+    by_column = False
     may_lack = False
     has_geometry = False
     has_classes = False
@@ -102,6 +108,14 @@ class Kind(Generic[V]):
         """
         inspection.num_bytes += 8
         return value
+
+    def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
+        """The values of feature `name` of some records, and about how many bytes each takes.
+
+        Raises:
+            RecordError: One of them cannot be used.
+        """
+        raise NotImplementedError
 
     def turn(self, value: V, inspection: Inspection) -> V:
         """A checked value in the frame of the record's image; its images have been checked.
@@ -141,6 +155,13 @@ class Kind(Generic[V]):
 
     def observe(self, value: V, source: str, observed: Observed) -> None:
         """Counts a checked value of a record from `source`."""
+
+    def observe_column(
+        self, values: Sequence[V], sources: Sequence[str], observed: Observed
+    ) -> None:
+        """Counts checked values of one class; as `observe` of each."""
+        for value, source in zip(values, sources, strict=True):
+            self.observe(value, source, observed)
 
     def class_counts(self, feature: Feature, observed: Observed) -> Mapping[str, int]:
         """How often each class of a feature is there, by name."""
@@ -294,6 +315,8 @@ class Kind(Generic[V]):
 
 def check_text(name: str, text: str) -> None:
     """Raises RecordError for what is no UTF-8, as names of files may be."""
+    if text.isascii():
+        return
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,13 +1,14 @@
 """Classes by their names: one of a record, or any number."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, texts, values
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, count_classes, first_names, of_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed
@@ -22,18 +23,20 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     values = (ClassLabel, ClassLabels)
     features = ("class_label",)
     types = ("class_label", "class_labels")
+    by_column = True
     dtypes = ("int64",)
     may_lack = True
     has_classes = True
 
-    def check(
-        self, name: str, value: ClassLabel | ClassLabels, inspection: Inspection
-    ) -> ClassLabel | ClassLabels:
-        inspection.num_bytes += 8
-        if isinstance(value, ClassLabel):
-            check_text(name, value.name)
-            return value if value.name.isascii() else ClassLabel(composed(value.name))
-        return ClassLabels(composed_names(name, value.names))
+    def check_column(
+        self, name: str, values: Sequence[ClassLabel | ClassLabels]
+    ) -> tuple[Sequence[ClassLabel | ClassLabels], Int64s | int]:
+        named = list(map(self.class_names, values))
+        checked = {names: composed_names(name, names) for names in set(named)}
+        if any(names != stated for stated, names in checked.items()):
+            make: Any = _one_class if isinstance(values[0], ClassLabel) else ClassLabels
+            return [make(checked[names]) for names in named], 8
+        return values, 8
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
         if isinstance(value, ClassLabel | ClassLabels):
@@ -49,12 +52,16 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     def type_of(self, value: ClassLabel | ClassLabels) -> str:
         return "class_label" if isinstance(value, ClassLabel) else "class_labels"
 
-    def observe(self, value: ClassLabel | ClassLabels, source: str, observed: Observed) -> None:
-        if isinstance(value, ClassLabel):
-            observed.classes[value.name] += 1
-        else:
-            observed.classes.update(value.names)
-            observed.measure("length", len(value.names))
+    def observe_column(
+        self,
+        values: Sequence[ClassLabel | ClassLabels],
+        sources: Sequence[str],
+        observed: Observed,
+    ) -> None:
+        named = list(map(self.class_names, values))
+        observed.classes.update(itertools.chain.from_iterable(named))
+        if isinstance(values[0], ClassLabels):
+            observed.measure_all("length", list(map(len, named)))
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         shape = (None,) if "class_labels" in observed.types else ()
@@ -135,6 +142,11 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         # TFDS has no default.
         is_list = feature.shape or feature.may_lack_key
         return tfds_features.sequence(leaf) if is_list else leaf
+
+
+def _one_class(names: tuple[str, ...]) -> ClassLabel:
+    [name] = names
+    return ClassLabel(name)
 
 
 def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:

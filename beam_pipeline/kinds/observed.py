@@ -39,7 +39,11 @@ class Moments:
 
     def add(self, number: float | int) -> None:
         """Adds a number."""
-        self._waiting.append(number)
+        self.extend((number,))
+
+    def extend(self, numbers: Iterable[float | int]) -> None:
+        """Adds numbers."""
+        self._waiting.extend(numbers)
         if len(self._waiting) > _MAX_WAITING:
             self._settle()
 
@@ -76,17 +80,20 @@ class Moments:
         self._waiting = []
         if not numbers:
             return
-        whole = list(map(_whole, numbers))
+        ints = [number for number in numbers if isinstance(number, int)]
+        floats = [number for number in numbers if not isinstance(number, int)]
+        whole = list(map(_whole, floats))
         self._count += len(numbers)
-        self._total += sum(whole)
+        self._total += sum(whole) + (sum(ints) << _FRACTION_BITS)
         self._squares += sum(map(operator.mul, whole, whole))
+        self._squares += sum(map(operator.mul, ints, ints)) << 2 * _FRACTION_BITS
         self._minimum = known(min, self._minimum, min(numbers))
         self._maximum = known(max, self._maximum, max(numbers))
 
 
-def _whole(number: float | int) -> int:
+def _whole(number: float) -> int:
     """A finite number in 2^-149."""
-    if isinstance(number, int) or abs(number) >= _WHOLE:
+    if abs(number) >= _WHOLE:
         return int(number) << _FRACTION_BITS
     return int(math.ldexp(number, _FRACTION_BITS))
 
@@ -266,11 +273,17 @@ class Observed:
         if self.nans:
             yield f"nan in {counted(self.nans, 'record')}"
 
-    def count(self, type_name: str, source: str) -> None:
-        """Counts a record whose value has such a type."""
-        self.types[type_name] += 1
-        if source < self.example.setdefault(type_name, source):
-            self.example[type_name] = source
+    def count(self, type_names: Sequence[str], sources: Sequence[str]) -> None:
+        """Counts records whose values have such types, and notes the first source of each."""
+        for type_name in set(type_names):
+            of_type = [
+                source
+                for source, each in zip(sources, type_names, strict=True)
+                if each == type_name
+            ]
+            self.types[type_name] += len(of_type)
+            first = min(of_type)
+            self.example[type_name] = min(first, self.example.get(type_name, first))
 
     def add_shape(self, shape: Sequence[int]) -> None:
         """Adds sizes by axis."""
@@ -294,17 +307,30 @@ class Observed:
             most = length
         self.lengths[what] = (least, most, total + length)
 
-    def add_number(self, number: Number) -> None:
-        """Adds a value that is one number."""
+    def measure_all(self, what: str, lengths: Sequence[int]) -> None:
+        """Adds that measure of several values."""
+        least, most, total = self.lengths.get(what, (lengths[0], lengths[0], 0))
+        self.lengths[what] = (
+            min(least, *lengths),
+            max(most, *lengths),
+            total + sum(lengths),
+        )
+
+    def add_numbers(self, numbers: Sequence[Number]) -> None:
+        """Adds values that are one number each."""
+        if self.has_columns and not self.columns:
+            self.columns = [Moments()]
         if len(self.columns) == 1:
-            self.columns[0].add(number)
+            self.columns[0].extend(numbers)
         else:
-            self.add_row([number])
-        if number == number:
-            self._add_range(number, number)
-            self._add_rounded(number)
-        else:
-            self.nans += 1
+            self.drop_columns()
+        known_numbers = [number for number in numbers if number == number]
+        self.nans += len(numbers) - len(known_numbers)
+        if known_numbers:
+            self._add_range(min(known_numbers), max(known_numbers))
+        for number in known_numbers:
+            if not -FIRST_SKIPPED < number < FIRST_SKIPPED:
+                self._add_rounded(number)
 
     def add_list(self, value: Array | ListSummary) -> None:
         """Adds the range of a value that holds several numbers."""

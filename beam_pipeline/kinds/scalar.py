@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.example_lists import one, range_problem, text_problem, values
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored
-from beam_pipeline.kinds.numbers import check_number, expected_numbers, in_range
+from beam_pipeline.kinds.kind import Int64s, Kind, Stored
+from beam_pipeline.kinds.numbers import FIRST_SKIPPED, check_number, expected_numbers, in_range
 from beam_pipeline.kinds.observed import Number, Observed
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.example import FeatureValue
@@ -19,13 +19,17 @@ class ScalarKind(Kind[Number]):
     values = (int, float)
     features = ("scalar",)
     types = ("int64", "float32")
+    by_column = True
     dtypes = ("int64", "float32", "string", "bytes")
     has_own_column = True
 
-    def check(self, name: str, value: Number, inspection: Inspection) -> Number:
-        check_number(name, value)
-        inspection.num_bytes += 8
-        return value
+    def check_column(
+        self, name: str, values: Sequence[Number]
+    ) -> tuple[Sequence[Number], Int64s | int]:
+        for value in values:
+            if not -FIRST_SKIPPED < value < FIRST_SKIPPED:
+                check_number(name, value)
+        return values, 8
 
     def group(self, value: Number) -> str | None:
         return str(value)
@@ -33,8 +37,10 @@ class ScalarKind(Kind[Number]):
     def type_of(self, value: Number) -> str:
         return "int64" if isinstance(value, int) else "float32"
 
-    def observe(self, value: Number, source: str, observed: Observed) -> None:
-        observed.add_number(value)
+    def observe_column(
+        self, values: Sequence[Number], sources: Sequence[str], observed: Observed
+    ) -> None:
+        observed.add_numbers(values)
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         dtype = "float32" if "float32" in observed.types else "int64"

@@ -55,7 +55,7 @@ class StoredKind(Kind[Value]):
             assert isinstance(value, int | float)
             lists.add(1)
             lists.has_classes |= isinstance(value, int) and 0 <= value <= MAX_CLASS
-            observed.add_number(value)
+            observed.add_numbers((value,))
 
     def facts(self, value: Value) -> Mapping[str, Any]:
         assert isinstance(value, ListSummary)

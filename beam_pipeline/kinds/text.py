@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from beam_pipeline.kinds.example_lists import one, text_problem
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between
 from tfrecord_dataset.example import FeatureValue
@@ -18,14 +20,15 @@ class TextKind(Kind[str]):
     values = (str,)
     features = ("text",)
     types = ("string",)
+    by_column = True
     dtypes = ("string",)
     may_lack = True
     has_own_column = True
 
-    def check(self, name: str, value: str, inspection: Inspection) -> str:
-        check_text(name, value)
-        inspection.num_bytes += len(value)
-        return value
+    def check_column(self, name: str, values: Sequence[str]) -> tuple[Sequence[str], Int64s | int]:
+        for value in values:
+            check_text(name, value)
+        return values, np.fromiter(map(len, values), np.int64, len(values))
 
     def inline_bytes(self, value: str) -> int:
         return len(value)
@@ -33,9 +36,11 @@ class TextKind(Kind[str]):
     def group(self, value: str) -> str | None:
         return str(value)
 
-    def observe(self, value: str, source: str, observed: Observed) -> None:
-        observed.measure("length", len(value))
-        observed.add_strings((value,))
+    def observe_column(
+        self, values: Sequence[str], sources: Sequence[str], observed: Observed
+    ) -> None:
+        observed.measure_all("length", list(map(len, values)))
+        observed.add_strings(values)
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         return Feature(name=name, kind="text", dtype="string", shape=(), key="")

@@ -20,7 +20,6 @@ from tiers import first_quick
 from beam_pipeline.assign import columns
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files.local import LOCAL
-from beam_pipeline.inspect import batch as inspect_batch
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
 from beam_pipeline.running.local_runner import local_runner
@@ -61,8 +60,7 @@ def count(monkeypatch):
     for module, name in (
         (columns, "pack_record"),
         (columns, "unpack_record"),
-        (inspect_batch, "inspect_element"),
-        (encoding, "encode"),
+        (encoding, "encode_columns"),
         (encoding, "framed"),
         (ShardSink, "write_encoded_record"),
         (batches, "pack"),
@@ -80,8 +78,8 @@ def config(images, output):
 def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
     build(config(images, tmp_path))
 
-    assert count["inspect_element"] == count["encode"] == count["framed"] == NUM_RECORDS
-    assert count["write_encoded_record"] == NUM_SHARDS  # a chunk each
+    assert count["framed"] == NUM_RECORDS
+    assert count["encode_columns"] == count["write_encoded_record"] == NUM_SHARDS  # a chunk each
     assert count["pack_record"] == NUM_RECORDS
     assert count["unpack_record"] == NUM_RECORDS + NUM_SHARDS  # a look at the first of each
     assert count["read"] - 2 * NUM_RECORDS < 20  # inspected, written; and a few of our own files

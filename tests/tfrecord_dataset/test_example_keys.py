@@ -50,9 +50,9 @@ def test_examples_that_have_too_many_keys_together_end_the_work():
     halves = [{f"{half}{n}": n for n in range(MAX_KEYS // 2 + half)} for half in (0, 1)]
     records = [Inspected(key="a", example=file, features=half) for half in halves]
     counted = Statistics()
-    counted.observe(records[0], "train")
+    counted.observe([records[0]], "train")
     with pytest.raises(DataError, match="the records together have 20,001 features, such as"):
-        counted.observe(records[1], "train")
+        counted.observe([records[1]], "train")
     with pytest.raises(ValueError, match="they have more than the 20,000 keys"):
         inference.observe([(record.key, encode(_lists(record))) for record in records])
 

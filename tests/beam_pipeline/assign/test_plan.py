@@ -30,7 +30,7 @@ def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", pre
             num_bytes=10,
             notes={"box clipped": 1},
         )
-        statistics.observe(record, split)
+        statistics.observe([record], split)
         rows.append((record, split, i << 48))
     statistics.add_rows(columns.table_of(rows))
     for i in range(bad):
@@ -65,7 +65,7 @@ def test_when_a_records_number_is_its_source_id(ids, numbered):
         record = Inspected(
             key=f"{number}", features={"x": 1}, source_id=source_id, content_digest="ab" * 32
         )
-        statistics.observe(record, "train")
+        statistics.observe([record], "train")
         statistics.add_rows(columns.table_of([(record, "train", number << 48)]))
         merged.merge(statistics)
     plan = make_plan(merged, BuildConfig(name="t"))
@@ -95,7 +95,7 @@ def test_max_bad_fraction(records, bad, allowed, fine):
 
 def nothing_observed():
     statistics, record = Statistics(), Inspected(key="a", features={}, content_digest="0" * 64)
-    statistics.observe(record, "train")
+    statistics.observe([record], "train")
     statistics.add_rows(columns.table_of([(record, "train", 0)]))
     return statistics
 

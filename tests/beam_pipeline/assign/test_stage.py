@@ -182,7 +182,7 @@ def counted(rows):
     """Statistics of a table's records, each of which has a text."""
     statistics = Statistics()
     for key in rows.column("key").to_pylist():
-        statistics.observe(Inspected(key=key, features={"text": key}), "train")
+        statistics.observe([Inspected(key=key, features={"text": key})], "train")
     statistics.add_rows(rows)
     return statistics
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from beam_pipeline.inspect.digest import annotation, content_digest, label_text
+from beam_pipeline.inspect.digest import annotations, content_digests, label_text
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -21,11 +21,13 @@ INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
 
 
 def content(**features):
-    return content_digest(features)
+    [digest] = content_digests([features])
+    return digest
 
 
 def said(**features):
-    return annotation(Inspected(key="k", features=features))
+    [text] = annotations([Inspected(key="k", features=features)])
+    return text
 
 
 def test_content_is_the_files_or_the_values():

@@ -10,7 +10,7 @@ from file_bytes import array_bytes, image_bytes, sound_bytes, written
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_element, inspect_record
+from beam_pipeline.inspect.record import inspect_elements, inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, 
 
 def test_a_refused_record_is_rejected(write):
     record = Record(key="a", source="list.csv:3", features={"x": Audio(file=write(b"noise"))})
-    rejected = inspect_element(record, Rules())
+    [rejected] = inspect_elements([record], Rules())
     assert (rejected.source, rejected.reason) == ("list.csv:3", "not audio")
 
 
