@@ -60,7 +60,7 @@ LAYERS = {
     "beam_pipeline.sources": """
         paths malformed left_behind
         ignored
-        splits references unpacking nesting
+        splits references unpacking json_items
         archives tree
         input_files
         not_read

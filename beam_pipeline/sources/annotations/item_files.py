@@ -34,9 +34,9 @@ from beam_pipeline.sources.annotations.image_files import (
     annotation_file,
     below_base,
 )
-from beam_pipeline.sources.annotations.json_items import items
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.json_items import items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import suffix, uncompressed
 from beam_pipeline.sources.tree import Tree, head, shown

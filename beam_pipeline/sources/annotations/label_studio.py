@@ -12,8 +12,8 @@ from typing import Any
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
 from beam_pipeline.sources.annotations.shapes import Shapes, number, stated_size, turned_corners
+from beam_pipeline.sources.json_items import csv_rows
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import csv_rows
 from beam_pipeline.sources.paths import has_image_suffix, suffix
 
 _LABELS = re.compile(r"(\w*)labels")

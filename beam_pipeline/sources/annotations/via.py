@@ -10,10 +10,9 @@ from typing import Any
 
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.json_items import walk
 from beam_pipeline.sources.annotations.shapes import Shapes, number
+from beam_pipeline.sources.json_items import csv_rows, walk
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import csv_rows
 
 # What people call the class of a region, where regions have several attributes.
 _CLASSES = ("class", "label", "name", "type", "category")

@@ -10,8 +10,8 @@ from typing import Any
 
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.json_items import walk
 from beam_pipeline.sources.annotations.shapes import number, stated_size
+from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.malformed import malformed
 
 _KINDS = ("RECTANGLE", "SQUARE", "POLYGON")

@@ -8,11 +8,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import ijson
-
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.nesting import MAX_DEPTH, MAX_ITEM_BYTES, is_deep, items
+from beam_pipeline.sources.json_items import (
+    MAX_DEPTH,
+    MAX_ITEM_CHARACTERS,
+    is_deep,
+    items,
+    place_of_objects,
+)
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -47,14 +51,7 @@ def place_of_rows(path: str) -> str | None:
         with contextlib.suppress(ValueError):
             json.loads(lines[1])
             return LINES
-    try:
-        # Without `use_float` a number of thousands of digits ends the process.
-        for prefix, event, _ in ijson.parse(head, use_float=True):
-            if event == "start_map" and prefix in ("item", *(f"{name}.item" for name in _LISTS)):
-                return str(prefix.rpartition("item")[0].rstrip("."))
-    except (ijson.JSONError, ValueError):  # it goes on behind the head
-        pass
-    return None
+    return place_of_objects(head, _LISTS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,8 +80,10 @@ def _lines_of(path: str) -> Iterator[Sequence[bytes]]:
         rest = bytes(content.read(len(_BYTE_ORDER_MARK))).removeprefix(_BYTE_ORDER_MARK)
         while data := content.read(BATCH_BYTES >> 3):
             *lines, rest = (rest + bytes(data)).split(b"\n")
-            if len(rest) > MAX_ITEM_BYTES:
-                raise DataError(f"{path} has a line of over {MAX_ITEM_BYTES >> 20} MiB; split it")
+            if len(rest) > MAX_ITEM_CHARACTERS:
+                raise DataError(
+                    f"{path} has a line of over {MAX_ITEM_CHARACTERS >> 20} MiB; split it"
+                )
             for start in range(0, len(lines), BATCH_ROWS):
                 yield lines[start : start + BATCH_ROWS]
         yield [rest]

@@ -18,8 +18,8 @@ import pyarrow.compute as compute
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.records import Value
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.nesting import is_deep
 from beam_pipeline.sources.tables.lists import flatten, listed_texts, number_array
 
 Scalar = type[int] | type[float] | type[str]

@@ -40,8 +40,8 @@ from beam_pipeline.sources.annotations.coco.records import (
     plain_id,
 )
 from beam_pipeline.sources.annotations.image_files import Images
-from beam_pipeline.sources.annotations.json_items import walk
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
+from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.malformed import malformed
 

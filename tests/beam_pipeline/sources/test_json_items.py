@@ -7,8 +7,8 @@ import hypothesis.strategies as st
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.annotations import json_items
-from beam_pipeline.sources.annotations.json_items import items, walk
+from beam_pipeline.sources import json_items
+from beam_pipeline.sources.json_items import is_deep, items, place_of_objects, walk
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(-1e9, 1e9) | st.text(),
@@ -55,3 +55,43 @@ def test_an_item_has_a_bound(tmp_path, monkeypatch):
     path.write_text(f'["{"x" * 5000}"]')
     with pytest.raises(RecordError, match="over 1,000 characters"):
         list(items(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("[" * 64 + "]" * 64, False, id="64 lists"),
+        pytest.param("[" * 65 + "]" * 65, True, id="65 lists"),
+        pytest.param('{"a":' * 1_000_000, True, id="a million objects"),
+        pytest.param("[" + "[1]," * 100_000, False, id="many lists"),
+        pytest.param(
+            '["' + "[" * 100 + r"\"" + "[" * 100 + '", {}]', False, id="brackets in texts"
+        ),
+        pytest.param('["' + "[" * 100, False, id="a text that does not end"),
+    ],
+)
+def test_depth(text, expected):
+    assert is_deep(text) == expected
+
+
+def test_an_item_that_is_too_deep(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("[1, " + "[" * 80 + "]" * 80 + "]")
+    with pytest.raises(RecordError, match="nested over 64 deep"):
+        list(items(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (b'[{"a": 1', ""),
+        (b"[1, 2]", None),
+        (b'{"n": [1], "rows": [ {"a"', "rows"),
+        (b'{"n": {"rows": [{}]}}', None),
+        (b'{"other": [{}]}', None),
+        (b'{"n": "\xc3', None),
+        (b"", None),
+    ],
+)
+def test_where_a_list_of_objects_is(start, expected):
+    assert place_of_objects(start, {"rows"}) == expected
