@@ -5,6 +5,7 @@ The images become PGM or PPM files, one after the other in one file, so that the
 """
 
 import dataclasses
+import itertools
 import math
 import re
 import struct
@@ -16,31 +17,21 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import (
-    ClassLabel,
-    Consumed,
-    DeclaredClasses,
-    Element,
-    FileRef,
-    Image,
-    Record,
-    Rejected,
-)
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.records import Consumed, Element, FileRef, Image, Rejected
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import find_files
+from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
-from beam_pipeline.sources.paths import left_out
-from beam_pipeline.sources.tables.labels import named_class
+from beam_pipeline.sources.paths import joined, left_out
+from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tree import Tree, shown
 from beam_pipeline.sources.unpacking import unpacked
 from tfrecord_dataset.split_names import split_in_name
 
-_NAME = re.compile(
-    r"(?P<before>.*?)(?P<what>images|labels)(?P<between>[-_.]?)idx\d[-_.]"
-    r"(?P<type>ubyte|byte|short|int|float|double)(?P<gz>\.gz)?",
-    re.IGNORECASE,
-)
+_IMAGES = re.compile(r"(.*?)images[-_.]?idx[34][-_.]ubyte(\.gz)?", re.IGNORECASE)
+_OF_CLASSES = (("images", "labels"), ("IMAGES", "LABELS"), ("idx3", "idx1"), ("idx4", "idx1"))
 _UBYTE = 8
 _MAX_SIDE = 65_535
 _MAX_RECORDS = 100_000_000
@@ -51,19 +42,37 @@ UNSUPPORTED = "unsupported idx file"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Pair:
-    """A file of images and that of their classes.
+class IdxTable(Table):
+    """A file of images with that of their classes.
 
     Attributes:
-        images, labels: Paths.
-        relative: The path of the images below the input; keys begin with it.
-        split: The split that the name states.
+        labels: The path of the classes.
     """
 
-    images: str
+    has_values = True
+    has_lines = False
+    sign = "#"
+
     labels: str
-    relative: str
-    split: str | None
+
+    def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
+        """As `Table.rows`; the images are unpacked into `scratch` once."""
+        path, labels = self.file.path, _labels(self.labels)
+        with storage.decompressed(path) as handle:
+            sizes = _sizes(handle, path, (3, 4))
+        if len(labels) != sizes[0]:
+            raise RecordError(DAMAGED, f"{sizes[0]:,} images and {len(labels):,} classes")
+        head, length = _image_head(sizes, path), math.prod(sizes[1:])
+        assert scratch
+        path = unpacked(path, "images", scratch.folder, _images(path, head))
+        length += len(head)
+        for start in range(0, len(labels), BATCH_ROWS):
+            rows = range(start, min(start + BATCH_ROWS, len(labels)))
+            files = (FileRef(path=path, offset=row * length, length=length) for row in rows)
+            images = [Image(file=file) for file in files]
+            yield Batch(
+                columns={"image": images, "label": [*labels[start : rows.stop]]}, lines=rows
+            )
 
 
 @dataclasses.dataclass
@@ -86,115 +95,63 @@ class ReadIdx(beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Element]:
-        pairs, others = find_pairs(self.path, self.ignored)
-        both = (path for pair in pairs for path in (pair.images, pair.labels))
-        consumed = Consumed(paths=tuple(both))
-        return (
-            pipeline
-            | "Pairs" >> beam.Create([*pairs, *others, consumed])
-            | "BalancePairs" >> Balance()  # Pair | Rejected
-            | "ReadPairs" >> beam.FlatMap(read_pair, self.scratch, tuple(self.classes))  # Element
-        )
+        tables, others = find_tables(self.path, self.ignored)
+        paths = ((each.file.path, each.labels, f"{each.labels}.gz") for each in tables)
+        roles = Roles(labels=(("label", "label"),), classes=tuple(self.classes))
+        others = [*others, Consumed(paths=tuple(itertools.chain(*paths)))]
+        return pipeline | ReadRows(tables, Questions(roles=roles), self.scratch, others)
 
 
-def find_pairs(path: str, ignored: Ignored = NOTHING) -> tuple[list[Pair], list[Rejected]]:
-    """The pairs of files at `path`, and what else is there.
+def find_tables(
+    path: str, ignored: Ignored = NOTHING
+) -> tuple[list[IdxTable], list[Rejected | Consumed]]:
+    """The pairs of files at `path`, and files of images that are there twice.
 
     Raises:
         ConfigError: Images have no file of classes, or two files have the images of one split.
     """
-    files, _ = find_files(path, is_idx, ignored)
-    by_path = {file.path: file for file in files}
-    rejected: list[Rejected] = []
-    pairs: list[Pair] = []
-    for file in files:
-        if file.path.endswith(".gz") and file.path.removesuffix(".gz") in by_path:
-            rejected.append(left_out(file.relative, "compressed twin", "the same lies unpacked"))
-        elif is_images(file.relative):
-            pairs.append(_pair(file.path, file.relative, file.split))
-    _check(pairs)
-    return pairs, rejected
-
-
-def is_idx(path: str) -> bool:
-    """Whether a file is called as those of images and of classes are."""
-    return _NAME.fullmatch(path.rpartition("/")[2]) is not None
+    files, _ = find_files(path, is_images, ignored)
+    paths = {file.path for file in files}
+    twins = [each for each in files if each.path.removesuffix(".gz") in paths - {each.path}]
+    tables = [_table(file) for file in files if file not in twins]
+    by_split: dict[str, IdxTable] = {}
+    for table in tables:
+        split = table.file.split or table.file.path
+        if (other := by_split.setdefault(split, table)) is not table:
+            raise ConfigError(
+                f"{other.file.relative} and {table.file.relative} both have images of {split}; "
+                "leave one out with --ignore"
+            )
+    reason = ("compressed twin", "the same lies unpacked")
+    return tables, [left_out(file.relative, *reason) for file in twins]
 
 
 def is_images(path: str) -> bool:
     """Whether a file is called as those of images are."""
-    name = _NAME.fullmatch(path.rpartition("/")[2])
-    return name is not None and name["what"].lower() == "images"
+    return _IMAGES.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def _pair(images: str, relative: str, split: str | None) -> Pair:
-    folder, _, name = images.rpartition("/")
-    parts = _NAME.fullmatch(name)
-    assert parts
-    before = parts["before"]
-    labels = f"{folder}/{before}{_like(parts['what'], 'labels')}{parts['between']}idx1-ubyte"
-    labels = labels.replace("-ubyte", ".ubyte") if "1.ubyte" in name else labels
-    found = next((each for each in (labels, f"{labels}.gz") if storage.exists(each)), "")
+def _table(file: InputFile) -> IdxTable:
+    name = name_of(file.path)
+    labels = name.removesuffix(".gz")
+    for old, new in _OF_CLASSES:
+        labels = labels.replace(old, new)
+    places = [joined(parent(file.path), each) for each in (labels, f"{labels}.gz")]
+    found = next(filter(storage.exists, places), "")
     if not found:
         raise ConfigError(
-            f"{relative} has no classes: {labels.rpartition('/')[2]} is not there; put it beside, "
-            "or leave the images out with --ignore"
+            f"{file.relative} has no classes: {labels} is not there; put it beside, or leave the "
+            "images out with --ignore"
         )
-    return Pair(images=images, labels=found, relative=relative, split=_split_of(name) or split)
+    split = _split_of(name) or file.split
+    own = TableFile(path=file.path, relative=file.relative, split=split, folder="", root="")
+    return IdxTable(file=own, header=("image", "label"), labels=found)
 
 
 def _split_of(name: str) -> str | None:
     """The split that the name of a file of images states."""
     before = name.lower().partition("images")[0].strip("-_. ")
     return "test" if "t10k" in before else split_in_name(before) or None
-
-
-def _like(one: str, other: str) -> str:
-    return other.upper() if one.isupper() else other
-
-
-def _check(pairs: Sequence[Pair]) -> None:
-    if not pairs:
-        raise ConfigError("there are files of classes and none of images; add the images' file")
-    by_split: dict[str | None, Pair] = {}
-    for pair in pairs:
-        other = by_split.setdefault(pair.split, pair)
-        if other is not pair and pair.split:
-            raise ConfigError(
-                f"{other.relative} and {pair.relative} both have images of {pair.split}; leave one "
-                "out with --ignore"
-            )
-
-
-def read_pair(
-    pair: Pair | Rejected | Consumed, scratch: str, classes: tuple[str, ...] = ()
-) -> Iterator[Element]:
-    """The records of a pair of files; a bad Rejected where they cannot be used."""
-    if isinstance(pair, Rejected | Consumed):
-        yield pair
-        return
-    try:
-        labels = _labels(pair.labels)
-        with storage.decompressed(pair.images) as handle:
-            sizes = _sizes(handle, pair.images, (3, 4))
-        if len(labels) != sizes[0]:
-            raise RecordError(DAMAGED, f"{sizes[0]:,} images and {len(labels):,} classes")
-        head = _image_head(sizes, pair.images)
-        path = unpacked(pair.images, "images", scratch, _images(pair.images, head))
-    except RecordError as error:
-        yield Rejected.of(pair.relative, error)
-        return
-    yield DeclaredClasses(feature="label", names={n: str(n) for n in sorted({*labels})})
-    length = len(head) + math.prod(sizes[1:])
-    for number, label in enumerate(labels):
-        yield Record(
-            key=f"{pair.relative}#{number}",
-            features={
-                "image": Image(file=FileRef(path=path, offset=number * length, length=length)),
-                "label": ClassLabel(named_class(str(label), classes)),
-            },
-            split=pair.split,
-        )
 
 
 def _sizes(handle: Any, path: str, axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -34,14 +34,13 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     list or its label is rejected. With a schema its features alone are read.
 
     Attributes:
-        path: The file; or a folder with metadata.csv (.jsonl), or one in the folder of each
-            split (Hugging Face), or with one such file, or train.csv, test.csv, ….
+        path: The file, or the folder of those called `names`.
         divided: Whether the build divides what states no split into several.
         scratch: A folder that all workers see, for long values and files in tables; "" keeps long
             values in memory.
         ignored: Files that are left out.
-        names: The files below the folder `path` that are read; empty finds them.
-        suffixes: Of such files; "metadata." and the first is Hugging Face's.
+        names: The files below the folder `path` that are read.
+        suffixes: Of files that are tables; "metadata." and the first is Hugging Face's.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -61,7 +60,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
     def files(self) -> list[TableFile]:
         """Return the files that are read; raise ConfigError if there are none."""
-        return find_table_files(self.path, self.suffixes, self, self.ignored, self.names)
+        return find_table_files(self.path, self, self.ignored, self.names)
 
     def plan(self) -> tuple[TablePlan, list[Rejected]]:
         """Return what is to be read, and the files that cannot be.

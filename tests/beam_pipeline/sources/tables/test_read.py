@@ -132,7 +132,10 @@ def test_whole_numbers_that_are_classes(write, read_tables, numbers):
 def test_a_split_whose_labels_come_late(write, read_tables, tmp_path):
     write("train.csv", "x,label\n1,cat\n")
     write("test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
-    records = {each.key: each for each in read_tables(ReadCsv(str(tmp_path / "input")))}
+    records = {
+        each.key: each
+        for each in read_tables(ReadCsv(str(tmp_path / "input"), names=("train.csv", "test.csv")))
+    }
     assert records["test.csv:101"].features.keys() == {"x"}
     assert records["test.csv:102"].features["label"] == ClassLabel("dog")
 
