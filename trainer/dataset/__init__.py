@@ -70,6 +70,7 @@ class Dataset(Contents):
         views: Views | None = None,
         augment: parsing.Augment | None = None,
         audio_mono: bool = False,
+        audio_sample_rates: Mapping[str, int] | None = None,
         masks: bool = True,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
@@ -129,6 +130,8 @@ class Dataset(Contents):
             augment: A function (uint8 [height, width, channels], seed int64 [2]) to another such
                 image; the seed is that of the record and pass.
             audio_mono: Average channels, to [b, n, 1]; else mono among stereo is padded.
+            audio_sample_rates: Samples per second to which audio is resampled, by feature; else
+                it keeps its own rate.
             masks: False leaves the masks of objects out, whose decoding takes the longest.
             pad: The length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
@@ -191,6 +194,7 @@ class Dataset(Contents):
             image_size=size,
             image_dtype=image_dtype,
             audio_mono=audio_mono,
+            audio_sample_rates=audio_sample_rates or {},
             masks=masks,
             views=views,
             augment=augment,

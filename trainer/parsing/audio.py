@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from tfrecord_dataset.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Reader, Tensors
-from trainer.tensors import check
 
 # RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and
 # bits per sample, data, data size: four bytes each, little-endian.
@@ -22,7 +21,7 @@ class Audio(Reader):
     """Audio (WAV, FLAC, OGG, and other formats of libsndfile), decoded.
 
     Output: float32 [samples, channels] in -1..1, at the stored sample rate; on demand
-    one channel, the mean of all.
+    one channel, the mean of all, and resampled to one rate.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -33,7 +32,10 @@ class Audio(Reader):
                 name=feature.name,
                 feature=feature,
                 dtype=tf.float32,
-                shape=(feature.shape[0], 1) if decoding.audio_mono else feature.shape,
+                shape=(
+                    _num_samples(feature, decoding.audio_sample_rates.get(feature.name)),
+                    1 if decoding.audio_mono else feature.shape[1],
+                ),
                 padding=0.0,
             )
         ]
@@ -41,18 +43,52 @@ class Audio(Reader):
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         encoded = parsed[feature.key]
         if decoding.portable:
-            samples = _decode_wav(feature, encoded)
+            samples, rate = tf.audio.decode_wav(encoded)
         else:
             by_library = functools.partial(_decode_by_library, feature.name)
-            samples = tf.cond(
+            types = (tf.float32, tf.int32)
+            samples, rate = tf.cond(
                 is_plain_wav(encoded),
-                lambda: tf.audio.decode_wav(encoded).audio,
-                lambda: tf.numpy_function(by_library, [encoded], tf.float32, stateful=False),
+                lambda: tuple(tf.audio.decode_wav(encoded)),
+                lambda: tuple(tf.numpy_function(by_library, [encoded], types, stateful=False)),
             )
-        samples = tf.ensure_shape(samples, feature.shape)
+        wanted = decoding.audio_sample_rates.get(feature.name)
+        if not wanted:
+            samples = tf.ensure_shape(samples, feature.shape)
         if decoding.audio_mono:
             samples = tf.reduce_mean(samples, axis=-1, keepdims=True)
+        if wanted:
+            samples = tf.cond(
+                rate == wanted, lambda: samples, lambda: resample(samples, rate, wanted)
+            )
+            channels = 1 if decoding.audio_mono else feature.shape[1]
+            samples = tf.ensure_shape(samples, (_num_samples(feature, wanted), channels))
         return {feature.name: samples}
+
+
+def _num_samples(feature: Feature, wanted: int | None) -> int | None:
+    """Return the samples of every record, if all have as many at one rate."""
+    number = feature.shape[0]
+    return number if wanted in (None, feature.sample_rate) else None
+
+
+def resample(samples: Any, rate: Any, wanted: int) -> Any:
+    """Resample audio by its discrete Fourier transform, as `scipy.signal.resample` does.
+
+    Args:
+        samples: float32 [n, channels].
+        rate: Samples per second, int32.
+        wanted: Samples per second of the result.
+
+    Returns:
+        float32 [n * wanted / rate, channels], the length rounded up.
+    """
+    before = tf.shape(samples, tf.int64)[0]
+    rate = tf.maximum(tf.cast(rate, tf.int64), 1)
+    after = -(-before * wanted // rate)
+    spectrum = tf.signal.rfft(tf.transpose(samples))
+    resampled = tf.signal.irfft(spectrum, [tf.cast(after, tf.int32)])
+    return tf.transpose(resampled) * (tf.cast(after, tf.float32) / tf.cast(before, tf.float32))
 
 
 def is_plain_wav(encoded: Any) -> Any:
@@ -76,25 +112,14 @@ def is_plain_wav(encoded: Any) -> Any:
     return tf.reduce_all(facts)
 
 
-def _decode_wav(feature: Feature, encoded: Any) -> Any:
-    """Samples of a 16-bit WAV file, which must have the feature's sample rate if it states one."""
-    samples, rate = tf.audio.decode_wav(encoded)
-    if not feature.sample_rate:
-        return samples
-    message = f"{feature.name} must have {feature.sample_rate} samples per second; resample"
-    is_right = check(rate == feature.sample_rate, f"{message} from", rate)
-    with tf.control_dependencies([is_right]):
-        return tf.identity(samples)
-
-
-def _decode_by_library(name: str, encoded: bytes) -> Any:
+def _decode_by_library(name: str, encoded: bytes) -> tuple[Any, np.int32]:
     import soundfile  # here, since most datasets have no audio
 
     try:
-        samples, _ = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)
+        samples, rate = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)
     except soundfile.LibsndfileError as error:
         raise ValueError(
             f"{name!r} of a record is not audio that libsndfile can read: {error.error_string}; it "
             f"starts with {encoded[:12]!r}"
         ) from error
-    return samples
+    return samples, np.int32(rate)

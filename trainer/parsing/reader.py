@@ -34,6 +34,8 @@ class Decoding:
             None keeps their own size.
         image_dtype: "float32" in 0..1, or "uint8".
         audio_mono: Whether the channels of audio are averaged.
+        audio_sample_rates: Samples per second to which audio is resampled, by feature; else audio
+            keeps its own rate.
         masks: Whether masks of objects are decoded, which costs more than all else of them.
         portable: Whether only TensorFlow's own operations are used, which a SavedModel can hold:
             they read no other audio than 16-bit WAV.
@@ -54,6 +56,7 @@ class Decoding:
     image_size: ImageSize | None = None
     image_dtype: str = "float32"
     audio_mono: bool = False
+    audio_sample_rates: Mapping[str, int] = dataclasses.field(default_factory=dict)
     masks: bool = True
     portable: bool = False
     views: Views | None = None

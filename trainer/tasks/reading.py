@@ -219,6 +219,7 @@ def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any
         "image_dtype": decoding.image_dtype,
         "views": decoding.views,
         "audio_mono": decoding.audio_mono,
+        "audio_sample_rates": decoding.audio_sample_rates,
         "masks": False,
         "pad": lengths,
         "truncate": bool(lengths),

@@ -11,7 +11,7 @@ from trainer.augmentation import AUTO, Augmentation
 from trainer.autograph import converted, unconverted
 from trainer.errors import ConfigError
 from trainer.parsing import Decoding, Tensors
-from trainer.tasks.inputs import Image, Input, single_or_dict
+from trainer.tasks.inputs import Audio, Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
 from trainer.tensors import positive
 from trainer.views import Views
@@ -85,6 +85,11 @@ class Task:
             image_dtype="uint8",  # a quarter of the bytes to transfer to the device
             views=Views(letterbox=True) if self.goal.keeps_aspect and self.images else None,
             audio_mono=True,  # before records with fewer samples or channels are padded
+            audio_sample_rates={
+                each.name: each.sample_rate
+                for each in self.inputs.values()
+                if isinstance(each, Audio)
+            },
         )
 
     @property

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+import scipy.signal
 import soundfile
 from file_bytes import sound_bytes
 from tensorflow_examples import write_examples
@@ -157,3 +158,28 @@ def test_what_is_no_sound_is_an_error(tmp_path, data):
 
     with pytest.raises(trainer.TrainerError, match="'audio' of a record is not audio"):
         list(dataset.numpy())
+
+
+def test_audio_of_several_rates_is_resampled_to_one(tmp_path):
+    seconds, encodings = 0.5, {8000: "WAV", 16000: "FLAC", 44100: "WAV"}
+    encoded = [
+        sound_bytes(
+            (
+                np.sin(2 * np.pi * 440 * np.arange(int(rate * seconds)) / rate)[:, None] * 2**14
+            ).astype(np.int16),
+            encoding,
+            rate=rate,
+        )
+        for rate, encoding in encodings.items()
+    ]
+    dataset = _opened(tmp_path / "a", encoded, shape=[None, 1])
+    (batch,) = dataset.batches(batch_size=3, audio_sample_rates={"audio": 16000})
+    assert batch["audio"].shape == (3, 8000, 1)
+    tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 16000) / 2
+    np.testing.assert_allclose(batch["audio"][1, :, 0], tone, atol=1e-3)  # as it was
+    for row in batch["audio"].numpy()[[0, 2], 100:-100, 0]:
+        np.testing.assert_allclose(row, tone[100:-100], atol=0.02)
+    for number, rate in enumerate(encodings):
+        samples, _ = soundfile.read(io.BytesIO(encoded[number]))
+        by_scipy = scipy.signal.resample(samples, 8000) if rate != 16000 else samples
+        np.testing.assert_allclose(batch["audio"][number, :, 0], by_scipy, atol=1e-5)

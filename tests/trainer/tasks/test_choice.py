@@ -150,8 +150,8 @@ def test_why_is_said(choose):
     )
     columns = " ".join(f"c{number}=float" for number in range(50))
     assert "c5 (scalar of float32), 44 more to label" in choose(f"{columns} label")[1]
-    assert "16000 Hz is assumed" in choose("audio=audio-of-any-rate label")[1]
-    assert "assumed" not in choose("audio label")[1]
+    assert "resampled to 16,000 Hz" in choose("audio=audio-of-any-rate label")[1]
+    assert "resampled" not in choose("audio label")[1]
 
 
 def test_names_that_keras_does_not_take_are_changed_for_the_model(choose):

@@ -148,14 +148,17 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
 
 
 @pytest.mark.slow
-def test_audio_of_another_rate_is_refused(directory_of, tmp_path):
+def test_audio_of_another_rate_is_resampled(directory_of, tmp_path):
     make_run(tmp_path / "run", trainer.open(directory_of("audio")))
     export(str(tmp_path / "run"), str(tmp_path / "1"))
     serve = tf.saved_model.load(tmp_path / "1").signatures["serving_default"]
-    wav = tf.audio.encode_wav(tf.zeros([4000, 1]), 16000)
-
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must have 8000 samples per second"):
-        serve(audio=wav[None])
+    tone = np.sin(np.arange(4000) * (2 * np.pi * 440 / 8000)).astype(np.float32)
+    higher = np.sin(np.arange(8000) * (2 * np.pi * 440 / 16000)).astype(np.float32)
+    answers = [
+        serve(audio=tf.audio.encode_wav(samples[:, None], rate)[None])["probabilities"]
+        for samples, rate in [(tone, 8000), (higher, 16000)]
+    ]
+    np.testing.assert_allclose(*answers, atol=0.01)
 
 
 @pytest.fixture

@@ -192,7 +192,6 @@ def test_lengths_do_not_trace_anew(make_kind_plan, dataset_of, two_replicas):
     ("kind", "name", "change", "message"),
     [
         ("audio", "audio", None, "feature, which the model needs"),
-        ("audio", "audio", {"sample_rate": 16000}, "trained on audio with 8000"),
         ("audio", "audio", {"kind": "bytes"}, "audio .bytes."),
         ("table", "vector", {"shape": [4]}, r"shape \[4\]"),
         ("array", "x", {"shape": [8, 8]}, r"shape \[8, 8\]"),

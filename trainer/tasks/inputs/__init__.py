@@ -16,6 +16,7 @@ from trainer.tasks.inputs.words import Words
 
 __all__ = [
     "INPUTS",
+    "Audio",
     "Image",
     "Input",
     "encode",

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfrecord_dataset.feature import Feature
-from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.errors import DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.input import VaryingInput
@@ -31,7 +31,7 @@ class Audio(VaryingInput):
 
     Attributes:
         name: The feature's.
-        sample_rate: Samples per second.
+        sample_rate: Samples per second to which all audio is resampled.
         length: Samples per record; None for any number.
     """
 
@@ -60,26 +60,20 @@ class Audio(VaryingInput):
         return f"audio with {self.sample_rate} samples per second"
 
     def assumed(self, feature: Feature) -> str | None:
-        stated = f"{self.name} has no stated sample rate: {self.sample_rate} Hz is assumed"
+        stated = f"{self.name} states no single sample rate: resampled to {self.sample_rate:,} Hz"
         return None if feature.sample_rate else stated
 
     def takes(self, feature: Feature, options: TrainConfig) -> bool:
-        return feature.sample_rate in (0, self.sample_rate)  # 0: unknown
+        return True  # it is resampled
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
         import soundfile  # here: most models take no audio
 
         path = folder / value
         try:
-            rate = soundfile.info(os.fspath(path)).samplerate
+            soundfile.info(os.fspath(path))
         except soundfile.LibsndfileError as error:
             raise DatasetDamagedError(f"{path} is not readable audio: {error}") from error
-        if rate != self.sample_rate:
-            raise ConfigError(
-                f"{path} has {rate} samples per second, but the model was trained on "
-                f"{self.sample_rate}; resample it, or build a dataset with --audio-sample-rate "
-                f"{self.sample_rate} and predict for that"
-            )
         return [path.read_bytes()]
 
     def prepare(self, values: Any) -> Any:
