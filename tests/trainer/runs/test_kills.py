@@ -82,6 +82,7 @@ def train(colors, tmp_path):
         ]
         environment = dict(os.environ)
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+        environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # of this process, where tests have set it
         if kill_at is not None:
             environment |= {"KILL_AT": str(kill_at), "KILL_BY": str(int(kill_by))}
         settings = {"cwd": tmp_path, "env": environment, "text": True}
