@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.tables.read import ReadJsonl as ReadJsonl
     from beam_pipeline.sources.tar.read import ReadTar as ReadTar
     from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
-    from tfrecord_dataset.feature import Feature as Feature
+    from tfrecord_dataset.format.feature import Feature as Feature
 
 _NAMES = {
     "config": "BuildConfig",

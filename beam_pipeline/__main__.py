@@ -10,12 +10,12 @@ from typing import NoReturn
 from beam_pipeline import beam_import
 from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
 from tfrecord_dataset import posix_only as posix_only
-from tfrecord_dataset import streams
+from tfrecord_dataset import standard_streams
 
 
 def main() -> int:
     """Runs the command line; returns its exit code."""
-    streams.set_up_log()
+    standard_streams.set_up_log()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(ONE_THREAD | ONE_POOL | os.environ)
     from beam_pipeline.running import memory
@@ -45,7 +45,7 @@ def _builds_here(arguments: list[str]) -> bool:
 
 def run() -> NoReturn:
     """The installed command `beam-tfrecords`."""
-    streams.guard()
+    standard_streams.guard()
     try:
         code = main()
     except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs

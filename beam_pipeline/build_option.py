@@ -6,7 +6,7 @@ from typing import Annotated
 from beam_pipeline.inspect import tokens
 from beam_pipeline.option_values import make_classes, make_path, parse_classes
 from beam_pipeline.schema.declaration import read_schema
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import Option
 
 

@@ -16,7 +16,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import Option, fields_of, parts_of
 from tfrecord_dataset.store.urls import unsigned
 

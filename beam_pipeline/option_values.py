@@ -16,8 +16,8 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from tfrecord_dataset.errors import raise_together
+from tfrecord_dataset.format.split_names import is_split, split_in_name
 from tfrecord_dataset.shown_text import is_unicode
-from tfrecord_dataset.split_names import is_split, split_in_name
 from tfrecord_dataset.store.urls import unsigned
 
 # Of an input that states no splits, where nobody asks for any.

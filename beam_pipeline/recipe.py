@@ -25,7 +25,7 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.schema.declaration import MAX_BYTES, parse_schema
 from beam_pipeline.schema.yaml_values import compose_yaml, value_of
 from tfrecord_dataset.errors import did_you_mean, raise_together
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Field, all_options, arguments_of, fields_of, parts_of
 

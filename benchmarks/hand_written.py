@@ -17,7 +17,7 @@ from pathlib import Path
 import google_crc32c
 from PIL import Image
 
-from tfrecord_dataset.example import Example
+from tfrecord_dataset.format.example import Example
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from hand_written import masked_crc
 from PIL import Image
 
-from tfrecord_dataset.example import Example
+from tfrecord_dataset.format.example import Example
 
 _Image = tuple[dict[str, Any], list[dict[str, Any]]]
 

@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import Task, choose_task
 from trainer.tasks.reading import with_statistics

@@ -37,16 +37,16 @@ TESTS = {
     ],
     "beam_pipeline/sources": ["tests/beam_pipeline/sources", "tests/cases"],
     "beam_pipeline/tfrecord": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
-    "tfrecord_dataset/frames": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
+    "tfrecord_dataset/format/frames": ["tests/beam_pipeline/tfrecord", "tests/tfrecord_dataset"],
     "tfrecord_dataset/image_size": ["tests/beam_pipeline/kinds", "tests/tfrecord_dataset"],
-    "tfrecord_dataset/numpy_values": [
+    "tfrecord_dataset/values": [
         *("tests/contracts", "tests/tfrecord_dataset"),
         "tests/end_to_end/test_16_bits.py",
     ],
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],
     "tfrecord_dataset/store": [
         *("tests/tfrecord_dataset/store", "tests/trainer/store", "tests/trainer/records"),
-        *("tests/tfrecord_dataset/test_random_access.py", "tests/beam_pipeline/files"),
+        *("tests/tfrecord_dataset/records/test_access.py", "tests/beam_pipeline/files"),
     ],
     "trainer/training": ["tests/trainer/training", "tests/trainer/runs"],
 }

@@ -12,25 +12,41 @@ ROOT = Path(__file__).parent.parent
 # From the ground up: a module imports from lines above its own, or from its own folder.
 LAYERS = {
     "tfrecord_dataset": """
-        shown_text stored_kinds
-        posix_only split_names value_forms page
-        errors extras feature durable example_keys example_messages image_size
-        regular_files seekable streams interrupts
-        example_encoding object_columns
-        users_code declaration example feature_keys frames
-        inference shard_numbers
+        shown_text
+        posix_only page
+        errors extras durable image_size
+        regular_files seekable standard_streams interrupts
+        users_code
         json_file option_values
         options sealed_json
         command_line
         replacement
         store
         inner_paths
-        metadata inflation
+        format
+        values
         records
+        __init__
+    """,
+    "tfrecord_dataset.format": """
+        stored_kinds
+        split_names value_forms shard_numbers missing_classes inflation
+        feature example_keys example_messages
+        example_encoding object_columns
+        declaration example feature_keys frames
+        inference
+        metadata
+        __init__
+    """,
+    "tfrecord_dataset.records": """
+        streams
+        shard_files
+        index
+        reader split
         contents
-        bare_files missing_classes numpy_values
+        bare_files
         opening
-        random_access
+        access
         __init__
     """,
     "beam_pipeline": """

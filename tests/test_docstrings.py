@@ -22,7 +22,7 @@ _CLASSES = (
 )
 _METHODS = (*(trainer.Dataset.batches, trainer.Dataset.numpy, tfrecord_dataset.Dataset.records),)
 # What is told of a module's functions together.
-_MODULES = ("tfrecord_dataset.example", "tfrecord_dataset.random_access")
+_MODULES = ("tfrecord_dataset.format.example", "tfrecord_dataset.records.access")
 
 
 def _functions():

@@ -75,7 +75,7 @@ def test_type_checkers_see_an_editable_installation(tmp_path):
     assert re.findall(r'Revealed type is "(.*)"', told) == [
         "beam_pipeline.dataset.opening.Dataset",
         "trainer.dataset.Dataset",
-        "tfrecord_dataset.random_access.Dataset",
+        "tfrecord_dataset.records.access.Dataset",
     ]
 
 

@@ -10,16 +10,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfrecord_dataset.feature import Feature
-    from tfrecord_dataset.random_access import Dataset, Records, open
+    from tfrecord_dataset.format.feature import Feature
+    from tfrecord_dataset.records.access import Dataset, Records, open
 
 __all__ = ["Dataset", "Feature", "Records", "open"]
 
 _MODULE_OF = {
-    "Dataset": "tfrecord_dataset.random_access",
-    "Feature": "tfrecord_dataset.feature",
-    "Records": "tfrecord_dataset.random_access",
-    "open": "tfrecord_dataset.random_access",
+    "Dataset": "tfrecord_dataset.records.access",
+    "Feature": "tfrecord_dataset.format.feature",
+    "Records": "tfrecord_dataset.records.access",
+    "open": "tfrecord_dataset.records.access",
 }
 
 

@@ -29,7 +29,7 @@ from trainer.errors import (
 )
 
 if TYPE_CHECKING:
-    from tfrecord_dataset.feature import Feature
+    from tfrecord_dataset.format.feature import Feature
     from tfrecord_dataset.records.split import Split
     from trainer.dataset import Dataset
     from trainer.dataset.opening import open
@@ -63,7 +63,7 @@ __all__ = [
 
 _MODULE_OF = {
     "Dataset": "trainer.dataset",
-    "Feature": "tfrecord_dataset.feature",
+    "Feature": "tfrecord_dataset.format.feature",
     "ImageCache": "trainer.image_cache",
     "Split": "tfrecord_dataset.records.split",
     "Views": "trainer.views",

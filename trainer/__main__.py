@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 # The first ends the program on Windows, before what cannot be imported there.
 from tfrecord_dataset import posix_only as posix_only
-from tfrecord_dataset import streams, users_code
+from tfrecord_dataset import standard_streams, users_code
 from tfrecord_dataset.command_line import (
     Command,
     Parser,
@@ -193,7 +193,7 @@ def _parse(argv: Sequence[str]) -> Command:
 
 def run() -> NoReturn:
     """The installed command `beam-tfrecords-train`."""
-    streams.guard()
+    standard_streams.guard()
     sys.exit(main())
 
 

@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset import durable
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError

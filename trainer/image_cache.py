@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import CACHES

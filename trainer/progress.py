@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import tqdm
 
 from tfrecord_dataset.shown_text import one_line
-from tfrecord_dataset.streams import stderr_of_bars
+from tfrecord_dataset.standard_streams import stderr_of_bars
 
 _INTERVAL_S = 5.0
 _BAR = "{desc} {percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from tfrecord_dataset import streams
+from tfrecord_dataset import standard_streams
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow's C++ side logs a lot at each start, and little of it matters.
@@ -31,7 +31,7 @@ def set_up(*, debug: bool = False, deterministic: bool = False) -> None:
 
     Lines of the log look as those of `python -m beam_pipeline`.
     """
-    streams.set_up_log()
+    standard_streams.set_up_log()
     if debug:
         os.environ.setdefault(_LEVEL, "0")
     # Its errors are those of a lost worker, which one line tells; or, of each parallel map that a

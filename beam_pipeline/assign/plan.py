@@ -28,8 +28,8 @@ from beam_pipeline.schema.inference import (
     with_sequences_of_tokens,
 )
 from beam_pipeline.schema.names import check_names
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.inference import is_label_key
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.inference import is_label_key
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

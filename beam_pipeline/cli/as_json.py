@@ -11,7 +11,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from beam_pipeline.sources.layout import Claim
-from tfrecord_dataset.value_forms import form_of
+from tfrecord_dataset.format.value_forms import form_of
 
 
 def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence[str]) -> str:

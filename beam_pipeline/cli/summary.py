@@ -16,8 +16,8 @@ from beam_pipeline.kinds.wording import alike, count_classes, first_names
 from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.missing_classes import counts_of, describe_missing, missing_classes
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.missing_classes import counts_of, describe_missing, missing_classes
 from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 

@@ -38,9 +38,9 @@ from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
 from beam_pipeline.sources.tfrecord.read import first_records, with_key_of
 from tfrecord_dataset import durable
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
-from tfrecord_dataset.shard_numbers import check_all_shards
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.format.shard_numbers import check_all_shards
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names so many problems; all are counted.

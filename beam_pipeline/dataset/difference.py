@@ -22,9 +22,9 @@ from beam_pipeline.errors import BeamTFRecordsError, DatasetDamagedError
 from beam_pipeline.files import storage
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.progress import Meter
-from tfrecord_dataset.example import features_of
-from tfrecord_dataset.feature_keys import list_specs
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.example import features_of
+from tfrecord_dataset.format.feature_keys import list_specs
+from tfrecord_dataset.format.metadata import ShardEntry
 from tfrecord_dataset.shown_text import short_repr
 
 CHANGES = ("added", "removed", "content", "annotation", "moved")

@@ -19,11 +19,10 @@ from beam_pipeline.errors import (
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset import metadata
 from tfrecord_dataset.errors import UnknownNameError
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
-from tfrecord_dataset.metadata import (
+from tfrecord_dataset.format import metadata
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import (
     FILE,
     STATISTICS_FILE,
     FileEntry,
@@ -32,6 +31,7 @@ from tfrecord_dataset.metadata import (
     parse_metadata,
     parse_statistics,
 )
+from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
 
 # What this package asks of metadata.json, and others do not.
 _KINDS: Mapping[str, Any] = {
@@ -71,7 +71,7 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        from tfrecord_dataset.contents import as_html  # no build needs it
+        from tfrecord_dataset.records.contents import as_html  # no build needs it
 
         counts = [(split, f"{self.num_records(split):,}") for split in self.splits]
         return as_html(self.path, counts, self.schema)

@@ -8,8 +8,8 @@ from beam_pipeline.dataset.verification.stored_record import ExampleReader
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.example import lists
-from tfrecord_dataset.frames import payload_of
+from tfrecord_dataset.format.example import lists
+from tfrecord_dataset.format.frames import payload_of
 
 
 class Frame(NamedTuple):

@@ -25,9 +25,9 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.tfrecord.files import RecordFile
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import FileEntry
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import payload_of
+from tfrecord_dataset.format.metadata import FileEntry
 
 # An inspection names so many problems; all are counted.
 _PROBLEMS_NAMED = 10

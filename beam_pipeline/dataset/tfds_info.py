@@ -8,7 +8,7 @@ from typing import Self
 from beam_pipeline.describe.tfds import INFO_FILE
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.metadata import ShardEntry
 
 # All that this project writes into it; TFDS adds where its code and its citation are.
 _BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervisedKeys"})

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import ShardEntry
 from tfrecord_dataset.shown_text import printable
 
 FILE = "README.md"

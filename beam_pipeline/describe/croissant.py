@@ -13,8 +13,8 @@ import pyarrow
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.index import arrow_schema, rows_file
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
 
 FILE = "croissant.json"
 

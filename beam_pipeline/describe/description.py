@@ -6,7 +6,7 @@ from beam_pipeline import recipe
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import card, label_map, tensorflow_metadata, tfds
 from beam_pipeline.describe.shard_info import ShardInfo
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 def texts(

@@ -18,8 +18,8 @@ from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Inspected, ListSummary, Value
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.metadata import index_file
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import index_file
 
 _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}

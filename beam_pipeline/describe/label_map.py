@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from google.protobuf.text_encoding import CEscape
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 # What spreadsheets take for a formula; numbers with a sign are none.
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*$)")

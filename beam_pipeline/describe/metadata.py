@@ -10,9 +10,9 @@ from beam_pipeline.assign.plan import Plan, rounded_numbers
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.option_values import ONE_SPLIT
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.metadata import FILE as FILE
-from tfrecord_dataset.metadata import FORMAT_VERSION, FileEntry, ShardEntry
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import FILE as FILE
+from tfrecord_dataset.format.metadata import FORMAT_VERSION, FileEntry, ShardEntry
 from tfrecord_dataset.sealed_json import sealed
 
 

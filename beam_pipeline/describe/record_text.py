@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.value_forms import form_of
 from tfrecord_dataset.shown_text import printable
-from tfrecord_dataset.value_forms import form_of
 
 _MAX_CHARACTERS = 80
 _MAX_VALUES = 8

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from beam_pipeline.files.hashed import HashedFile
-from tfrecord_dataset.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

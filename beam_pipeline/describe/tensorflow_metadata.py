@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from google.protobuf.text_encoding import CEscape
 
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ListSpec, list_specs
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import ListSpec, list_specs
 
 FILE = "schema.pbtxt"
 

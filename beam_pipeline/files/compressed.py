@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset.inflation import check_inflation
+from tfrecord_dataset.format.inflation import check_inflation
 from tfrecord_dataset.store.urls import unsigned
 
 # What xz may take; its largest preset asks for a sixth.

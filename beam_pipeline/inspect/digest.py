@@ -6,7 +6,7 @@ from typing import Literal
 
 from beam_pipeline import kinds
 from beam_pipeline.records import Array, Inspected, Value, file_of
-from tfrecord_dataset.inference import is_label_key
+from tfrecord_dataset.format.inference import is_label_key
 
 Features = Mapping[str, Value]
 

@@ -21,7 +21,7 @@ from beam_pipeline.kinds.stored import StoredKind, observe_class_names
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Inspected, alike
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 STORED = StoredKind()
 KINDS: tuple[Kind[Any], ...] = (

@@ -28,9 +28,9 @@ from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
 from beam_pipeline.records import Array, FileRef, ListSummary
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import STORED_INTEGERS, Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees, num_values
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees, num_values
 
 # A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
 _MAX_LISTED_VALUES = 256

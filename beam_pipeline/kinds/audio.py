@@ -22,11 +22,11 @@ from beam_pipeline.kinds.wording import between
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
 from beam_pipeline.media.audio_format import check_start
 from beam_pipeline.records import Audio, FileRef
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature, shape_text
-from tfrecord_dataset.feature_keys import Lists, agrees
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature, shape_text
+from tfrecord_dataset.format.feature_keys import Lists, agrees
+from tfrecord_dataset.format.value_forms import AUDIO_FORMS
 from tfrecord_dataset.shown_text import counted
-from tfrecord_dataset.value_forms import AUDIO_FORMS
 
 # Of what is stated beside audio.
 _NUMBERS = ("sample_rate", "num_samples", "channels")

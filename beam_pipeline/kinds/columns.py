@@ -23,9 +23,9 @@ from beam_pipeline.kinds.observed import Observed, wider
 from beam_pipeline.kinds.points import MOST_NAMES, aligned, in_order, mirrored
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Mask, Objects
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.object_columns import ROTATED, ROTATED_PARTS, is_own_part
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.object_columns import ROTATED, ROTATED_PARTS, is_own_part
 
 Ring = tuple[float, ...]
 

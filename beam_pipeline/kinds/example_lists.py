@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from beam_pipeline.records import ListSummary, Value
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
-from tfrecord_dataset.value_forms import form_of
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
+from tfrecord_dataset.format.value_forms import form_of
 
 _SHOWN_CHARACTERS = 40
 

@@ -13,10 +13,10 @@ from beam_pipeline.kinds.example_lists import describe_bytes, one
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Kind
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Audio, FileRef, Image
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, rate_problem, shape_problem
-from tfrecord_dataset.inference import stored_format
-from tfrecord_dataset.value_forms import form_of
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, rate_problem, shape_problem
+from tfrecord_dataset.format.inference import stored_format
+from tfrecord_dataset.format.value_forms import form_of
 
 Media = TypeVar("Media", Audio, Image)
 

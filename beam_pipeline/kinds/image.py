@@ -26,11 +26,11 @@ from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, 
 from beam_pipeline.media.looks import look_of
 from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import FileRef, Image
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature, shape_text
-from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature, shape_text
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees
+from tfrecord_dataset.format.value_forms import IMAGE_FORMS
 from tfrecord_dataset.shown_text import counted
-from tfrecord_dataset.value_forms import IMAGE_FORMS
 
 # The pixels of such images are numbers of classes or depths: a mean of two is neither.
 _MAPS = frozenset({"mask", "masks", "segmentation", "seg", "trimap", "depth", "disparity"})

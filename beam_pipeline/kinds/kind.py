@@ -16,9 +16,9 @@ from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import shortened
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 
 V = TypeVar("V")
 Int64s = npt.NDArray[np.int64]

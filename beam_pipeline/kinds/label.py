@@ -12,9 +12,9 @@ from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, count_classes, first_names, of_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 
 
 class LabelKind(Kind[ClassLabel | ClassLabels]):

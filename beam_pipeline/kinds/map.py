@@ -17,11 +17,11 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import IGNORED, encode_map, inspect_map, read_numbers
 from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import FileRef, Map
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature, shape_text
-from tfrecord_dataset.feature_keys import Lists, ListSpec, agrees
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature, shape_text
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees
+from tfrecord_dataset.format.value_forms import form_of
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.value_forms import form_of
 
 _DTYPES = {"classes": "uint8", "depth": "uint16"}
 _SHOWS = {dtype: shows for shows, dtype in _DTYPES.items()}

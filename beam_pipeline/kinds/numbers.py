@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset.feature import Feature, shape_text
+from tfrecord_dataset.format.feature import Feature, shape_text
 
 _LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
 

@@ -17,11 +17,11 @@ from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
 from beam_pipeline.records import Objects
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec, list_specs
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_specs
+from tfrecord_dataset.format.object_columns import SIDES
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.object_columns import SIDES
 
 # What is counted.
 MASK_NOT_KEPT = "run-length mask not kept: pass --masks"

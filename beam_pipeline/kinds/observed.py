@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from beam_pipeline.kinds.numbers import FIRST_SKIPPED, is_rounded
 from beam_pipeline.records import Array, ListSummary
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 
 # 2^-149 is float32's smallest number: as multiples of it, its numbers are whole.

@@ -11,9 +11,9 @@ from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
 
 
 class RawKind(Kind[bytes | RawFile]):

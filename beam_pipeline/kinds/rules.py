@@ -5,7 +5,7 @@ from typing import Literal
 
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 # What becomes of boxes that reach outside the image.
 POLICIES = ("clip", "drop", "error")

@@ -8,9 +8,9 @@ from beam_pipeline.kinds.kind import Int64s, Kind, Stored
 from beam_pipeline.kinds.numbers import FIRST_SKIPPED, check_number, expected_numbers, in_range
 from beam_pipeline.kinds.observed import Number, Observed
 from beam_pipeline.records import RawFile
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
 
 
 class ScalarKind(Kind[Number]):

@@ -8,8 +8,8 @@ from beam_pipeline.kinds.kind import Inspection, Kind
 from beam_pipeline.kinds.observed import ListCounts, Observed
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import ListSummary, Value
-from tfrecord_dataset.inference import MAX_CLASS, NAMED_CLASSES
-from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS
+from tfrecord_dataset.format.inference import MAX_CLASS, NAMED_CLASSES
+from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS
 
 
 def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Observed]) -> None:

@@ -9,9 +9,9 @@ from beam_pipeline.kinds.example_lists import one, text_problem
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between
-from tfrecord_dataset.example import FeatureValue
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
 
 
 class TextKind(Kind[str]):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 PACKAGE = "tensorflow_datasets.core.features"
 

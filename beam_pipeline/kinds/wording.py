@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 _CLASSES = 5
 _CHARACTERS = 80

@@ -36,7 +36,7 @@ from beam_pipeline.media.npz import (
     TRUNCATED,
     UNSUPPORTED,
 )
-from tfrecord_dataset.inflation import check_inflation
+from tfrecord_dataset.format.inflation import check_inflation
 
 # Bytes of all values; TensorFlow cannot read an Example of twice this size.
 MAX_BYTES = 1 << 30

@@ -37,7 +37,7 @@ from beam_pipeline.media.audio_format import (
     UNSUPPORTED,
     sniff,
 )
-from tfrecord_dataset.inflation import is_inflated
+from tfrecord_dataset.format.inflation import is_inflated
 from tfrecord_dataset.options import Group, Option, Options
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS", "MPEG_LAYER_III"})

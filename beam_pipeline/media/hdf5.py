@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
 from tfrecord_dataset import extras
-from tfrecord_dataset.inflation import check_inflation
+from tfrecord_dataset.format.inflation import check_inflation
 
 SUFFIXES = ("h5", "hdf5")
 BLOCK_BYTES = 8 << 20

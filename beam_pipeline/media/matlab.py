@@ -18,7 +18,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.hdf5 import BLOCK_BYTES, StoredArray, telling_damage
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
 from tfrecord_dataset import extras
-from tfrecord_dataset.inflation import check_inflation
+from tfrecord_dataset.format.inflation import check_inflation
 
 SUFFIX = "mat"
 _HDF5 = b"MATLAB 7.3"

@@ -17,9 +17,9 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.media.maps import IGNORED, read_numbers
 from beam_pipeline.records import Objects
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
-from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
+from tfrecord_dataset.values import numpy_values
 
 Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont

@@ -12,8 +12,8 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.media.images import decode_rgb, size_in_file
 from beam_pipeline.report.drawing import class_names
 from beam_pipeline.report.sample import Sampled
-from tfrecord_dataset.contents import Contents
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.records.contents import Contents
 
 # The kinds that have classes.
 LABELLED = ("class_label", "boxes")

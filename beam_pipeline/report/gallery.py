@@ -9,8 +9,8 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import RecordError
 from beam_pipeline.report import figures, pictures
 from beam_pipeline.report.sample import Sampled, of_keys
-from tfrecord_dataset.contents import Contents
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.shown_text import shown
 
 _PICTURES = 120

@@ -24,10 +24,10 @@ from beam_pipeline.report.figures import figures
 from beam_pipeline.report.gallery import gallery, rare_classes, side_by_side
 from beam_pipeline.report.rejects import as_shown, first_rejects, pictured
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
-from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import NotADatasetError
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.page import rendered
+from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.shown_text import printable, shown
 

@@ -12,7 +12,7 @@ from PIL import Image
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.report.drawing import draw_example
 from beam_pipeline.report.sample import Sampled
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.page import data_uri
 
 _SIDE = 360  # pixels

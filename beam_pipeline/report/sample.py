@@ -12,13 +12,13 @@ from beam_pipeline.dataset.reading import read_frames
 from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import BeamTFRecordsError
-from tfrecord_dataset.example import lists
-from tfrecord_dataset.feature_keys import specs_to_read
-from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.format.example import lists
+from tfrecord_dataset.format.feature_keys import specs_to_read
+from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.values import numpy_values
 
 # Records that are neighbours, and so one read.
 _BLOCK = 10

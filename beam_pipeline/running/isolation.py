@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from loky.backend import get_context
 
 from beam_pipeline.errors import BeamTFRecordsError
-from tfrecord_dataset import streams
+from tfrecord_dataset import standard_streams
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -132,7 +132,7 @@ def end_with(parent: int) -> None:
         parent: The number of that process, which may be gone already.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    streams.guard()  # which a process that is no copy of its parent has not
+    standard_streams.guard()  # which a process that is no copy of its parent has not
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from tfrecord_dataset.streams import stderr_of_bars
+from tfrecord_dataset.standard_streams import stderr_of_bars
 
 _BEAT_S = 0.2
 _PLAIN_LINE_S = 5.0

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Value
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec, list_problem, list_specs
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_problem, list_specs
 
 Specs = Sequence[tuple[Feature, Mapping[str, ListSpec]]]
 """What the keys of each feature must hold."""

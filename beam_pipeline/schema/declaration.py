@@ -10,9 +10,9 @@ from typing import Any
 from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.feature import Feature, tokens_feature
-from tfrecord_dataset.feature_keys import written_key
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature, tokens_feature
+from tfrecord_dataset.format.feature_keys import written_key
 
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'

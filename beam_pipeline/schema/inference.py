@@ -9,10 +9,10 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.label import numbered_classes
 from beam_pipeline.kinds.observed import Observed
-from tfrecord_dataset import inference
-from tfrecord_dataset.feature import Feature, tokens_feature
-from tfrecord_dataset.feature_keys import written_key
-from tfrecord_dataset.inference import KeyStatistics
+from tfrecord_dataset.format import inference
+from tfrecord_dataset.format.feature import Feature, tokens_feature
+from tfrecord_dataset.format.feature_keys import written_key
+from tfrecord_dataset.format.inference import KeyStatistics
 
 
 def infer(

@@ -18,7 +18,7 @@ from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import discard, is_packed_tar, tar_place, with_ranges
-from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
 # What tells a tar of a tree from one of WebDataset: of each tar so many members.

@@ -28,7 +28,7 @@ from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tree import Tree, shown
 from beam_pipeline.sources.unpacking import unpacked
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.format.split_names import split_in_name
 
 _IMAGES = re.compile(r"(.*?)images[-_.]?idx[34][-_.]ubyte(\.gz)?", re.IGNORECASE)
 _OF_CLASSES = (("images", "labels"), ("IMAGES", "LABELS"), ("idx3", "idx1"), ("idx4", "idx1"))

@@ -8,7 +8,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.references import locate, name_of
 from beam_pipeline.sources.tree import matched_files
-from tfrecord_dataset.split_names import splits_of_files
+from tfrecord_dataset.format.split_names import splits_of_files
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

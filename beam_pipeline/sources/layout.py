@@ -16,7 +16,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.tree import Tree, shown
-from tfrecord_dataset.split_names import splits_of_files
+from tfrecord_dataset.format.split_names import splits_of_files
 
 # What holds for the records of any layout.
 _OF_ALL = frozenset({"allow_outside", "classes", "schema"})

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from beam_pipeline.sources.paths import stem, uncompressed
-from tfrecord_dataset.split_names import is_split, split_of_name, splits_of_shards
+from tfrecord_dataset.format.split_names import is_split, split_of_name, splits_of_shards
 
 # "x_train", "train_x", "trainX", "train": a split's name in an array's.
 _IN_ARRAY_NAME = tuple(

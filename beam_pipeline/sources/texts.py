@@ -15,7 +15,7 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, place_of, split_at, stem
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unread import may_hold_data
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.format.split_names import split_in_name
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
 _TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")

@@ -30,7 +30,7 @@ from beam_pipeline.sources.texts import (
     read_texts,
 )
 from beam_pipeline.sources.tree import Tree, counted, head, places
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.format.split_names import split_in_name
 
 _OF_CHAPTER = ".trans.txt"
 _MAX_BYTES = 16 << 20

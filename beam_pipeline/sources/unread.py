@@ -27,7 +27,7 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.format.split_names import split_in_name
 
 NOT_READ = "data not read"
 # Documents, programs, settings and pictures of a page hold no data.

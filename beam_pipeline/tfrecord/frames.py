@@ -12,8 +12,13 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, payload_bytes
-from tfrecord_dataset.inflation import GunzipReader
+from tfrecord_dataset.format.frames import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    MAX_PAYLOAD_BYTES,
+    payload_bytes,
+)
+from tfrecord_dataset.format.inflation import GunzipReader
 from tfrecord_dataset.seekable import buffered
 from tfrecord_dataset.store.urls import unsigned
 

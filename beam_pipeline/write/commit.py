@@ -36,7 +36,7 @@ from beam_pipeline.write.rejects import (
 )
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import delete_working_dirs
-from tfrecord_dataset.metadata import FileEntry
+from tfrecord_dataset.format.metadata import FileEntry
 
 
 def _write_provenance(path: str, text: str) -> None:

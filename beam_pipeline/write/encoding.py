@@ -27,10 +27,10 @@ from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
 from beam_pipeline.write.frame_memory import MemoryFile, leave
-from tfrecord_dataset.example import FeatureValue, encode_columns
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import list_specs
-from tfrecord_dataset.frames import framed, payload_of
+from tfrecord_dataset.format.example import FeatureValue, encode_columns
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import list_specs
+from tfrecord_dataset.format.frames import framed, payload_of
 
 # A record was read once already, in less time: it is decoded in full now, and perhaps converted.
 _TIMES_INSPECTION = 10

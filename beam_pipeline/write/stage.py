@@ -52,8 +52,8 @@ from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
 from beam_pipeline.write.working_directory import spill_folder, working_dir
 from tfrecord_dataset.durable import naming_full_disk
-from tfrecord_dataset.example import lists
-from tfrecord_dataset.frames import payload_of
+from tfrecord_dataset.format.example import lists
+from tfrecord_dataset.format.frames import payload_of
 
 # A chunk is worth a message to a worker process, and some of them wait in memory.
 _CHUNK_BYTES = 1 << 20

@@ -51,8 +51,8 @@ from file_bytes import (
 from PIL import Image
 from pyarrow import feather
 
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 
 VOC_PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0, 0, 0, 128] + [224, 224, 192] * 251
 _FILE = re.compile(

@@ -36,10 +36,10 @@ from beam_pipeline.records import (
 from beam_pipeline.schema.conformance import conforming, mismatches, schema_specs
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Encoder, ReadRecord
-from tfrecord_dataset.example import encode, lists
-from tfrecord_dataset.feature_keys import list_specs
+from tfrecord_dataset.format.example import encode, lists
+from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.values import numpy_values
 
 RULES = Rules(box_format="rel_xyxy")
 FILES: dict[str, bytes] = {}

@@ -17,8 +17,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import beam_pipeline
 import trainer
-from tfrecord_dataset import frames
-from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format import frames
+from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 _CELLS = EXAMPLES / "data/cells"

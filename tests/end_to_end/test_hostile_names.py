@@ -12,9 +12,9 @@ import pytest
 from tiers import first_quick
 
 from beam_pipeline.cli import commands
-from tfrecord_dataset import streams
-from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset import standard_streams
+from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.sealed_json import sealed
 
 # Clears the screen, names the window, in 8 bits, writes leftwards; ends the line, and forges one.
@@ -30,7 +30,7 @@ def run(monkeypatch, capfd):
         with monkeypatch.context() as patched:
             for name in ("stdout", "stderr"):
                 patched.setattr(sys, name, getattr(sys, name))
-            streams.guard()
+            standard_streams.guard()
             code = commands.main([*map(str, arguments)])
         return code, checked(*capfd.readouterr())
 

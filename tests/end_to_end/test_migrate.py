@@ -17,7 +17,7 @@ from end_to_end.test_readme import NOISE
 import beam_pipeline
 import trainer
 from beam_pipeline.dataset.reading import read_examples
-from tfrecord_dataset.example import decode
+from tfrecord_dataset.format.example import decode
 
 _PAGE = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
 _FENCE = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)

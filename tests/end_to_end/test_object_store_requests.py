@@ -6,8 +6,8 @@ import pytest
 from file_bytes import tar_bytes
 
 import beam_pipeline
-from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.store import clients
 
 RECORDS = 120

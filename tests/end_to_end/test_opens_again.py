@@ -13,8 +13,8 @@ import trainer
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import check_readable
 from beam_pipeline.errors import DataError
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.sealed_json import sealed
 
 KEYS = st.text(max_size=6) | st.sampled_from(

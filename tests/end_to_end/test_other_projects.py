@@ -229,7 +229,9 @@ def test_beam_reads_all_shards_of_a_pattern(opened, name):
         names = (
             pipeline
             | beam.io.ReadFromTFRecord(f"{info.path}/{name}-train.tfrecord-*")
-            | beam.Map(lambda data: tfrecord_dataset.example.decode(data)["image/filename"][0])
+            | beam.Map(
+                lambda data: tfrecord_dataset.format.example.decode(data)["image/filename"][0]
+            )
         )
         assert_that(names, equal_to(expected))
 

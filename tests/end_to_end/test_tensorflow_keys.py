@@ -11,8 +11,8 @@ from PIL import Image
 import beam_pipeline
 import tfrecord_dataset
 import trainer
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 
 NAMES = {1: b"cat", 2: b"dog", 4: b"bird"}
 CLASSES = ("cat", "dog", "3", "bird")

@@ -28,8 +28,8 @@ from file_bytes import (
 )
 from PIL import Image
 
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 
 FOUND = Path(__file__).parent / "corpus"
 CASES = Path(__file__).parents[1] / "cases"

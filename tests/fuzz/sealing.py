@@ -7,7 +7,7 @@ import zlib
 
 import google_crc32c
 
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 
 _PNG_START = 8
 _CHECKSUM = b'"checksum": ""\n}\n'

@@ -31,7 +31,7 @@ from beam_pipeline.schema.names import check_names
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 
 RULES = Rules()
 # (data, an empty folder) to how many refusals by name there were.
@@ -205,7 +205,7 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
 
 def _state(directory: Path, name: str) -> None:
     """Has metadata.json state a file as it is now."""
-    from tfrecord_dataset.metadata import FileEntry
+    from tfrecord_dataset.format.metadata import FileEntry
     from tfrecord_dataset.sealed_json import sealed
 
     path = directory / "metadata.json"

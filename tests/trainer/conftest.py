@@ -17,7 +17,7 @@ from kinds_of_learning import choose, declare, directory_of, training
 from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
 
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.sealed_json import sealed
 
 __all__ = ["choose", "declare", "directory_of"]  # fixtures

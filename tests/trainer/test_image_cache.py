@@ -6,7 +6,7 @@ import tensorflow as tf
 from tiers import first_quick
 
 import trainer
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer import image_cache
 from trainer.errors import ConfigError, UnknownNameError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.errors import DatasetDamagedError
-from tfrecord_dataset.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
+from tfrecord_dataset.format.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import not_whole
 from tfrecord_dataset.store import user_cache

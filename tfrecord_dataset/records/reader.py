@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.errors import DatasetDamagedError
-from tfrecord_dataset.frames import unframed
+from tfrecord_dataset.format.frames import unframed
 from tfrecord_dataset.records.index import RecordIndex, walk, wrong_index
 
 # Reading through a gap costs less than another read, or another request.

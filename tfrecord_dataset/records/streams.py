@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset import inflation
 from tfrecord_dataset.errors import DatasetDamagedError
-from tfrecord_dataset.frames import (
+from tfrecord_dataset.format import inflation
+from tfrecord_dataset.format.frames import (
     FRAME_BYTES,
     HEADER_BYTES,
     MAX_FRAME_BYTES,

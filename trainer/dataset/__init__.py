@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from tfrecord_dataset.contents import Contents
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
 from trainer.autograph import converted
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes

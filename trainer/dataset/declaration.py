@@ -9,10 +9,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import with_key_of
-from tfrecord_dataset.inference import (
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import with_key_of
+from tfrecord_dataset.format.inference import (
     KeyStatistics,
     Sample,
     bytes_feature,

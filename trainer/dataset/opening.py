@@ -5,10 +5,10 @@ import functools
 import os
 from collections.abc import Mapping, Sequence
 
-from tfrecord_dataset.bare_files import Schema
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.inference import DECLARE, Sample, guesses
-from tfrecord_dataset.opening import is_directory, named_paths, open_paths
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.inference import DECLARE, Sample, guesses
+from tfrecord_dataset.records.bare_files import Schema
+from tfrecord_dataset.records.opening import is_directory, named_paths, open_paths
 from tfrecord_dataset.store import storage
 from trainer.dataset import Dataset
 from trainer.dataset.declaration import (

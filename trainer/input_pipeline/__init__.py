@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles
 from trainer import parsing

@@ -4,8 +4,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfrecord_dataset.declaration import is_whole
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.declaration import is_whole
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError

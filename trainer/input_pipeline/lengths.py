@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecord_dataset.declaration import is_whole
+from tfrecord_dataset.format.declaration import is_whole
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.parsing import Output
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 
 # RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.object_columns import SIDES, ObjectColumn, object_columns
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.object_columns import SIDES, ObjectColumn, object_columns
 from trainer.parsing.columns import Rows
 from trainer.parsing.reader import (
     STORED_DTYPES,

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
 from trainer.parsing.reader import (
     Decoding,

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.parsing.reader import Decoding, Output, Reader, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, whole

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Decoding
 from trainer.tensors import Tensor

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import ListSpec, default_values, specs_to_read
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import ListSpec, default_values, specs_to_read
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check

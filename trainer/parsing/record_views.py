@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.autograph import converted
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Augment, Decoding, Reader, Tensors

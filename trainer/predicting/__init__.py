@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TextIO
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import name_part
-from tfrecord_dataset.opening import is_dataset
+from tfrecord_dataset.records.opening import is_dataset
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data

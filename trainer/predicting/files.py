@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.store.urls import is_remote
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.tasks import Task

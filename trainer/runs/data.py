@@ -4,7 +4,7 @@ import hashlib
 import os
 from typing import Any
 
-from tfrecord_dataset.frames import FOOTER_BYTES
+from tfrecord_dataset.format.frames import FOOTER_BYTES
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import keras
 
 from tfrecord_dataset import durable, regular_files
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
 from trainer.report.page import Sections

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from tfrecord_dataset import example
+from tfrecord_dataset.format import example
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.shown_text import shown
 from trainer.dataset import Dataset

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import keras
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs import saved_models

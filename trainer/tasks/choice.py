@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.tasks.inputs import Input, input_type

@@ -5,8 +5,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig

@@ -31,9 +31,9 @@ from beam_pipeline.kinds.example_lists import summary
 from beam_pipeline.records import Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import payload_of
+from tfrecord_dataset.format.metadata import ShardEntry
 
 # The first damaged records of a shard are named; all are counted.
 _RECORDS_NAMED = 20

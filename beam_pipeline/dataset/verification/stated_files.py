@@ -7,8 +7,8 @@ worker processes import this module.
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
+from tfrecord_dataset.format.metadata import FileEntry
 from tfrecord_dataset.json_file import MAX_BYTES
-from tfrecord_dataset.metadata import FileEntry
 
 _RESTORE = "restore it from a copy, or make the dataset again"
 

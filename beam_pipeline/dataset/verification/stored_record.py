@@ -13,8 +13,8 @@ from beam_pipeline.describe import index, tfds
 from beam_pipeline.kinds.example_lists import text
 from beam_pipeline.records import Inspected
 from beam_pipeline.schema.conformance import mismatches, schema_specs
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
 
 _MEDIA = ("image", "audio")
 

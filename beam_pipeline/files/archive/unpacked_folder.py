@@ -9,7 +9,7 @@ from typing import Any
 
 from beam_pipeline.files.archive.paths import each_of, inside, top_of
 from beam_pipeline.files.backend import Backend, ReadOnly
-from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.listing import FileNames, pattern_regex
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.paths import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Place
-from tfrecord_dataset.inflation import check_inflation
+from tfrecord_dataset.format.inflation import check_inflation
 from tfrecord_dataset.seekable import buffered
 from tfrecord_dataset.store.listing import is_litter
 

@@ -11,7 +11,7 @@ from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below, stem
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tables.file_index import FileIndex
-from tfrecord_dataset.split_names import is_split, split_of_folders, split_of_name
+from tfrecord_dataset.format.split_names import is_split, split_of_folders, split_of_name
 from tfrecord_dataset.store.urls import unsigned
 
 # Roboflow's, whose folder is always a split.

@@ -38,7 +38,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import split_of_folders
+from tfrecord_dataset.format.split_names import split_of_folders
 from tfrecord_dataset.store.at_once import at_once
 
 # Of an annotation. In memory XML takes up to thirty times its text.

@@ -45,7 +45,7 @@ from beam_pipeline.sources.paths import (
 )
 from beam_pipeline.sources.references import is_inside, last_parts, outside
 from beam_pipeline.sources.tree import Tree, counted, head
-from tfrecord_dataset.split_names import is_split, split_of_folders
+from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.store.urls import unsigned
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")

@@ -22,8 +22,8 @@ from beam_pipeline.sources.tables.options import ValueOptions
 from beam_pipeline.sources.tables.records import Questions, ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.split_names import is_split
 
 
 @dataclasses.dataclass

@@ -19,7 +19,7 @@ from beam_pipeline.sources.paths import joined, stem, suffix
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tree import Tree, counted, head
 from beam_pipeline.sources.unread import may_hold_data
-from tfrecord_dataset.split_names import split_in_name
+from tfrecord_dataset.format.split_names import split_in_name
 
 _PLACES_OF_LISTS = ("", "meta")
 _LINES_LOOKED_AT = 10

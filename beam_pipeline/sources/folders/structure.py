@@ -18,7 +18,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.types import Kind, kind_of_text, merge_kinds
 from beam_pipeline.sources.unread import may_hold_data
-from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.format.split_names import is_split
 
 # Folders of these names hold images, audio or what belongs to them, and are no classes.
 _NO_CLASSES = frozenset(

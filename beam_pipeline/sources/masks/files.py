@@ -19,7 +19,7 @@ from beam_pipeline.sources.masks.names import (
     place_of,
 )
 from beam_pipeline.sources.paths import below, folder, has_image_suffix
-from tfrecord_dataset.split_names import split_of_folders
+from tfrecord_dataset.format.split_names import split_of_folders
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from beam_pipeline.sources.paths import folder, shared_name
-from tfrecord_dataset.split_names import split_of_folders
+from tfrecord_dataset.format.split_names import split_of_folders
 
 IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
 _OTHERS = "others"  # of instances, or the colours of maps beside

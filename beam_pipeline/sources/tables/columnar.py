@@ -25,7 +25,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
-from tfrecord_dataset.inflation import TOO_LARGE, check_inflation, is_inflated
+from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, is_inflated
 
 _FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER = b"FEA1"

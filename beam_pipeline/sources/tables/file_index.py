@@ -8,7 +8,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import joined, media_kind, stem
-from tfrecord_dataset.split_names import is_split, split_in_name
+from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
 

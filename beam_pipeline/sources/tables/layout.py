@@ -41,7 +41,7 @@ from beam_pipeline.sources.tables.read import (
 )
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data
-from tfrecord_dataset.split_names import is_split
+from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import unsigned
 
 _MEDIA_NAME = re.compile(

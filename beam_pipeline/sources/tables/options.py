@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 NO_LABEL = "none"
 

@@ -40,7 +40,7 @@ from beam_pipeline.sources.tables.names import (
 )
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnFacts, Sample
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
 _USUAL = {

@@ -22,7 +22,7 @@ from beam_pipeline.sources.tables.types import (
     list_of_text,
     wider,
 )
-from tfrecord_dataset.split_names import split_of_folders
+from tfrecord_dataset.format.split_names import split_of_folders
 
 _ROWS = 100
 # So many of a column's files are looked for, until one is there.

@@ -11,7 +11,7 @@ from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.table import TableFile
-from tfrecord_dataset.split_names import is_split, split_in_name
+from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 
 def find_table_files(

@@ -25,7 +25,7 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
     batch_of_rows,
 )
-from tfrecord_dataset.inflation import is_inflated
+from tfrecord_dataset.format.inflation import is_inflated
 
 MAX_BYTES = 256 << 20
 MAX_MEMBER_BYTES = 1 << 30

@@ -14,7 +14,7 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
 from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 # What an extension's last part stands for; media are told by `paths.media_kind`.
 _CLASSES = ("cls", "class", "cls2")

@@ -30,7 +30,7 @@ from beam_pipeline.sources.tar.parts import (
     values_of,
 )
 from beam_pipeline.sources.tar.roles import Role
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 def record_of_parts(

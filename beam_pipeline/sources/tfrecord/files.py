@@ -13,8 +13,8 @@ from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.references import name_of, parent
-from tfrecord_dataset.frames import HEADER_BYTES, starts_frame
-from tfrecord_dataset.split_names import TFDS_NAME, splits_of_record_files
+from tfrecord_dataset.format.frames import HEADER_BYTES, starts_frame
+from tfrecord_dataset.format.split_names import TFDS_NAME, splits_of_record_files
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b"

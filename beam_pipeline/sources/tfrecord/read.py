@@ -27,12 +27,12 @@ from beam_pipeline.sources.tfrecord.files import (
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import unpack_gzip, unpacked, with_ranges
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset import feature_keys
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import list_specs
-from tfrecord_dataset.frames import payload_of
-from tfrecord_dataset.inflation import TOO_LARGE
-from tfrecord_dataset.shard_numbers import check_all_shards
+from tfrecord_dataset.format import feature_keys
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import list_specs
+from tfrecord_dataset.format.frames import payload_of
+from tfrecord_dataset.format.inflation import TOO_LARGE
+from tfrecord_dataset.format.shard_numbers import check_all_shards
 
 # The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256

@@ -24,7 +24,7 @@ from beam_pipeline.records import (
     Objects,
     Rejected,
 )
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 def plan_of(*elements, leaks="warn", **options):

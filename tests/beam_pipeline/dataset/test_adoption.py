@@ -16,8 +16,8 @@ from beam_pipeline.cli import commands
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 
 
 def example(number):

@@ -9,8 +9,8 @@ from testdata.make_golden import GOLDEN
 
 import beam_pipeline
 from beam_pipeline.cli import commands
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 
 SHARD = "golden-test.tfrecord-00000-of-00001"
 

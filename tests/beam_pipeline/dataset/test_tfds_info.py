@@ -8,7 +8,7 @@ from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import tfds
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.metadata import ShardEntry
 
 TFDS_INFO = {
     "name": "pets",

@@ -8,7 +8,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.card import card
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.metadata import ShardEntry
 
 
 def test_the_shards_are_the_data():

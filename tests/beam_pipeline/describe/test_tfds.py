@@ -12,7 +12,7 @@ from beam_pipeline.kinds import observe_all
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
-from tfrecord_dataset.metadata import ShardEntry
+from tfrecord_dataset.format.metadata import ShardEntry
 
 
 def schema_of(**features):

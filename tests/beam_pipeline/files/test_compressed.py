@@ -11,7 +11,7 @@ import pytest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.unpacking import blocks_of
-from tfrecord_dataset import inflation
+from tfrecord_dataset.format import inflation
 
 CONTENT = bytes(range(256)) * 600
 PACK = {

@@ -18,9 +18,9 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import array_header, inspect_array
 from beam_pipeline.sources.unpacking import array_values, unpack_gzip
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset import inflation
-from tfrecord_dataset.frames import framed
-from tfrecord_dataset.inflation import is_inflated
+from tfrecord_dataset.format import inflation
+from tfrecord_dataset.format.frames import framed
+from tfrecord_dataset.format.inflation import is_inflated
 
 MIB = 1 << 20
 

@@ -24,7 +24,7 @@ from beam_pipeline.records import (
     RawFile,
     Record,
 )
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 def inspected(rules=None, **features):

@@ -12,9 +12,9 @@ from beam_pipeline.inspect.stored_example import expectations, inspect_existing
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Expectation, FileRef, ListSummary, Record
 from beam_pipeline.write.encoding import Encoder
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import framed
 
 
 def image(suffix="JPEG", size=(9, 7), **save):

@@ -25,7 +25,7 @@ from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import encode_image, inspect_image
 from beam_pipeline.records import Objects
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 
 SIZE = ImageSize(height=100, width=200)

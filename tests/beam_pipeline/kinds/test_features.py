@@ -10,7 +10,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Objects, Record
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 TENSOR = Feature(name="x", key="x", kind="tensor", dtype="float32", shape=(2, 3))
 ROWS = Feature(name="x", key="x", kind="sequence", dtype="int64", shape=(None, 2))

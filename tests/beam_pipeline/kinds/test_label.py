@@ -7,7 +7,7 @@ from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.kinds.label import class_order, numbered_classes
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import ClassLabel, ClassLabels
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 PETS = ("cat", "dog", "fish")
 

@@ -8,7 +8,7 @@ import pytest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.numbers import cast
 from beam_pipeline.kinds.wording import count_classes, first_names
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 _DTYPES = ("uint8", "int64", "float32", ">i4", ">f8")
 

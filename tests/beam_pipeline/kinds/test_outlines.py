@@ -26,9 +26,9 @@ from beam_pipeline.kinds.masks import (
     turned,
 )
 from beam_pipeline.records import Mask, Objects
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.object_columns import ROTATED_PARTS
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.object_columns import ROTATED_PARTS
 
 ROTATED_BOXES = Feature(name="boxes", kind="boxes", dtype="float32", key="b", geometry=("rotated",))
 SIZES = st.builds(ImageSize, st.integers(4, 60), st.integers(4, 60))

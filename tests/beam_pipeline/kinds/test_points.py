@@ -9,7 +9,7 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.kinds.points import MOST_NAMES, MOST_POINTS, aligned, check_points
 from beam_pipeline.records import Objects, Record
 from beam_pipeline.schema.inference import infer
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 def record(*names: str, flips: tuple[int, ...] = (), number: int = 0) -> Record:

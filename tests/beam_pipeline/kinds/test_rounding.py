@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.kinds.numbers import describe_rounding, is_rounded
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 @pytest.mark.parametrize(

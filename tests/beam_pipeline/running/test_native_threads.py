@@ -15,7 +15,7 @@ import pyarrow
 from beam_pipeline.assign import columns
 from beam_pipeline.describe import index
 from beam_pipeline.running.memory import return_memory
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 
 def anonymous():
     status = open("/proc/self/status").read()

@@ -6,7 +6,7 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema, read_schema
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import complete, infer
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
 PNG = Image(file=FileRef(path="a.png"), format="png", height=40, width=30)

@@ -8,8 +8,8 @@ from beam_pipeline.schema.conformance import (
     mismatches,
     schema_specs,
 )
-from tfrecord_dataset.example import encode, lists
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.example import encode, lists
+from tfrecord_dataset.format.feature import Feature
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -9,7 +9,7 @@ from beam_pipeline.kinds import observe_all
 from beam_pipeline.kinds.example_lists import summary
 from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.schema.inference import complete, infer
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
 

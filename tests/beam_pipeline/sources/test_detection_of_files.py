@@ -9,7 +9,7 @@ import pytest
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 
 
 def detected(path, layout="auto"):

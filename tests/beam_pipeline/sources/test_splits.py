@@ -3,7 +3,12 @@
 import pytest
 
 from beam_pipeline.sources.splits import lists_of_splits, splits_of_tables, without_split
-from tfrecord_dataset.split_names import is_split, split_of_folders, split_of_name, splits_of_files
+from tfrecord_dataset.format.split_names import (
+    is_split,
+    split_of_folders,
+    split_of_name,
+    splits_of_files,
+)
 
 # What every folder, list, key and name of a file or an array has in common.
 NAMES = (

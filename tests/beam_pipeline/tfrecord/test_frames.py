@@ -8,7 +8,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.frames import FRAME_BYTES, framed, masked_checksum, payload_of
+from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum, payload_of
 
 PAYLOADS = [b"one", b"", b"three" * 50_000, bytes(range(256))]
 

@@ -27,7 +27,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Encoder, ReadRecord
-from tfrecord_dataset.example import decode, lists
+from tfrecord_dataset.format.example import decode, lists
 
 
 def values_of(*records, declared=None):

@@ -13,7 +13,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.write import rejects
-from tfrecord_dataset.metadata import FileEntry
+from tfrecord_dataset.format.metadata import FileEntry
 
 COUNT = 1000
 

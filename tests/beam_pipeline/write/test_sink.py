@@ -14,7 +14,7 @@ from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.sink import ShardSink, split_sink
 from beam_pipeline.write.stage import WriteShards
-from tfrecord_dataset.frames import framed, payload_of
+from tfrecord_dataset.format.frames import framed, payload_of
 
 EXAMPLES = [b"", b"one", bytes(range(256)) * 1000]
 

@@ -12,7 +12,7 @@ from tensorflow_examples import example
 
 import beam_pipeline
 from beam_pipeline.errors import DataError
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 
 
 def flipped(data, byte):

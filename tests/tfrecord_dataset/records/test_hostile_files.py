@@ -12,11 +12,11 @@ from sealing import edit
 from tiers import first_quick
 
 import tfrecord_dataset
-from tfrecord_dataset import example, inflation
-from tfrecord_dataset.bare_files import open_shards
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError
-from tfrecord_dataset.frames import FRAME_BYTES, framed, masked_checksum
+from tfrecord_dataset.format import example, inflation
+from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum
 from tfrecord_dataset.records import streams
+from tfrecord_dataset.records.bare_files import open_shards
 from tfrecord_dataset.records.index import read_index
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.streams import windows

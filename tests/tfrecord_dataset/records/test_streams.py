@@ -4,9 +4,9 @@ import gzip
 
 import pytest
 
-from tfrecord_dataset.bare_files import open_shards
-from tfrecord_dataset.frames import FRAME_BYTES, framed
+from tfrecord_dataset.format.frames import FRAME_BYTES, framed
 from tfrecord_dataset.records import streams
+from tfrecord_dataset.records.bare_files import open_shards
 
 
 @pytest.fixture

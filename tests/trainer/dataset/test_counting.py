@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from tfrecord_dataset.bare_files import open_shards
+from tfrecord_dataset.records.bare_files import open_shards
 from tfrecord_dataset.records.split import Split
 from trainer.errors import DatasetDamagedError
 

@@ -135,7 +135,7 @@ def test_a_raw_square_of_a_spec_is_a_guess(file, caplog):
     dataset = trainer.open(file, features={"raw": tf.io.FixedLenFeature([], tf.string)})
 
     assert "raw: 64 raw bytes" in dataset.notes[0]
-    assert caplog.records[0].name == "tfrecord_dataset.bare_files"
+    assert caplog.records[0].name == "tfrecord_dataset.records.bare_files"
 
 
 def test_flat_boxes(file):

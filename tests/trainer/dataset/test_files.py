@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from tfrecord_dataset.bare_files import first_records, is_gzip, names_below, open_shards
+from tfrecord_dataset.records.bare_files import first_records, is_gzip, names_below, open_shards
 from tfrecord_dataset.records.split import Split
 
 

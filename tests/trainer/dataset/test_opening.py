@@ -11,7 +11,7 @@ from sealing import edit
 from tensorflow_examples import example as tensorflow_example
 
 import trainer
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.sealed_json import sealed
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.input_pipeline import lengths
 from trainer.parsing import Decoding, outputs

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tensorflow_examples import NO_BYTES, write_examples
 
 import trainer
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.example import lists
-from tfrecord_dataset.numpy_values import numpy_values
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.example import lists
+from tfrecord_dataset.values import numpy_values
 
 RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

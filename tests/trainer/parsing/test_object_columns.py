@@ -6,11 +6,11 @@ import tensorflow as tf
 from tensorflow_examples import write_examples
 
 import trainer
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.example import lists
-from tfrecord_dataset.feature_keys import list_specs
-from tfrecord_dataset.numpy_values import numpy_values
-from tfrecord_dataset.object_columns import GEOMETRY, SIDES, ObjectColumn, is_own_part
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.example import lists
+from tfrecord_dataset.format.feature_keys import list_specs
+from tfrecord_dataset.format.object_columns import GEOMETRY, SIDES, ObjectColumn, is_own_part
+from tfrecord_dataset.values import numpy_values
 
 DECLARED = {"boxes": {"kind": "boxes", "key": "o", "geometry": ["cuboid", "note"], "bare": True}}
 

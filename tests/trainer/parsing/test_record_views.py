@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from tensorflow_examples import example
 
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from trainer import parsing
 from trainer.views import Views
 

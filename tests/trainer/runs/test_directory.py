@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs.directory import RunDirectory

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from kinds_of_learning import training
 
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs import input_type

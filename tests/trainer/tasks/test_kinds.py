@@ -14,7 +14,7 @@ from kinds_of_learning import learned, training
 from tiers import first_quick
 
 import trainer
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import evaluation_batches, training_batches

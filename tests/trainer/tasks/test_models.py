@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from kinds_of_learning import training
 
-from tfrecord_dataset.declaration import features_from_json
+from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.tasks import Task, choose_task, models
 from trainer.tasks.inputs.numbers import Numbers

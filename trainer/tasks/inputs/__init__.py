@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.category import Category

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
 from trainer.tasks.inputs.input import STRINGS, Input, statistic_field

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.errors import DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks.inputs.input import Input, statistic_field
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic

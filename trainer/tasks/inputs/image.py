@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError, DatasetDamagedError

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.errors import DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks.statistics import Statistic

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 from trainer.options.train import TrainConfig
 from trainer.tasks.inputs.input import STRINGS, Input, statistic_field

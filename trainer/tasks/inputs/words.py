@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models

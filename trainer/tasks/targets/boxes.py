@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import keras
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError

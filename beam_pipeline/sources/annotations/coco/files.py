@@ -19,7 +19,7 @@ from beam_pipeline.sources.layout import Claim, Rank
 from beam_pipeline.sources.paths import joined, stem, suffix, uncompressed
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.split_names import split_of_name
+from tfrecord_dataset.format.split_names import split_of_name
 from tfrecord_dataset.store.urls import unsigned
 
 # What files show, by the name of its feature; "" of a test's, which show nothing.

@@ -14,7 +14,7 @@ from tiers import first_quick
 import beam_pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 
 SHARD = "zoo-train.tfrecord-00000-of-00002"
 ROWS = f"index/{SHARD}.parquet"

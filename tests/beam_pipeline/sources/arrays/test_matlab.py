@@ -142,7 +142,7 @@ def test_complex_numbers_are_named(tmp_path, packed):
 
 
 def test_a_bomb_is_refused(tmp_path, save, monkeypatch):
-    monkeypatch.setattr("tfrecord_dataset.inflation.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("tfrecord_dataset.format.inflation.MAX_BYTES", 1 << 20)
     save(tmp_path / "x.mat", {"X": np.zeros((3 << 10, 1 << 10), np.uint8)})
     [rejected] = elements_of(tmp_path)
     assert rejected.reason == "file too large"

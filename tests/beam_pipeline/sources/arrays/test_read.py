@@ -11,7 +11,7 @@ from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import ReadArrays
 from beam_pipeline.sources.tables import labels
 from beam_pipeline.sources.tables.table import Scratch
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
 LARGE = np.arange(6 * 300, dtype=np.float32).reshape(6, 300)

@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.sources.tar.parts import form_of, name_parts
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from beam_pipeline.sources.tfrecord.read import (
     with_key_of,
 )
 from beam_pipeline.sources.tree import Tree
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
 
 
 def only(entry):

@@ -13,7 +13,7 @@ from beam_pipeline.sources.tfrecord.files import (
     kind_of_file,
     tfds_name,
 )
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format.frames import framed
 
 FILE = framed(b"one") + framed(b"two")
 # The first length is 35,615: the two bytes that gzip files begin with.

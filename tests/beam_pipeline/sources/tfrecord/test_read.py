@@ -9,8 +9,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
 from beam_pipeline.sources.tfrecord.read import ReadTFRecords, first_records, list_records
-from tfrecord_dataset.example import encode
-from tfrecord_dataset.frames import framed, payload_of
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed, payload_of
 
 PAYLOADS = [encode({"x": [number]}) for number in range(5)]
 WHOLE = b"".join(map(framed, PAYLOADS))

@@ -6,19 +6,19 @@ import sys
 
 import pytest
 
-from tfrecord_dataset import streams
+from tfrecord_dataset import standard_streams
 
 GUARDED = """
 import json, logging, sys, threading, warnings
-from tfrecord_dataset import streams
-streams.guard(); streams.guard()
+from tfrecord_dataset import standard_streams
+standard_streams.guard(); standard_streams.guard()
 print("\\x1b[2J out\\r", json.dumps({"a": "\\x7f"}), "https://u:pass@h/?x=kept", flush=True)
 print("\\x1b[2J err \\u202e", file=sys.stderr)
 logging.warning("https://u:pass@h/?sig=sign \\x9b1m")
 warnings.warn("\\x07warned")
 sys.stderr.writelines(["\\x1b[a\\n", "b\\n"])
 print(sys.stderr.isatty(), sys.stderr.fileno(), sys.stderr.encoding)
-print("\\r\\x1b[A bar", file=streams.stderr_of_bars())
+print("\\r\\x1b[A bar", file=standard_streams.stderr_of_bars())
 thread = threading.Thread(target=lambda: 1 / len("\\x1b" and ""), name="\\x1b[thread")
 thread.start(); thread.join()
 raise ValueError("\\x1b[31m https://u:pass@h/?sig=sign")
@@ -45,7 +45,7 @@ def test_everything_that_a_process_writes():
     ("name", "level", "line"),
     [
         ("beam_pipeline.sources.tables.records", logging.WARNING, "note: a is b"),
-        ("tfrecord_dataset.bare_files", logging.WARNING, "note: a is b"),
+        ("tfrecord_dataset.records.bare_files", logging.WARNING, "note: a is b"),
         ("beam_pipeline.write.receipts", logging.WARNING, "warning: a is b"),
         ("tfrecord_dataset.store.cache", logging.WARNING, "warning: a is b"),
         ("trainer.records", logging.ERROR, "ERROR trainer.records: a is b"),
@@ -55,14 +55,14 @@ def test_everything_that_a_process_writes():
 )
 def test_lines_of_the_log(name, level, line):
     record = logging.LogRecord(name, level, "x.py", 1, "a is %s", ("b",), None)
-    assert streams.LogLines().format(record) == line
+    assert standard_streams.LogLines().format(record) == line
 
 
 def test_a_traceback_is_kept():
     error = ValueError("x")
     info = (type(error), error, None)
     record = logging.LogRecord("trainer", logging.WARNING, "x.py", 1, "a", (), info)
-    assert streams.LogLines().format(record) == "WARNING trainer: a\nValueError: x"
+    assert standard_streams.LogLines().format(record) == "WARNING trainer: a\nValueError: x"
 
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&- <&-"])
@@ -70,8 +70,8 @@ def test_a_closed_stream_is_the_null_device(tmp_path, closed):
     """And no file that is opened later takes its number."""
     program = """
 import sys
-from tfrecord_dataset import streams
-streams.guard()
+from tfrecord_dataset import standard_streams
+standard_streams.guard()
 file = open(sys.argv[1], "wb", buffering=0)
 print("out", flush=True); print("err", file=sys.stderr, flush=True)
 file.write(str(file.fileno() > 2).encode())

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal

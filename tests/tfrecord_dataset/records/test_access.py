@@ -16,7 +16,6 @@ from sealing import edit
 from testdata.make_golden import GOLDEN
 
 import tfrecord_dataset
-from tfrecord_dataset import example
 from tfrecord_dataset.errors import (
     ConfigError,
     DatasetChangedError,
@@ -24,7 +23,8 @@ from tfrecord_dataset.errors import (
     NotADatasetError,
     UnknownNameError,
 )
-from tfrecord_dataset.frames import framed
+from tfrecord_dataset.format import example
+from tfrecord_dataset.format.frames import framed
 
 
 @pytest.fixture(scope="module")

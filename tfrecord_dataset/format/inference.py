@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset import example, example_keys
 from tfrecord_dataset.errors import ConfigError
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import Lists, ListSpec, describe_list, list_specs
-from tfrecord_dataset.object_columns import GEOMETRY, LISTS, SIDES, is_own_part
-from tfrecord_dataset.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
+from tfrecord_dataset.format import example, example_keys
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, describe_list, list_specs
+from tfrecord_dataset.format.object_columns import GEOMETRY, LISTS, SIDES, is_own_part
+from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _LABELS = frozenset(
     {"label", "labels", "class", "class_id", "class_label", "category", "category_id"}

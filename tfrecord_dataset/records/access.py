@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from tfrecord_dataset import example
-from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, UnknownNameError
-from tfrecord_dataset.feature_keys import specs_to_read
-from tfrecord_dataset.numpy_values import numpy_values
-from tfrecord_dataset.opening import named_paths, open_paths
+from tfrecord_dataset.format import example
+from tfrecord_dataset.format.feature_keys import specs_to_read
+from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.index import RecordIndex
+from tfrecord_dataset.records.opening import named_paths, open_paths
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.store.urls import is_remote
+from tfrecord_dataset.values import numpy_values
 
 Record = dict[str, Any]
 """The values of a record, by the names of features."""

@@ -8,9 +8,9 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.object_columns import LISTS, SIDES, object_columns
-from tfrecord_dataset.stored_kinds import STORED_KINDS
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.object_columns import LISTS, SIDES, object_columns
+from tfrecord_dataset.format.stored_kinds import STORED_KINDS
 
 Lists = Mapping[str, tuple[str, Sequence[Any]]]
 """(kind, values) by key of an Example, as `example.lists` gives them."""

@@ -5,7 +5,7 @@ import pytest
 from inference_cases import CASES, MISSING, in_words
 from tensorflow_examples import example
 
-from tfrecord_dataset.inference import guesses, infer, observe
+from tfrecord_dataset.format.inference import guesses, infer, observe
 from trainer.errors import ConfigError
 
 FLOATS = np.linspace(0, 1, 16, dtype="<f4").tobytes()

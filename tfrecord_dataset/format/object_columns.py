@@ -7,7 +7,7 @@ tells one from another.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from tfrecord_dataset.feature import Feature
+from tfrecord_dataset.format.feature import Feature
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 """Of a box: four lists, in the order of a box's numbers everywhere else."""

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.object_columns import GEOMETRY
-from tfrecord_dataset.stored_kinds import STORED_KINDS
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.object_columns import GEOMETRY
+from tfrecord_dataset.format.stored_kinds import STORED_KINDS
 
 
 def is_whole(value: Any) -> bool:

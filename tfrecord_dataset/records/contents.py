@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.feature import Feature, class_names, shape_text
+from tfrecord_dataset.format.feature import Feature, class_names, shape_text
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.split import Split
@@ -99,7 +99,7 @@ def as_html(path: str, counts: list[tuple[str, str]], features: Iterable[Feature
     forms = [(feature.name, _form(feature)) for feature in features]
     tables = {("split", "records"): counts, ("feature", "form"): forms}
     facts = {"path": path, "tables": tables}
-    return rendered(Path(__file__).parent / "page", "contents.html.j2", facts)
+    return rendered(Path(__file__).parents[1] / "page", "contents.html.j2", facts)
 
 
 def _form(feature: Feature) -> str:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfrecord_dataset.declaration import features_from_json
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import list_specs, with_key_of, written_key
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import list_specs, with_key_of, written_key
 
 
 @pytest.mark.parametrize(

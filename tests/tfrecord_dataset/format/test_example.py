@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset import example
-from tfrecord_dataset.example import (
+from tfrecord_dataset.format import example
+from tfrecord_dataset.format.example import (
     bytes_feature,
     decode,
     encode,

@@ -11,16 +11,16 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.inference import DECLARE, Sample, guesses, infer, observe
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.inference import DECLARE, Sample, guesses, infer, observe
+from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.format.split_names import splits_of_record_files
+from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
-from tfrecord_dataset.shard_numbers import check_all_shards
 from tfrecord_dataset.shown_text import one_line
-from tfrecord_dataset.split_names import splits_of_record_files
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.files import Files, LocalFiles, changed

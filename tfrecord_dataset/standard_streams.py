@@ -13,7 +13,7 @@ from tfrecord_dataset.shown_text import printable, shown
 
 _OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
 # What a reader has chosen, with the option that chooses otherwise, is nothing to worry about.
-_NOTES = ("beam_pipeline.sources", "tfrecord_dataset.bare_files")
+_NOTES = ("beam_pipeline.sources", "tfrecord_dataset.records.bare_files")
 
 
 class _Stream:

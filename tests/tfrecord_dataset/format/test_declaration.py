@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
-from tfrecord_dataset.declaration import features_from_json
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.feature import Feature, class_names
+from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.format.feature import Feature, class_names
 
 
 def test_a_declaration_by_name_is_filled_up():

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tfrecord_dataset.format.stored_kinds import STORED_KINDS
 from tfrecord_dataset.shown_text import short_repr
-from tfrecord_dataset.stored_kinds import STORED_KINDS
 
 # NumPy dtypes that an int64 list holds without loss.
 STORED_INTEGERS = frozenset(

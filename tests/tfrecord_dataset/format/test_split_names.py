@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfrecord_dataset.split_names import splits_of_record_files
+from tfrecord_dataset.format.split_names import splits_of_record_files
 
 # Names of files, and the split that each states.
 NAMES = """

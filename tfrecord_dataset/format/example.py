@@ -1,6 +1,6 @@
 """`tf.train.Example` without TensorFlow.
 
->>> from tfrecord_dataset.example import bytes_feature, int64_feature, serialize
+>>> from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
 >>> len(serialize({"image": bytes_feature(b"jpeg"), "label": int64_feature(3)}))
 37
 
@@ -14,17 +14,17 @@ import numpy as np
 from google.protobuf import unknown_fields
 from google.protobuf.message import DecodeError
 
-from tfrecord_dataset import example_keys
 from tfrecord_dataset.errors import RecordError
-from tfrecord_dataset.example_encoding import FeatureValue as FeatureValue
-from tfrecord_dataset.example_encoding import encode as encode
-from tfrecord_dataset.example_encoding import encode_columns as encode_columns
-from tfrecord_dataset.example_messages import BytesList as BytesList
-from tfrecord_dataset.example_messages import Example as Example
-from tfrecord_dataset.example_messages import Feature as Feature
-from tfrecord_dataset.example_messages import Features as Features
-from tfrecord_dataset.example_messages import FloatList as FloatList
-from tfrecord_dataset.example_messages import Int64List as Int64List
+from tfrecord_dataset.format import example_keys
+from tfrecord_dataset.format.example_encoding import FeatureValue as FeatureValue
+from tfrecord_dataset.format.example_encoding import encode as encode
+from tfrecord_dataset.format.example_encoding import encode_columns as encode_columns
+from tfrecord_dataset.format.example_messages import BytesList as BytesList
+from tfrecord_dataset.format.example_messages import Example as Example
+from tfrecord_dataset.format.example_messages import Feature as Feature
+from tfrecord_dataset.format.example_messages import Features as Features
+from tfrecord_dataset.format.example_messages import FloatList as FloatList
+from tfrecord_dataset.format.example_messages import Int64List as Int64List
 
 # Not np.bytes_, whose `item` drops zeros at the end.
 _NUMPY_SCALARS = (np.number, np.bool_)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.feature import Feature
-from tfrecord_dataset.feature_keys import (
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import (
     Lists,
     ListSpec,
     default_values,
@@ -20,7 +20,7 @@ from tfrecord_dataset.feature_keys import (
     shape_problem,
     specs_to_read,
 )
-from tfrecord_dataset.object_columns import Form, object_columns
+from tfrecord_dataset.format.object_columns import Form, object_columns
 
 _DTYPES: Mapping[str, Any] = {"int64": np.int64, "float32": np.float32, "bytes": object}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}

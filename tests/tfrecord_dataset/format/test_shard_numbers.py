@@ -3,7 +3,7 @@
 import pytest
 
 from tfrecord_dataset.errors import DatasetDamagedError
-from tfrecord_dataset.shard_numbers import check_all_shards
+from tfrecord_dataset.format.shard_numbers import check_all_shards
 
 
 def numbered(numbers, count, start="d/cells-train.tfrecord", end=""):

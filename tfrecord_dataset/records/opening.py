@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tfrecord_dataset import metadata
-from tfrecord_dataset.bare_files import Schema, compression_of, open_files
-from tfrecord_dataset.contents import Contents
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
-from tfrecord_dataset.inference import Sample
-from tfrecord_dataset.metadata import FileEntry, ShardEntry, find_dataset, named_path
+from tfrecord_dataset.format import metadata
+from tfrecord_dataset.format.inference import Sample
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry, find_dataset, named_path
+from tfrecord_dataset.records.bare_files import Schema, compression_of, open_files
+from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.store import storage

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tensorflow_examples import NO_BYTES, example
 
-from tfrecord_dataset.inference import KeyStatistics, is_plausible, observe
-from tfrecord_dataset.value_forms import form_of
+from tfrecord_dataset.format.inference import KeyStatistics, is_plausible, observe
+from tfrecord_dataset.format.value_forms import form_of
 
 
 def test_lists_are_summed_up_by_key():
