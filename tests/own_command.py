@@ -15,7 +15,7 @@ def main() -> int:
     startup.set_up()
     with startup.importing():
         from trainer.runs import train
-        from trainer.runs.own_parts import OwnParts
+        from trainer.runs.preparing import OwnParts
     sys.path.insert(0, "")
     import mine  # type: ignore[import-not-found]
 

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from trainer.runs.record import sealed
+from trainer.runs.directory import sealed
 
 # The commands that use a run.
 COMMANDS = ("resume", "evaluate", "predict", "export")

@@ -127,7 +127,7 @@ COMMANDS = {
         "checkpoints and logs for TensorBoard.",
     ),
     "evaluate": Described(
-        function="trainer.runs.evaluate:evaluate",
+        function="trainer.runs.trained:evaluate",
         options=EvaluateConfig,
         summary="evaluate a trained model on a split",
         description="Evaluates a trained model; every record counts once. The last line on stdout "
@@ -153,7 +153,7 @@ COMMANDS = {
         "names the classes, or as a Keras model. The last line on stdout is its path.",
     ),
     "show-batch": Described(
-        function="trainer.runs.batches:show_batch",
+        function="trainer.runs.page:show_batch",
         options=ShowBatchConfig,
         summary="draw the first batch of a training",
         description="Draws the first batch as the model sees it, augmented, with boxes or maps on "

@@ -17,9 +17,8 @@ from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError
 from trainer.input_pipeline import lengths, padding
-from trainer.runs import saved_models
 from trainer.runs.directory import RunDirectory
-from trainer.runs.trained import open_run
+from trainer.runs.trained import check_model_file, open_run
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
 from trainer.tensors import Tensor
@@ -72,7 +71,7 @@ def export(
     durable.make_folders(os.fspath(place.parent))
     with _unfinished(place) as made:
         if place.suffix == ".keras":
-            saved_models.check(file)
+            check_model_file(file)
             shutil.copyfile(file, made)
         else:
             trained = open_run(run, which, model_fn)

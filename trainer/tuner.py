@@ -15,7 +15,7 @@ from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
-from trainer.runs.batches import TrainingInput, open_input
+from trainer.runs.preparing import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
 
 _SEED = 0

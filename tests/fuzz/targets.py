@@ -231,12 +231,12 @@ def _of_run(name: str) -> Reads:
 
 def _configs() -> list[bytes]:
     from trainer.options.train import TrainConfig
-    from trainer.runs.record import Order, RunConfig, sealed
+    from trainer.runs.directory import RunConfig, RunOrder, sealed
 
     made = RunConfig(
         options=TrainConfig(data="d", output="o", batch_size=8, inputs=("a",)),
         data={"fingerprint": "x"},
-        order=Order(window=100, stored_size=(3, 4)),
+        order=RunOrder(window=100, stored_size=(3, 4)),
         class_weights=(1.0, 2.5),
         weights=(("dense/kernel", (3, 2)),),
     )
@@ -246,9 +246,9 @@ def _configs() -> list[bytes]:
 def _tasks() -> list[bytes]:
     import trainer
     from trainer.options.train import TrainConfig
-    from trainer.runs.record import sealed
+    from trainer.runs.directory import sealed
     from trainer.tasks.choice import choose_task
-    from trainer.tasks.record import task_to_json
+    from trainer.tasks.task_json import task_to_json
 
     features = trainer.open(str(corpus.GOLDEN)).features
     goals = [name for name, each in features.items() if each.kind in ("class_label", "boxes")]

@@ -13,7 +13,7 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
 
 @pytest.mark.slow
 def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
-    script = "import trainer; trainer.open; import trainer.runs.evaluate"
+    script = "import trainer; trainer.open; import trainer.runs.trained"
     modules = modules_after(script, may_warn=True)
 
     assert "tensorflow" in modules

@@ -12,7 +12,7 @@ from testdata.make_golden import GOLDEN
 
 from trainer.__main__ import main
 from trainer.runs import train
-from trainer.runs.own_parts import OwnParts
+from trainer.runs.preparing import OwnParts
 
 OWN = """
 import keras

@@ -31,8 +31,8 @@ from trainer.runs.page import pictured
 from trainer.runs.trained import TrainedRun, open_run, validated
 from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches
-from trainer.tasks.record import check_same_inputs
 from trainer.tasks.targets import Row, Target
+from trainer.tasks.task_json import check_same_inputs
 
 # Records of files that are predicted for at a time; their bytes are copied to a temporary file.
 _CHUNK = 4096

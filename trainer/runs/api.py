@@ -14,7 +14,7 @@ from trainer.input_pipeline.tensorflow_errors import readable_errors
 from trainer.options.train import TrainConfig, option
 from trainer.options.train_arguments import TrainArguments
 from trainer.parsing import Augment
-from trainer.runs.own_parts import LossFn, OptimizerFn, OwnParts
+from trainer.runs.preparing import LossFn, OptimizerFn, OwnParts
 from trainer.runs.train import train as run_train
 from trainer.tasks.models import path_of
 from trainer.tasks.task import Task

@@ -1,17 +1,34 @@
-"""What `train` chooses where its options leave it open: splits, task, sizes, steps."""
+"""What `train` chooses where its options leave it open: splits, task, sizes, length, the best."""
 
 import dataclasses
-from collections.abc import Iterator
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
+from trainer.report.history import value_of
 from trainer.tasks import Task, choose_task
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 
 _VALIDATION_NAMES = ("validation", "val", "valid")
+# Steps that small datasets get, by what is learned: a step of boxes or maps learns of many places.
+_STEPS_OF_PLACES, _STEPS_OF_RECORDS, _STEPS_OF_TABLES = 1_000, 2_000, 4_000
+_FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
+# Steps an epoch at least, where batches may be so small.
+_LEAST_STEPS = 20
+_SMALLEST_BATCH, _USUAL_BATCH, _LARGEST_BATCH = 8, 32, 256
+_RECORDS_OF_LARGER_BATCHES = 1_000
+# The rate rises in a twentieth of the steps, a few hundred at most.
+_WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
+# Validations without a better one after which a run ends: a quarter of the epochs.
+_PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
+# Those of tasks that are better the lower they are; all others of tasks the higher.
+_LOWER_IS_BETTER = ("loss", "mse", "mae")
+_WAYS = {"min": True, "max": False}
 
 
 def train_split(dataset: Dataset, name: str | None) -> str:
@@ -99,3 +116,147 @@ def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -
             "some occur twice in a batch"
         )
     return config.steps_per_epoch or max(1, num_records // config.global_batch)
+
+
+def batch_size(num_records: int, num_replicas: int = 1) -> int:
+    """Records per step: a power of 2 that leaves some 20 steps an epoch, 8 to 32.
+
+    Of more than 32,000 records a thousandth, up to 256.
+
+    Args:
+        num_records: Of the train split.
+        num_replicas: The size is a multiple of it.
+    """
+    small = min(num_records / _LEAST_STEPS, _USUAL_BATCH)
+    large = min(num_records / _RECORDS_OF_LARGER_BATCHES, _LARGEST_BATCH)
+    chosen = 2 ** int(math.log2(max(small, large, _SMALLEST_BATCH)))
+    return -(-chosen // num_replicas) * num_replicas
+
+
+def with_plan(
+    config: TrainConfig, task: Task, num_records: int, *, num_replicas: int, is_validated: bool
+) -> TrainConfig:
+    """The options of a new run with what they leave open.
+
+    Without `epochs`, the rate is half a cosine after a rise, and the run ends early where it is
+    validated; with it, what is not given stays as plain as it can be.
+
+    Args:
+        config: The options, as they were given.
+        task: What is trained.
+        num_records: Of the train split.
+        num_replicas: As for `batch_size`.
+        is_validated: Whether there is a validation split.
+    """
+    size = config.batch_size or batch_size(num_records, num_replicas)
+    steps_per_epoch = config.steps_per_epoch or max(1, num_records // size)
+    chosen: dict[str, object] = {"batch_size": size}
+    if config.epochs is None:
+        wanted = math.ceil(_steps(task) / steps_per_epoch)
+        epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
+        num_steps = epochs * steps_per_epoch
+        patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
+        chosen |= {
+            "epochs": epochs,
+            "schedule": config.schedule or "cosine",
+            "warmup_steps": min(int(_WARM_UP_SHARE * num_steps), _MOST_WARM_UP)
+            if config.warmup_steps is None
+            else config.warmup_steps,
+            "early_stopping": config.early_stopping or (patience if is_validated else None),
+        }
+    plain = {
+        "schedule": "constant",
+        "warmup_steps": 0,
+        "best_by": task.goal.best_by if is_validated else "loss",
+    }
+    found = dataclasses.replace(config, **chosen)
+    open_ = {name: value for name, value in plain.items() if getattr(found, name) is None}
+    return dataclasses.replace(found, **open_)
+
+
+def _steps(task: Task) -> int:
+    if task.goal.leader is not None:
+        return _STEPS_OF_PLACES
+    is_table = all(each.group == "numbers" for each in task.inputs.values())
+    return _STEPS_OF_TABLES if is_table else _STEPS_OF_RECORDS
+
+
+def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:
+    """The plan in one line."""
+    epochs = config.epochs or 0
+    rate = f"{config.schedule} learning rate {config.learning_rate:g}"
+    if config.warmup_steps:
+        rate = f"{rate} after {counted(config.warmup_steps, 'step')} of warm-up"
+    parts = [
+        f"plan: {counted(epochs * steps_per_epoch, 'step')} in {counted(epochs, 'epoch')}, "
+        f"batches of {config.batch_size}",
+        rate,
+    ]
+    if config.early_stopping:
+        parts.append(
+            f"ends after {config.early_stopping} validations without a better {config.best_by}"
+        )
+    return ", ".join(parts)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Best:
+    """How rows are compared.
+
+    Attributes:
+        metric: Its name; of the validation split where rows have that.
+        is_least: Whether the best row has the lowest.
+    """
+
+    metric: str = "loss"
+    is_least: bool = True
+
+    def rank(self, row: Mapping[str, float]) -> float:
+        """The best row has the lowest; what is no finite number is never the best."""
+        value = value_of(row, self.metric)
+        if not math.isfinite(value):
+            return math.inf
+        return value if self.is_least else -value
+
+    def place(self, rows: Sequence[Mapping[str, float]]) -> int:
+        """Of the best row; of equal ones, that with the lowest loss, and of these the first."""
+        ranks = [(self.rank(row), _LOSS.rank(row)) for row in rows]
+        return ranks.index(min(ranks))
+
+
+_LOSS = Best()
+
+
+def best_of(stated: str | None, rows: Sequence[Mapping[str, float]]) -> Best:
+    """The choice that `--best-by` stated for a run with such rows of history."""
+    names = {name.removeprefix("val_") for row in rows for name in row}
+    return best_by(stated or "loss", names, (), validated=True)
+
+
+def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
+    """The choice that `--best-by` states: METRIC, METRIC:min or METRIC:max.
+
+    Args:
+        stated: The option.
+        metrics: The names of those that rows have.
+        own: Those of them that are the user's.
+        validated: Whether they are of a validation split.
+
+    Raises:
+        UnknownNameError: There is no such metric.
+        ConfigError: It is the user's own, and whether the lowest is best was not stated.
+    """
+    name, _, way = stated.rpartition(":")
+    if stated in metrics or way not in _WAYS:
+        name, way = stated, ""
+    if name not in metrics:
+        where = "" if validated else " without a validation split"
+        raise UnknownNameError(f"metric{where}, for --best-by,", name, metrics)
+    if way:
+        return Best(name, _WAYS[way])
+    if name in own:
+        raise ConfigError(
+            f"--best-by {name} is a metric of your own: say whether its lowest or its highest "
+            f"value is the best, by --best-by {name}:min or {name}:max"
+        )
+    return Best(name, name in _LOWER_IS_BETTER)

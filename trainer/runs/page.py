@@ -1,28 +1,33 @@
-"""`RUN/report.html`: drawn after each validation, of what that has computed, or anew later."""
+"""What is drawn of a run: `RUN/report.html`, after each validation or later; `show-batch`."""
 
 import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from tfrecord_dataset import durable
 from tfrecord_dataset.format import example
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.shown_text import shown
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
-from trainer.options.commands import ReportConfig
+from trainer.options.commands import ReportConfig, ShowBatchConfig
 from trainer.options.train import TrainConfig
+from trainer.progress import Progress
 from trainer.report import pictures
 from trainer.report.history import steps_per_epoch
 from trainer.report.logs import PaceLogs
 from trainer.report.page import Pictured, Sections, Trained, html
-from trainer.runs.best import best_of
+from trainer.report.pictures import of_batch, sheet
+from trainer.runs.choices import best_of
 from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.preparing import Prepared
+from trainer.runs.preparing import Prepared, open_input, order_of
 from trainer.tasks import Task
 from trainer.tasks.figures import Accumulator, Example, Overlay
+from trainer.tasks.inputs.image import check_images
 from trainer.training.loop import Plan
 
 Validate = Callable[..., dict[str, float]]
@@ -187,3 +192,19 @@ def pictured(
         pixels = None if encoded is None else pictures.opened(encoded)
         drawn = {name: pictures.picture(pixels, overlay) for name, overlay in overlays.items()}
         yield Pictured(pictures=drawn, text=f"{name}: {each.text}")
+
+
+def show_batch(config: ShowBatchConfig) -> str:
+    """Draws the first batch that a training with these options sees; returns the file's path.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    found = open_input(config, Progress(quiet=config.quiet))
+    check_images("show-batch", found.task.inputs.values())
+    batches = found.batches(window=order_of(found.dataset, found.split).window)
+    picture = sheet(of_batch(found.task, next(iter(batches)), found.config.global_batch))
+    durable.make_folders(os.fspath(Path(config.output).parent))
+    with durable.replacing(config.output, synced=False) as handle:
+        picture.save(handle, "PNG")
+    return config.output

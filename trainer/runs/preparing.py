@@ -1,34 +1,323 @@
-"""What a run is before anything is built: options, replicas, data, task, input."""
+"""A training before its first step: the user's parts, data, task, input, model and optimizer."""
 
 import dataclasses
-from collections.abc import Mapping
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
+from tensorflow.python.framework.config import is_op_determinism_enabled
 
+from tfrecord_dataset import users_code
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import FOOTER_BYTES
+from tfrecord_dataset.records.index import RecordIndex
+from tfrecord_dataset.store.urls import unsigned
+from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
+from trainer.errors import ConfigError, RunExistsError
+from trainer.image_cache import ImageCache, describe
+from trainer.options.commands import ShowBatchConfig, TuneConfig
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
+from trainer.parsing import Augment
 from trainer.progress import Progress
-from trainer.runs import choices, plan
-from trainer.runs.batches import TrainingInput, batch_changes
+from trainer.records.order import window_size
+from trainer.runs import choices
 from trainer.runs.continuing import (
     check_same_data,
     check_same_parts,
     continued_config,
     new_config,
 )
-from trainer.runs.data import describe_data, order_of
-from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.input import RunInput, input_of_run
-from trainer.runs.own_parts import OwnParts
-from trainer.runs.record import RunConfig
+from trainer.runs.directory import Row, RunConfig, RunDirectory, RunOrder
+from trainer.tasks import Task, models
+from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.class_weights import class_weights
 from trainer.tasks.image_models import check_name
-from trainer.tasks.reading import with_statistics
-from trainer.tasks.record import check_same_records
+from trainer.tasks.inputs.image import check_images
+from trainer.tasks.models import path_of
+from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
+from trainer.tasks.task_json import check_same_records
+from trainer.training import batch_normalization, fine_tuning
+from trainer.training.evaluation import evaluator
+from trainer.training.loop import Plan
+from trainer.training.optimizers import check_optimizer, create_optimizer
+from trainer.training.random_numbers import seed_by_step
 from trainer.training.strategy import Workers, check_global_batch, create_strategy
+
+_BALANCED = "balanced"
+
+
+LossFn = Callable[[Any, Any], Any]
+OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
+
+# Options that belong to the optimizer; one of the user's own has them inside.
+_OF_OPTIMIZERS = ("weight_decay", "ema", "clip_norm")
+# Parts that decide what is trained, and that a run records by name; `model` is an option.
+_RECORDED = ("loss", "optimizer", "augment")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OwnParts:
+    """The user's parts; None, or empty, for the trainer's.
+
+    Attributes:
+        model: Takes the task, returns the model.
+        loss: Takes (target, outputs), returns the loss of each example, float32 [b].
+        metrics: By name, as `loss`: values of each example, whose mean is the metric.
+        optimizer: The optimizer, or a function that takes the learning rate (a number, or a
+            schedule) and returns it.
+        schedule: A learning rate by step.
+        augment: Takes an image of the training, uint8 [h, w, c], and a seed, int64 [2]; returns
+            such an image.
+        callbacks: Of Keras.
+    """
+
+    model: models.ModelFn | None = None
+    loss: LossFn | None = None
+    metrics: Mapping[str, LossFn] = dataclasses.field(default_factory=dict)
+    optimizer: keras.optimizers.Optimizer | OptimizerFn | None = None
+    schedule: keras.optimizers.schedules.LearningRateSchedule | None = None
+    augment: Augment | None = None
+    callbacks: Sequence[keras.callbacks.Callback] = ()
+
+    def with_named(self, config: TrainConfig) -> "OwnParts":
+        """With the model's function that the options name, where there is no object.
+
+        Raises:
+            ConfigError: There is no such function.
+        """
+        if config.model_fn is None or self.model is not None:
+            return self
+        return dataclasses.replace(self, model=models.find_function(config.model_fn))
+
+    def recorded(self) -> dict[str, str]:
+        """The names of the parts that a run records, as `models.path_of` has them."""
+        parts = {name: getattr(self, name) for name in _RECORDED}
+        return {name: models.path_of(part) for name, part in parts.items() if part is not None}
+
+    def in_task(self, task: Task) -> Task:
+        """The task with the loss and the metrics.
+
+        Raises:
+            ConfigError: A metric's name is taken.
+        """
+        taken = sorted({"loss", *task.metrics} & self.metrics.keys())
+        if taken:
+            raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")
+        return dataclasses.replace(task, loss_fn=self.loss, more_metrics=self.metrics)
+
+    def make_optimizer(
+        self, config: TrainConfig, learning_rate: Any
+    ) -> keras.optimizers.Optimizer | None:
+        """The user's optimizer, checked, or for an object one like it; None if there is none.
+
+        To be called in the strategy's scope, where an optimizer's variables have to be made.
+
+        Raises:
+            ConfigError: It is none, works wrongly on several replicas, or options are given that
+                it has inside.
+        """
+        if self.optimizer is None:
+            return None
+        given = [name for name in _OF_OPTIMIZERS if getattr(config, name) is not None]
+        if given:
+            raise ConfigError(
+                f"{given[0]} is for the trainer's optimizers; set it in your own, or leave it out"
+            )
+        optimizer = self.optimizer
+        if isinstance(optimizer, keras.optimizers.Optimizer):
+            optimizer = type(optimizer).from_config(optimizer.get_config())
+        else:
+            optimizer = optimizer(learning_rate)
+        if not isinstance(optimizer, keras.optimizers.Optimizer):
+            raise ConfigError(
+                f"optimizer {models.path_of(self.optimizer)} returned "
+                f"{type(optimizer).__name__}; return a keras.optimizers.Optimizer"
+            )
+        check_optimizer(optimizer)
+        return optimizer
+
+
+NOTHING_OWN = OwnParts()
+
+
+def batch_changes(
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    previous: RunConfig | None,
+    num_workers: int,
+) -> BatchChanges:
+    """What the options change in batches.
+
+    Args:
+        config: The options.
+        task: What is trained.
+        dataset: With the records of each class.
+        split: To train on.
+        previous: config.json of a run that goes on, which keeps its weights of classes; or None.
+        num_workers: That share a batch.
+
+    Raises:
+        ConfigError: The task does not suit an option.
+    """
+    if config.sampling == _BALANCED:
+        task.goal.check(task.goal.has_one_class, "--sampling balanced needs one class per record")
+    weights: Sequence[float] = () if previous is None else previous.class_weights
+    if previous is None and config.class_weights is not None:
+        weights = class_weights(config.class_weights, task, dataset, split)
+    changes = BatchChanges(
+        label_smoothing=config.label_smoothing,
+        mixup=config.mixup,
+        cutmix=config.cutmix,
+        class_weights=tuple(weights),
+    )
+    changes.check(task, config.global_batch, num_workers)
+    return changes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingInput:
+    """What the batches of a training are made of.
+
+    Attributes:
+        dataset: The records.
+        split: That is read.
+        task: What is trained on it.
+        config: The options of the training, completed, with a seed.
+        changes: What they change in batches.
+        augment: The user's own function of an image and a seed; None for none.
+
+    Raises:
+        ConfigError: The function does not take the task's images.
+    """
+
+    dataset: Dataset
+    split: str
+    task: Task
+    config: TrainConfig
+    changes: BatchChanges
+    augment: Augment | None
+
+    def __post_init__(self) -> None:
+        if self.augment is not None:
+            _check_augmentation(self.augment, self.task)
+
+    def batches(self, **more: Any) -> tf.data.Dataset:
+        """`training_batches` with all that the options say of them, and more of its arguments."""
+        assert self.config.seed is not None
+        return training_batches(
+            self.task,
+            self.dataset,
+            self.split,
+            batch_size=self.config.global_batch,
+            seed=self.config.seed,
+            changes=self.changes,
+            augment=self.augment,
+            balanced=self.config.sampling == _BALANCED,
+            **more,
+        )
+
+
+def _check_augmentation(function: Augment, task: Task) -> None:
+    """Raises ConfigError unless the user's function takes the task's images, and returns such."""
+    path = path_of(function)
+    check_images(f"augment={path}", task.inputs.values())
+    image = tf.TensorSpec(task.images[0].shape, tf.uint8)
+    try:
+        made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
+    except Exception as error:  # whatever the user's function raises
+        if users_code.place_of(error):
+            raise
+        raise ConfigError(
+            f"augment={path} does not take an image, uint8 {image.shape}, and a seed, int64 "
+            f"[2]: {error}"
+        ) from error
+    found = made.structured_outputs
+    if not isinstance(found, tf.Tensor | tf.TensorSpec) or (
+        found.dtype != tf.uint8 or not found.shape.is_compatible_with(image.shape)
+    ):
+        raise ConfigError(
+            f"augment={path} returns {_kind(found)}; return an image of the same kind, uint8 "
+            f"{image.shape}"
+        )
+
+
+def _kind(value: Any) -> str:
+    """What a function has returned, as `uint8 (16, 16, 3)`."""
+    is_tensor = isinstance(value, tf.Tensor | tf.TensorSpec)
+    return f"{value.dtype.name} {value.shape}" if is_tensor else repr(value)
+
+
+def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> TrainingInput:
+    """The input of the new training whose options a command has.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    dataset = open_data(
+        config.data,
+        config.schema,
+        None,
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
+    split = choices.train_split(dataset, config.train_split)
+    task, options = choices.choose(config.train_config(), dataset, progress)
+    task = with_statistics(task, dataset, split, progress.say)
+    if options.batch_size is None:
+        size = choices.batch_size(dataset.num_records(split))
+        options = dataclasses.replace(options, batch_size=size)
+    return TrainingInput(
+        dataset=dataset,
+        split=split,
+        task=task,
+        config=options,
+        changes=batch_changes(options, task, dataset, split, None, num_workers=1),
+        augment=None,
+    )
+
+
+def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
+    """The identity of a split, for `config.check_same_data`."""
+    chosen = dataset.split(split)
+    index = dataset.index(split)
+    digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
+    names = (os.path.basename(unsigned(file)) for file in chosen.files)
+    return {
+        "train split": split,
+        "number of training records": index.num_records,
+        "fingerprint": dataset.fingerprint,
+        "shards": dict(zip(names, digests, strict=True)),
+    }
+
+
+def order_of(dataset: Dataset, split: str) -> RunOrder:
+    """What decides the order besides the seed."""
+    index = dataset.index(split)
+    return RunOrder(window=window_size(index.num_records, index.num_bytes))
+
+
+def _digest(index: RecordIndex, shard: int) -> str:
+    """Of a bare file: the sha256 of its records' checksums, of which few bytes are read."""
+    if index.shards.files.is_remote:
+        return index.shards.files.identity(shard)
+    ends = index.bounds_of(shard)[1:].tolist()
+    if not ends:
+        return ""
+    digest = hashlib.sha256()
+    with index.shards.plain.open(shard) as read:
+        for end in ends:
+            digest.update(read(FOOTER_BYTES, end - FOOTER_BYTES))
+    return digest.hexdigest()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,15 +326,17 @@ class Prepared(TrainingInput):
 
     Attributes:
         run: The directory.
-        previous: config.json of a run that goes on; else None.
-        history: The rows of a run that goes on.
-        own: What the user brings.
+        previous: config.json of a run that is continued; else None.
+        history: The rows of a run that is continued.
+        own: The user's parts.
         workers: That train together.
         strategy: The replicas.
         validation_split: To validate on, or None.
         steps_per_epoch: Steps.
         data: The identity of the training data.
-        source: The order of the records, kept images, parallelism.
+        order: Of the records.
+        cache: Of the images of the train split.
+        validation_cache: Of those of the validation split.
         progress: For messages.
     """
 
@@ -58,7 +349,9 @@ class Prepared(TrainingInput):
     validation_split: str | None
     steps_per_epoch: int
     data: Mapping[str, Any]
-    source: RunInput
+    order: RunOrder
+    cache: ImageCache
+    validation_cache: ImageCache
     progress: Progress
 
 
@@ -69,14 +362,14 @@ def prepare(
     dataset: Dataset | None,
     own: OwnParts,
 ) -> Prepared:
-    """Checks the options, opens the data, and chooses what they leave open.
+    """Begins or resumes a run: options, replicas, data, task, input.
 
     Args:
         run: The directory, held.
         workers: That train together.
         given: Fields of `TrainConfig` by name.
         dataset: That of `data`, if it is open already.
-        own: What the user brings as objects.
+        own: The user's parts.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -90,12 +383,10 @@ def prepare(
     own = own.with_named(config)
     _set_up_tensorflow(config)
     strategy = create_strategy(parse_devices(config.devices), workers)
-    num_replicas = strategy.num_replicas_in_sync
     if config.batch_size is not None:
-        check_global_batch(config.batch_size, num_replicas)
+        check_global_batch(config.batch_size, strategy.num_replicas_in_sync)
 
     recorded, features = run.read_task() if previous else (None, {})
-    history = run.read_history() if previous else []
     if dataset is None:
         dataset = open_data(
             config.data,
@@ -105,55 +396,57 @@ def prepare(
             config.cache_bytes,
             allow_missing_shards=config.allow_missing_shards,
         )
-    train_split = choices.train_split(dataset, config.train_split)
+    split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
-    num_records = choices.num_records(config, dataset, train_split)
-    data = describe_data(dataset, train_split)
+    num_records = choices.num_records(config, dataset, split)
+    data = describe_data(dataset, split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
         order, task = previous.order, recorded
         check_same_records(task, dataset.features, config)
+        if config.cache == "memory" and order.stored_size is None and _has_crops(task, dataset):
+            raise RunExistsError(
+                f"the run in {config.output} decodes each crop by itself, but --cache memory would "
+                "take them of kept images; continue with --cache none"
+            )
     else:
-        order = order_of(dataset, train_split)
+        order = order_of(dataset, split)
         task, config = choices.choose(config, dataset, progress)
-        task = with_statistics(task, dataset, train_split, progress.say)
+        task = with_statistics(task, dataset, split, progress.say)
         for remark in choices.remarks(task, own_model=own.model is not None):
             progress.say(remark)
-        config = plan.completed(
+        config = choices.with_plan(
             config,
             task,
             num_records,
-            multiple=num_replicas,
+            num_replicas=strategy.num_replicas_in_sync,
             is_validated=validation_split is not None,
         )
-    steps_per_epoch = choices.steps_per_epoch(config, num_records, progress)
     task = own.in_task(task)
-    source = input_of_run(
-        config,
-        task,
-        dataset,
-        (train_split, validation_split),
-        order,
-        (config.epochs or 0) * steps_per_epoch,
-        progress,
-        continues=previous is not None,
+    steps_per_epoch = choices.steps_per_epoch(config, num_records, progress)
+    cache, validation_cache = _caches(
+        config, task, dataset, (split, validation_split), order, steps_per_epoch, progress
     )
+    if cache.size is not None and _has_crops(task, dataset):
+        order = dataclasses.replace(order, stored_size=cache.size)
     return Prepared(
         run=run,
         config=config,
         previous=previous,
-        history=history,
+        history=run.read_history() if previous else [],
         own=own,
         workers=workers,
         strategy=strategy,
         dataset=dataset,
-        split=train_split,
+        split=split,
         validation_split=validation_split,
         steps_per_epoch=steps_per_epoch,
         data=data,
         task=task,
-        source=source,
-        changes=batch_changes(config, task, dataset, train_split, previous, workers.count),
+        order=order,
+        cache=cache,
+        validation_cache=validation_cache,
+        changes=batch_changes(config, task, dataset, split, previous, workers.count),
         augment=own.augment,
         progress=progress,
     )
@@ -171,3 +464,128 @@ def _set_up_tensorflow(config: TrainConfig) -> None:
     keras.config.set_dtype_policy(config.precision)
     if config.deterministic:
         tf.config.experimental.enable_op_determinism()
+
+
+def _keepable(task: Task, dataset: Dataset) -> list[Feature]:
+    return parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
+
+
+def _has_crops(task: Task, dataset: Dataset) -> bool:
+    views = task.augmentation.views
+    return bool(_keepable(task, dataset)) and views is not None and not views.are_whole
+
+
+def _caches(
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    splits: tuple[str, str | None],
+    order: RunOrder,
+    steps_per_epoch: int,
+    progress: Progress,
+) -> tuple[ImageCache, ImageCache]:
+    """The caches of the images to train and to validate on.
+
+    Raises:
+        ConfigError: There are no images to keep.
+    """
+    none, (split, validation_split) = ImageCache(place="none"), splits
+    images, size = _keepable(task, dataset), task.decoding.image_size
+    if config.cache == "memory":
+        check_images("--cache memory", task.inputs.values())
+    num_records, views = dataset.num_records(split), task.augmentation.views
+    num_steps = (config.epochs or 0) * steps_per_epoch
+    cache = dataset.image_cache(
+        split,
+        ImageCache(place=config.cache, size=order.stored_size),
+        images,
+        views,
+        size,
+        is_seen_again=num_steps * config.global_batch > num_records,
+    )
+    if cache.place == "none":
+        return cache, none
+    progress.say(describe(cache, num_records, images))
+    if validation_split is None:
+        return cache, none
+    return cache, dataset.image_cache(validation_split, ImageCache(), images, None, size)
+
+
+def build(prepared: Prepared) -> Plan:
+    """The plan of a training, with its model and optimizer in the scope of the replicas.
+
+    Raises:
+        ConfigError: What the user brings does not suit the task.
+    """
+    config, task, own = prepared.config, prepared.task, prepared.own
+    with prepared.strategy.scope():
+        if own.model is None:
+            model = task.model(config.model.lower())
+        else:
+            model = models.model_from_function(task, own.model)
+        backbones = fine_tuning.backbones(model) if config.weights else []
+        optimizer = _optimizer(prepared)
+        optimizer.build(model.trainable_variables)
+    num_replicas = prepared.strategy.num_replicas_in_sync
+    if num_replicas > 1 and batch_normalization.is_apart(model):
+        records = config.global_batch // num_replicas
+        prepared.progress.say(
+            f"batch normalisation runs over the {records} records of each replica; for all "
+            "records give a model whose layers have synchronized=True"
+        )
+    assert config.seed is not None
+    seed_by_step(model, optimizer, config.seed)
+    return Plan(
+        task=task,
+        model=model,
+        optimizer=optimizer,
+        strategy=prepared.strategy,
+        batches=_batches(prepared),
+        batch_size=config.global_batch,
+        steps_per_epoch=prepared.steps_per_epoch,
+        backbones=backbones,
+        head_steps=fine_tuning.head_steps(config, prepared.steps_per_epoch),
+        times_input=not is_op_determinism_enabled(),  # it holds for the process
+    )
+
+
+def validator(prepared: Prepared, plan: Plan) -> Callable[..., dict[str, float]] | None:
+    """The function that validates the plan's model, as it is when called; None without a split."""
+    split = prepared.validation_split
+    if split is None:
+        return None
+    return evaluator(
+        plan.task,
+        plan.model,
+        plan.strategy,
+        functools.partial(
+            evaluation_batches,
+            plan.task,
+            prepared.dataset,
+            split,
+            batch_size=plan.batch_size,
+            cache=prepared.validation_cache,
+        ),
+        plan.batch_size,
+        prepared.dataset.num_records(split),
+    )
+
+
+def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
+    config, own = prepared.config, prepared.own
+    learning_rate = own.schedule or fine_tuning.schedule(config, prepared.steps_per_epoch)
+    optimizer = own.make_optimizer(config, learning_rate) or create_optimizer(
+        config.optimizer,
+        learning_rate,
+        config.clip_norm,
+        weight_decay=config.weight_decay,
+        ema=config.ema,
+    )
+    if config.precision == "mixed_float16":
+        return keras.optimizers.LossScaleOptimizer(optimizer)
+    return optimizer
+
+
+def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
+    """The function that `training.Plan.batches` describes."""
+    return functools.partial(prepared.batches, window=prepared.order.window, cache=prepared.cache)

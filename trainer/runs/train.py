@@ -12,15 +12,12 @@ from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.options.train import TrainConfig
 from trainer.report.history import value_of
-from trainer.runs import plan as plan_of_run
-from trainer.runs.best import best_by
-from trainer.runs.building import build, validator
+from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.own_parts import NOTHING_OWN, OwnParts
 from trainer.runs.page import RunPage
-from trainer.runs.preparing import Prepared, prepare
-from trainer.runs.recording import Events, Recorder
-from trainer.tasks.record import task_to_json
+from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare, validator
+from trainer.runs.recorder import Events, Recorder
+from trainer.tasks.task_json import task_to_json
 from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
 from trainer.training.loop import Plan
@@ -52,7 +49,7 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     """Trains by the plan, and writes what is to be kept; returns the row of the result."""
     run, config, progress = prepared.run, prepared.config, prepared.progress
     recorder = _recorder(prepared, plan)
-    progress.say(plan_of_run.describe(config, plan.steps_per_epoch))
+    progress.say(choices.describe_plan(config, plan.steps_per_epoch))
     progress.say(
         f"{plan.model.name}: {plan.model.count_params():,} parameters, "
         f"{counted(plan.task.num_outputs, 'output')}, "
@@ -109,7 +106,7 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
         names = [*validate(num_batches=1)]  # a fault there is found before training
     names = [name for name in names if name != plan.task.goal.least_score]
     own = plan.task.more_metrics
-    best = best_by(config.best_by or "loss", names, own, validated=validate is not None)
+    best = choices.best_by(config.best_by or "loss", names, own, validated=validate is not None)
     if is_chief:
         if config.overwrite:
             run.clear()
@@ -142,7 +139,7 @@ def _config_json(prepared: Prepared, plan: Plan) -> dict[str, Any]:
     return {
         "options": prepared.config.to_json(),
         "data": prepared.data,
-        "order": dataclasses.asdict(prepared.source.order),
+        "order": dataclasses.asdict(prepared.order),
         "task": task.name,
         "inputs": [each.name for each in task.inputs.values()],
         "target": task.target,

@@ -1,20 +1,90 @@
-"""A trained run, as `evaluate`, `predict` and `export` use it."""
+"""A trained run, as `evaluate`, `predict` and `export` use it: nothing in its files is executed."""
 
 import dataclasses
+import functools
 import math
 import shlex
+import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import keras
 
+from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
-from trainer.errors import ConfigError
+from tfrecord_dataset.inner_paths import inner_path
+from trainer.dataset.opening import open_data
+from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.options.commands import EvaluateConfig
+from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
-from trainer.runs import saved_models
-from trainer.runs.best import best_of
-from trainer.runs.directory import RunDirectory
+from trainer.progress import Progress
+from trainer.runs.choices import best_of, evaluation_split
+from trainer.runs.directory import Row, RunDirectory, damaged
 from trainer.tasks import Task, models
+from trainer.tasks.inputs import keras_inputs
+from trainer.tasks.reading import evaluation_batches
+from trainer.tasks.task_json import check_same_records
+from trainer.training.evaluation import evaluator
+from trainer.training.strategy import check_global_batch, create_strategy
+
+_REMEDY = "copy it back, or let its training write it again: `python -m trainer train --resume`"
+# What Keras's messages put before and behind the reason: a whole configuration, and how to let
+# somebody else's code run.
+_BEFORE = "Exception encountered: "
+_BEHIND = ("Full object config: ", "If you trust the source", "Make sure custom classes")
+_LONGEST = 300
+
+
+def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
+    """The model of a run, in Keras's safe mode.
+
+    Args:
+        file: A .keras file.
+        task: What it was trained for.
+        remedy: Where Keras refuses it.
+
+    Raises:
+        RunDamagedError: The file is not as Keras wrote it.
+        ConfigError: Keras refuses it, or it does not fit the task.
+    """
+    check_model_file(file)
+    try:
+        model = keras.models.load_model(file, compile=False, safe_mode=True)
+    except Exception as error:  # whatever Keras raises of what somebody has put together
+        raise ConfigError(f"{file} cannot be loaded: {_reason(error)}; {remedy}") from error
+    models.outputs_of(model, keras_inputs(task.inputs), task, str(file))
+    return model
+
+
+def check_model_file(file: Path) -> None:
+    """Raises RunDamagedError unless a file is a zip archive, whole, as Keras writes them."""
+    try:
+        with regular_files.opened(file) as handle, zipfile.ZipFile(handle) as archive:
+            _check_names(archive)
+            num_bytes = sum(part.file_size for part in archive.infolist())
+            if num_bytes > file.stat().st_size:
+                raise ValueError(f"its parts have {num_bytes:,} bytes, more than the file itself")
+            if (part := archive.testzip()) is not None:
+                raise ValueError(f"the checksum of its part {part} is wrong")
+    except Exception as error:  # whatever zipfile raises of what somebody has put together
+        raise damaged(file, error, _REMEDY) from error
+
+
+def _check_names(archive: zipfile.ZipFile) -> None:
+    for name in archive.namelist():
+        try:
+            inner_path(name.removesuffix("/"), "a part")
+        except DatasetDamagedError as error:
+            raise ValueError(f"it has a part for another place, {name!r}") from error
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).rpartition(_BEFORE)[2]
+    for behind in _BEHIND:
+        text = text.partition(behind)[0]
+    text = " ".join(text.split())
+    return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…").rstrip(".")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +164,7 @@ def open_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
         models.find_function(model_fn)
     elif options.model_fn is not None:
         remedy = f"if it has layers of its own, add --model-fn {shlex.quote(options.model_fn)}"
-    model = saved_models.load(file, task, remedy)
+    model = load_model(file, task, remedy)
     if directory.version() != version:
         raise ConfigError(f"a training replaced the run in {path} while it was read; try again")
     return TrainedRun(
@@ -105,3 +175,37 @@ def open_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
         features=features,
         own_loss=config.own.get("loss"),
     )
+
+
+def evaluate(config: EvaluateConfig) -> Row:
+    """Loss and metrics of a trained model on one split; each record counts once.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    progress = Progress(quiet=config.quiet)
+    strategy = create_strategy(parse_devices(config.devices))
+    with strategy.scope():
+        run = open_run(config.run_path, config.which, config.model_fn)
+    global_batch = config.batch_size or run.options.global_batch
+    check_global_batch(global_batch, strategy.num_replicas_in_sync)
+    if run.own_loss is not None:
+        progress.say(f"loss is that of the task, not the run's own, {run.own_loss}")
+    task, features = run.task, run.features_of(run.task.features)
+    dataset = open_data(
+        config.data,
+        config.schema,
+        features,
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
+    check_same_records(task, dataset.features, run.options)
+    split_name = evaluation_split(dataset, config.split)
+    batches = functools.partial(
+        evaluation_batches, task, dataset, split_name, batch_size=global_batch
+    )
+    num_records = dataset.num_records(split_name)
+    progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
+    result = evaluator(task, run.model, strategy, batches, global_batch, num_records)()
+    return {**result, "num_records": num_records}

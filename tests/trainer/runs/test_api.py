@@ -12,7 +12,7 @@ import trainer
 from trainer.__main__ import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
-from trainer.runs.own_parts import OwnParts
+from trainer.runs.preparing import OwnParts
 from trainer.tasks.models import find_function, path_of
 
 OPTIONS = {"batch_size": 8, "image_size": (16, 16), "steps_per_epoch": 3, "epochs": 2}

@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.runs.best import Best, best_by
+from trainer.runs.choices import Best, best_by
 
 METRICS = ("loss", "mae", "mAP", "IoU/a:max", "mine")
 

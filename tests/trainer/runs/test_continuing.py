@@ -8,7 +8,7 @@ from run_files import UNTRAINED
 from trainer.errors import ConfigError, RunExistsError
 from trainer.options.train import TrainConfig
 from trainer.runs.continuing import check_same_data, continued_config, new_config
-from trainer.runs.record import run_config
+from trainer.runs.directory import run_config
 
 STARTED = {
     "data": "D",

@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.options.train import TrainConfig
-from trainer.runs import plan
+from trainer.runs import choices
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,12 @@ from trainer.runs import plan
     ],
 )
 def test_batch_size(num_records, multiple, size):
-    assert plan.batch_size(num_records, multiple) == size
+    assert choices.batch_size(num_records, multiple) == size
 
 
 def completed(task, num_records=1000, *, is_validated=True, **options):
     config = TrainConfig(data="", output="", **options)
-    return plan.completed(config, task, num_records, multiple=1, is_validated=is_validated)
+    return choices.with_plan(config, task, num_records, num_replicas=1, is_validated=is_validated)
 
 
 TABLE, IMAGE = "x=float label", "image label"
@@ -45,7 +45,7 @@ def test_epochs(choose, feature, num_records, epochs):
 
 def test_the_plan_in_a_line(choose):
     config = completed(choose(IMAGE)[0], 3200)
-    assert plan.describe(config, 100) == (
+    assert choices.describe_plan(config, 100) == (
         "plan: 2,000 steps in 20 epochs, batches of 32, cosine learning rate 0.001 after 100 steps "
         "of warm-up, ends after 5 validations without a better accuracy"
     )

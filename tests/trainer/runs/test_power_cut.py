@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from trainer.exporting import export
-from trainer.runs import saved_models
 from trainer.runs.directory import RunDirectory
+from trainer.runs.trained import check_model_file
 from trainer.training import checkpoint_files
 
 TRAIN = (
@@ -50,7 +50,7 @@ def check_run(disk, root, *, finished):
     assert all(row["step"] <= steps[0] for row in rows), disk
     for file in (run.model, run.last_model):
         if file.exists():
-            saved_models.check(file)
+            check_model_file(file)
     assert run.model.exists() or not rows, disk
     if finished:
         assert run.last_model.exists(), disk

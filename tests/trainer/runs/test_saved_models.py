@@ -13,7 +13,7 @@ import pytest
 from damages import DAMAGES
 
 from trainer.errors import ConfigError, RunDamagedError, TrainerError
-from trainer.runs import saved_models
+from trainer.runs.trained import load_model
 from trainer.tasks import Task
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.targets import OneClass
@@ -73,7 +73,7 @@ FETCH = {**FUNCTION, "module": "keras.utils", "config": "get_file", "registered_
 
 
 def test_a_model_of_ours_is_loaded(saved):
-    loaded = saved_models.load(saved, TASK, "")
+    loaded = load_model(saved, TASK, "")
 
     values = {"a": np.ones([2, 1]), "b": np.zeros([2, 1])}
     expected = keras.models.load_model(saved)(values)
@@ -113,7 +113,7 @@ def test_what_could_act_is_refused(changed, tmp_path, monkeypatch, layer, reason
     file = changed({CONFIG: json.dumps(sequential(layer))})
 
     with pytest.raises(ConfigError, match=reason):
-        saved_models.load(file, TASK, "REMEDY")
+        load_model(file, TASK, "REMEDY")
 
     assert [each.name for each in tmp_path.iterdir()] == ["model.keras"]
 
@@ -138,7 +138,7 @@ NO_WEIGHTS = (b"", b"x", b"\x89HDF\r\n\x1a\n" + bytes(2000))
 )
 def test_a_part_that_is_none(changed, part, content):
     with pytest.raises(ConfigError, match=r"model.keras cannot be loaded: .*; REMEDY"):
-        saved_models.load(changed({part: content}), TASK, "REMEDY")
+        load_model(changed({part: content}), TASK, "REMEDY")
 
 
 def with_weights(content, change):
@@ -180,20 +180,20 @@ def test_weights_that_are_not_the_models(changed, saved, change, reason):
         weights = with_weights(archive.read(WEIGHTS), change)
 
     with pytest.raises(ConfigError, match=rf"cannot be loaded: .*{reason}"):
-        saved_models.load(changed({WEIGHTS: weights}), TASK, "")
+        load_model(changed({WEIGHTS: weights}), TASK, "")
 
 
 @pytest.mark.parametrize("name", ["../climbed", "/tmp/climbed", "a/../../climbed", "a\\b"])
 def test_a_part_for_another_place(changed, name):
     with pytest.raises(RunDamagedError, match="it has a part for another place"):
-        saved_models.load(changed({name: "x"}), TASK, "")
+        load_model(changed({name: "x"}), TASK, "")
 
 
 def test_a_bomb(changed):
     file = changed({WEIGHTS: bytes(1 << 20)}, zipfile.ZIP_DEFLATED)
 
     with pytest.raises(RunDamagedError, match=r"have 1,\d+,\d+ bytes, more than the file itself"):
-        saved_models.load(file, TASK, "")
+        load_model(file, TASK, "")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -202,7 +202,7 @@ def test_a_damaged_file(changed, damage):
     damage(file)
 
     with pytest.raises(RunDamagedError, match=r"model.keras is damaged: .+; copy it back, or let"):
-        saved_models.load(file, TASK, "")
+        load_model(file, TASK, "")
 
 
 def test_every_flipped_bit_is_found_or_does_nothing(changed):
@@ -216,7 +216,7 @@ def test_every_flipped_bit_is_found_or_does_nothing(changed):
         file = changed({})
         file.write_bytes(content)
         try:
-            loaded = saved_models.load(file, TASK, "")
+            loaded = load_model(file, TASK, "")
         except TrainerError:
             found += 1
             continue
@@ -232,7 +232,7 @@ def test_every_flipped_bit_is_found_or_does_nothing(changed):
 def test_a_model_of_another_task(saved):
     other = Task(name="t", inputs={"a": TASK.inputs["a"]}, goal=TASK.goal)
     with pytest.raises(ConfigError, match=r"model.keras does not take the task's inputs, a float"):
-        saved_models.load(saved, other, "")
+        load_model(saved, other, "")
     other = Task(name="t", inputs=TASK.inputs, goal=OneClass(name="label", classes=("a", "b")))
     with pytest.raises(ConfigError, match=r"returns \(None, 3\), but the task needs \(None, 2\)"):
-        saved_models.load(saved, other, "")
+        load_model(saved, other, "")

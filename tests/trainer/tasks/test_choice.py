@@ -11,7 +11,7 @@ from kinds_of_learning import training
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.tasks.record import check_same_records
+from trainer.tasks.task_json import check_same_records
 
 # Task: inputs -> kind of the target.
 CHOSEN = """

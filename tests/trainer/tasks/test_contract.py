@@ -12,7 +12,7 @@ from kinds_of_learning import learned as of_kind
 import tfrecord_dataset
 import trainer
 from trainer.tasks.reading import evaluation_batches
-from trainer.tasks.record import task_from_json, task_to_json
+from trainer.tasks.task_json import task_from_json, task_to_json
 
 
 @pytest.fixture(scope="module", params=KINDS)

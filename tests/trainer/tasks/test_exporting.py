@@ -21,7 +21,7 @@ from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import decoding_arguments
-from trainer.tasks.record import task_to_json
+from trainer.tasks.task_json import task_to_json
 
 # The process that serves: it asks every signature for the test records of every kind.
 SERVER = """

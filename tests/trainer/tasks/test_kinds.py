@@ -18,7 +18,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import evaluation_batches, training_batches
-from trainer.tasks.record import (
+from trainer.tasks.task_json import (
     check_same_records,
     task_from_json,
     task_to_json,

@@ -11,9 +11,9 @@ from tiers import first_quick
 
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
-from trainer.runs.best import Best
+from trainer.runs.choices import Best
 from trainer.runs.directory import RunDirectory
-from trainer.runs.recording import Events, Recorder
+from trainer.runs.recorder import Events, Recorder
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.follower import Done
 
