@@ -163,6 +163,15 @@ def _check_count(statistics: Statistics, num_inspected: int) -> None:
         )
 
 
+def several_sample_rates(statistics: Statistics) -> dict[str, list[tuple[int, int]]]:
+    """Return (samples per second, records) by each audio feature that has several rates."""
+    return {
+        name: sorted(observed.sample_rates.items())
+        for name, observed in statistics.features().items()
+        if len(observed.sample_rates) > 1
+    }
+
+
 def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, float]:
     """By feature stored as float32 the smallest number that is rounded, if there is any."""
     features = statistics.features()

@@ -110,6 +110,12 @@ def _of_records(
     yield from _points(facts["changes"], schema)
     for sentence in describe_rounding(schema, facts.get("rounded", {})):
         yield f"note: {sentence}"
+    for name, rates in facts.get("sample_rates", {}).items():
+        shown = ", ".join(f"{rate} Hz ({number})" for rate, number in rates)
+        yield Warned(
+            f"{name} has several sample rates: {shown}; "
+            "set audio: {sample_rate: 16000} in a recipe to resample it"
+        )
     yield from _without_boxes(facts.get("without_boxes", {}), num_records)
     if duplicates := facts.get("duplicates"):  # an adopted dataset has none
         yield from _duplicates(duplicates)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from beam_pipeline.assign.plan import Plan, rounded_numbers
+from beam_pipeline.assign.plan import Plan, rounded_numbers, several_sample_rates
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.option_values import ONE_SPLIT
@@ -43,6 +43,7 @@ def metadata(
 def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) -> dict[str, Any]:
     """What metadata.json states of the records of a build, as far as it is known before."""
     rounded = rounded_numbers(plan.schema, statistics)
+    rates = several_sample_rates(statistics)
     existing = any(observed.lists for observed in statistics.features().values())
     without_boxes = statistics.without_objects()
     stated = statistics.states_splits if config.split != ONE_SPLIT else "none"
@@ -51,6 +52,7 @@ def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) ->
         "changes": dict(sorted(statistics.notes.items())),
         **({"existing_examples": True} if existing else {}),
         **({"rounded": rounded} if rounded else {}),
+        **({"sample_rates": rates} if rates else {}),
         **({"states_splits": stated} if stated != "none" else {}),
         **({"without_boxes": without_boxes} if without_boxes else {}),
         "duplicates": {

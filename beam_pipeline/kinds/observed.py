@@ -161,9 +161,9 @@ def _span(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[i
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-# Sizes and sample rates to keep: only whether they differ matters; of names of points that some
-# have none, too.
+# Sizes to keep: only whether they differ matters; of names of points that some have none, too.
 _KEPT = 2
+_KEPT_RATES = 16
 _KEPT_NAMINGS = 3
 # Distinct strings that are counted, and their characters; where there are more, none are counted.
 MAX_DISTINCT = 10_000
@@ -187,7 +187,7 @@ class Observed:
             channels) and arrays.
         ranks: The same by number of axes.
         array_dtypes: Arrays by NumPy's name of their type.
-        sample_rates: Of audio, samples per second, the lowest few.
+        sample_rates: Audio by samples per second, the lowest few.
         lengths: By what is measured ("height", "num_samples", "length", …): smallest, largest, sum.
         minimum, maximum: Of all numbers but NaN; None without any.
         list_minimum, list_maximum: Of the finite numbers in arrays and lists; None without any.
@@ -219,7 +219,7 @@ class Observed:
     sizes: dict[int, set[int]] = dataclasses.field(default_factory=dict)
     ranks: Counter[int] = dataclasses.field(default_factory=Counter)
     array_dtypes: Counter[str] = dataclasses.field(default_factory=Counter)
-    sample_rates: set[int] = dataclasses.field(default_factory=set)
+    sample_rates: Counter[int] = dataclasses.field(default_factory=Counter)
     lengths: dict[str, tuple[int, int, int]] = dataclasses.field(default_factory=dict)
     minimum: Number | None = None
     maximum: Number | None = None
@@ -295,8 +295,12 @@ class Observed:
 
     def add_sample_rate(self, rate: int) -> None:
         """Adds audio of so many samples per second."""
-        if rate not in self.sample_rates:
-            self.sample_rates = _first(self.sample_rates, {rate})
+        self._add_sample_rates({rate: 1})
+
+    def _add_sample_rates(self, rates: Mapping[int, int]) -> None:
+        self.sample_rates.update(rates)
+        for rate in sorted(self.sample_rates)[_KEPT_RATES:]:
+            del self.sample_rates[rate]
 
     def measure(self, what: str, length: int) -> None:
         """Adds one measure of a value: its "length", "height", …."""
@@ -397,7 +401,7 @@ class Observed:
             self.example[type_name] = min(source, self.example.get(type_name, source))
         for axis, sizes in other.sizes.items():
             self.sizes[axis] = _first(self.sizes.get(axis, set()), sizes)
-        self.sample_rates = _first(self.sample_rates, other.sample_rates)
+        self._add_sample_rates(other.sample_rates)
         for what, (least, most, total) in other.lengths.items():
             mine = self.lengths.get(what, (least, most, 0))
             self.lengths[what] = (min(mine[0], least), max(mine[1], most), mine[2] + total)

@@ -65,3 +65,17 @@ def test_sounds_are_stored_as_they_are(words, tmp_path, capsys):
     feature, records = records_of(words, tmp_path, capsys)
     assert (feature.format, feature.sample_rate, feature.shape[1]) == ("mixed", RATE, 2)
     check_equal(records, sources(words), tolerance=0)
+
+
+def test_several_sample_rates_are_counted(tmp_path, capsys):
+    for number, rate in enumerate([8000, 44100, 8000]):
+        for label in ("no", "yes"):
+            path = tmp_path / "words" / label / f"{number}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            soundfile.write(path, np.full(100 + number, 0.5), rate)
+    arguments = ["build", str(tmp_path / "words"), "--output", str(tmp_path / "data")]
+    assert commands.main([*arguments, "--duplicates", "keep"]) == 0
+    output = capsys.readouterr()
+    assert "audio has several sample rates: 8000 Hz (4), 44100 Hz (2)" in output.out + output.err
+    metadata = beam_pipeline.open(output.out.split()[-1]).metadata
+    assert metadata["sample_rates"] == {"audio": [[8000, 4], [44100, 2]]}
