@@ -29,11 +29,10 @@ LAYERS = {
         __init__
     """,
     "tfrecord_dataset.format": """
-        stored_kinds
         split_names value_forms shard_numbers missing_classes inflation
-        feature example_keys example_messages
-        example_encoding object_columns
-        declaration example feature_keys frames
+        feature example
+        feature_keys frames
+        declaration
         inference
         metadata
         __init__

@@ -12,15 +12,16 @@ import numpy as np
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import (
+    Form,
     Lists,
     ListSpec,
     default_values,
     list_problem,
+    object_columns,
     rate_problem,
     shape_problem,
     specs_to_read,
 )
-from tfrecord_dataset.format.object_columns import Form, object_columns
 
 _DTYPES: Mapping[str, Any] = {"int64": np.int64, "float32": np.float32, "bytes": object}
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}

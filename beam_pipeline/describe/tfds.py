@@ -13,9 +13,8 @@ from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.tfds_features import PACKAGE
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import list_specs
+from tfrecord_dataset.format.feature_keys import SIDES, list_specs
 from tfrecord_dataset.format.metadata import ShardEntry
-from tfrecord_dataset.format.object_columns import SIDES
 
 INFO_FILE, FEATURES_FILE = "dataset_info.json", "features.json"
 

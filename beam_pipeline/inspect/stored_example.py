@@ -16,8 +16,7 @@ from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import inspect_image
 from beam_pipeline.records import Expectation, Inspected, ListSummary, Record, Value
 from beam_pipeline.schema.conformance import mismatches, schema_specs
-from tfrecord_dataset.format.example import lists
-from tfrecord_dataset.format.example_keys import has_too_many
+from tfrecord_dataset.format.example import has_too_many, lists
 from tfrecord_dataset.format.feature_keys import Lists, describe_list
 from tfrecord_dataset.format.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES, payload_of
 from tfrecord_dataset.format.inference import named_classes

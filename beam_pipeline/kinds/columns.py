@@ -25,7 +25,7 @@ from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.object_columns import ROTATED, ROTATED_PARTS, is_own_part
+from tfrecord_dataset.format.feature_keys import ROTATED, ROTATED_PARTS, is_own_part
 
 Ring = tuple[float, ...]
 

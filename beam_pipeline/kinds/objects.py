@@ -19,8 +19,7 @@ from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_specs
-from tfrecord_dataset.format.object_columns import SIDES
+from tfrecord_dataset.format.feature_keys import SIDES, Lists, ListSpec, list_specs
 from tfrecord_dataset.image_size import ImageSize
 
 # What is counted.

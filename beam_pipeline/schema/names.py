@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from beam_pipeline.errors import DataError
-from tfrecord_dataset.format.example_keys import MAX_KEYS, TOO_MANY
+from tfrecord_dataset.format.example import MAX_KEYS, TOO_MANY
 from tfrecord_dataset.format.feature import Feature
 
 # Those that end a line, in the eyes of any program, those that act on a terminal, and what is left

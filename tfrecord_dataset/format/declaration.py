@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.object_columns import GEOMETRY
-from tfrecord_dataset.format.stored_kinds import STORED_KINDS
+from tfrecord_dataset.format.feature import STORED_KINDS, Feature
+from tfrecord_dataset.format.feature_keys import GEOMETRY
 
 
 def is_whole(value: Any) -> bool:

@@ -7,24 +7,268 @@
 Bytes equal TensorFlow's own with `deterministic=True`.
 """
 
+import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from google.protobuf import unknown_fields
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    message_factory,
+    text_format,
+    unknown_fields,
+)
 from google.protobuf.message import DecodeError
 
 from tfrecord_dataset.errors import RecordError
-from tfrecord_dataset.format import example_keys
-from tfrecord_dataset.format.example_encoding import FeatureValue as FeatureValue
-from tfrecord_dataset.format.example_encoding import encode as encode
-from tfrecord_dataset.format.example_encoding import encode_columns as encode_columns
-from tfrecord_dataset.format.example_messages import BytesList as BytesList
-from tfrecord_dataset.format.example_messages import Example as Example
-from tfrecord_dataset.format.example_messages import Feature as Feature
-from tfrecord_dataset.format.example_messages import Features as Features
-from tfrecord_dataset.format.example_messages import FloatList as FloatList
-from tfrecord_dataset.format.example_messages import Int64List as Int64List
+
+_PROTO = """
+name: "tfrecord_dataset/example.proto"
+package: "tensorflow"
+syntax: "proto3"
+message_type {
+  name: "BytesList"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_BYTES }
+}
+message_type {
+  name: "FloatList"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_FLOAT }
+}
+message_type {
+  name: "Int64List"
+  field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_INT64 }
+}
+message_type {
+  name: "Feature"
+  oneof_decl { name: "kind" }
+  field { name: "bytes_list" number: 1 type_name: ".tensorflow.BytesList" oneof_index: 0 }
+  field { name: "float_list" number: 2 type_name: ".tensorflow.FloatList" oneof_index: 0 }
+  field { name: "int64_list" number: 3 type_name: ".tensorflow.Int64List" oneof_index: 0 }
+}
+message_type {
+  name: "Features"
+  nested_type {
+    name: "FeatureEntry"
+    options { map_entry: true }
+    field { name: "key" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+    field { name: "value" number: 2 label: LABEL_OPTIONAL type_name: ".tensorflow.Feature" }
+  }
+  field { name: "feature" number: 1 label: LABEL_REPEATED type_name: "Features.FeatureEntry" }
+}
+message_type {
+  name: "Example"
+  field { name: "features" number: 1 label: LABEL_OPTIONAL type_name: ".tensorflow.Features" }
+}
+"""
+_POOL = descriptor_pool.DescriptorPool()
+_POOL.Add(text_format.Parse(_PROTO, descriptor_pb2.FileDescriptorProto()))
+
+
+def _message_class(name: str) -> Any:
+    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"tensorflow.{name}"))
+
+
+# The message classes; each is tf.train's of that name, on the wire and in use.
+Example = _message_class("Example")
+Features = _message_class("Features")
+Feature = _message_class("Feature")
+BytesList = _message_class("BytesList")
+FloatList = _message_class("FloatList")
+Int64List = _message_class("Int64List")
+
+
+MAX_KEYS = 20_000
+"""Of an Example, and features of a dataset; what a feature costs beside its values is linear."""
+
+TOO_MANY = (
+    f"more than the {MAX_KEYS:,} keys or columns that are read; store numbers as one list under "
+    "one key"
+)
+"""What is said of more, and what helps."""
+
+_FEATURES_TAG = b"\x0a"  # field 1, with a length: of an Example its Features, of these a key
+# An empty key: its tag and its length. So a shorter Example cannot have too many.
+_KEY_BYTES = 2
+
+
+def has_too_many(serialized: bytes) -> bool:
+    """Whether a serialized Example has over MAX_KEYS; of other bytes it says nothing."""
+    if len(serialized) <= MAX_KEYS * _KEY_BYTES:
+        return False
+    most, at, end = MAX_KEYS, 0, len(serialized)
+    while serialized[at : at + 1] == _FEATURES_TAG:
+        length, at = _read_varint(serialized, at + 1)
+        inner_end = min(at + length, end)
+        while at < inner_end and serialized[at : at + 1] == _FEATURES_TAG:
+            length, at = _read_varint(serialized, at + 1)
+            at += length
+            most -= 1
+            if most < 0:
+                return True
+        at = inner_end
+    return False
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """(the number that begins at a byte, the byte behind it)."""
+    number = shift = 0
+    for byte in data[at : at + 10]:
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return number, at
+
+
+FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
+"""What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
+
+# The tag of each kind's list in a Feature.
+_TAGS = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
+_64_BITS = (1 << 64) - 1
+
+
+def encode(values: Mapping[str, FeatureValue], kinds: Mapping[str, str] | None = None) -> bytes:
+    """A serialized Example; the same values give the same bytes, whatever their order.
+
+    Args:
+        values: By key.
+        kinds: As `encode_columns`.
+
+    Raises:
+        RecordError: "value out of range": an int beyond 64 bits.
+    """
+    if not values:
+        return b""
+    [example] = encode_columns({key: [value] for key, value in values.items()}, kinds)
+    return example
+
+
+def encode_columns(
+    columns: Mapping[str, Sequence[FeatureValue]], kinds: Mapping[str, str] | None = None
+) -> list[bytes]:
+    """Serialized Examples.
+
+    Args:
+        columns: By key what each Example holds; at least one key.
+        kinds: By key "bytes", "float32" or "int64": the kind that an empty list states, as
+            TensorFlow's do. Of another key it states none: TensorFlow reads that as an empty list
+            of any kind, but not every reader does.
+
+    Raises:
+        RecordError: "value out of range": an int beyond 64 bits.
+    """
+    parts: list[Sequence[bytes]] = []
+    for key in _in_order(tuple(columns)):
+        parts += _entries(key, columns[key], (kinds or {}).get(key))
+    examples = map(b"".join, zip(*parts, strict=True))
+    return [b"".join((_start(len(each)), each)) for each in examples]
+
+
+@functools.lru_cache(256)
+def _in_order(keys: tuple[str, ...]) -> list[str]:
+    """Keys in protobuf's order: by their bytes, but one that begins others comes after them."""
+    return sorted(keys, key=lambda key: key.encode() + b"\xff")
+
+
+def _entries(
+    key: str, column: Sequence[FeatureValue], kind: str | None
+) -> tuple[Sequence[bytes], ...]:
+    """The entries of a key in each Example's map: one column of bytes, or two that are joined."""
+    flat: list[Any] = list(itertools.chain.from_iterable(column))
+    lengths = list(map(len, column))
+    first = flat[0] if flat else None
+    if isinstance(first, bytes):
+        return _entries_of_bytes(key, flat, lengths, kind)
+    if isinstance(first, float):
+        with np.errstate(over="ignore"):
+            data = np.array(flat, "<f4").tobytes()
+        ends = itertools.accumulate(4 * length for length in lengths)
+        values = [data[end - 4 * n : end] for end, n in zip(ends, lengths, strict=True)]
+        return _entries_of_numbers(key, "float32", values, kind)
+    if flat and not -(2**63) <= min(flat) <= max(flat) < 2**63:
+        raise RecordError("value out of range", f"feature {key}: an int of over 64 bits")
+    varints = {number: _varint(number & _64_BITS) for number in set(flat)}
+    if lengths == [1] * len(lengths):
+        entries = {
+            number: _before_value(key, "int64", len(value)) + value
+            for number, value in varints.items()
+        }
+        return ([entries[number] for number in flat],)
+    values = [b"".join([varints[number] for number in numbers]) for numbers in column]
+    return _entries_of_numbers(key, "int64", values, kind)
+
+
+def _entries_of_bytes(
+    key: str, flat: Sequence[bytes], lengths: Sequence[int], kind: str | None
+) -> tuple[Sequence[bytes], ...]:
+    if lengths == [1] * len(lengths):
+        return [_before_value(key, "bytes", len(value)) for value in flat], flat
+    tagged = iter([_tagged(b"\n", len(value)) + value for value in flat])
+    values = [b"".join(itertools.islice(tagged, length)) for length in lengths]
+    return [
+        _before_list(key, "bytes", len(value)) if value else _empty(key, kind) for value in values
+    ], values
+
+
+def _entries_of_numbers(
+    key: str, dtype: str, values: Sequence[bytes], kind: str | None
+) -> tuple[Sequence[bytes], ...]:
+    return [
+        _before_value(key, dtype, len(value)) if value else _empty(key, kind) for value in values
+    ], values
+
+
+def _varint(number: int) -> bytes:
+    """A number, from 0 on, as protobuf has it."""
+    data = bytearray()
+    while number > 0x7F:
+        data.append(number & 0x7F | 0x80)
+        number >>= 7
+    data.append(number)
+    return bytes(data)
+
+
+def _tagged(tag: bytes, num_bytes: int) -> bytes:
+    """What stands before so many bytes of a message's field."""
+    return tag + _varint(num_bytes)
+
+
+@functools.lru_cache(4096)
+def _start(num_bytes: int) -> bytes:
+    """What stands before the entries of an Example."""
+    return _tagged(b"\n", num_bytes)
+
+
+@functools.lru_cache(4096)
+def _before_value(key: str, dtype: str, num_bytes: int) -> bytes:
+    """An entry up to the only bytes of its list, or up to its packed numbers."""
+    inside = _tagged(b"\n", num_bytes)
+    return _before_list(key, dtype, len(inside) + num_bytes) + inside
+
+
+@functools.lru_cache(4096)
+def _before_list(key: str, dtype: str, num_bytes: int) -> bytes:
+    """An entry up to the bytes of its list."""
+    inside = _tagged(_TAGS[dtype], num_bytes)
+    return _before_feature(key, len(inside) + num_bytes) + inside
+
+
+@functools.lru_cache(4096)
+def _before_feature(key: str, num_bytes: int) -> bytes:
+    """An entry up to its Feature."""
+    name = key.encode()
+    inside = _tagged(b"\n", len(name)) + name + _tagged(b"\x12", num_bytes)
+    return _tagged(b"\n", len(inside) + num_bytes) + inside
+
+
+def _empty(key: str, kind: str | None) -> bytes:
+    """An entry whose list holds nothing."""
+    return _before_list(key, kind, 0) if kind else _before_feature(key, 0)
+
 
 # Not np.bytes_, whose `item` drops zeros at the end.
 _NUMPY_SCALARS = (np.number, np.bool_)
@@ -201,8 +445,8 @@ def features_of(data: bytes) -> Mapping[str, Any]:
     Raises:
         ValueError: As `lists`.
     """
-    if example_keys.has_too_many(data):
-        raise ValueError(f"an Example has {example_keys.TOO_MANY}")
+    if has_too_many(data):
+        raise ValueError(f"an Example has {TOO_MANY}")
     try:
         example = Example.FromString(data)
     except DecodeError as error:

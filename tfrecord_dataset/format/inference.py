@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.errors import ConfigError
-from tfrecord_dataset.format import example, example_keys
+from tfrecord_dataset.format import example
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import Lists, ListSpec, describe_list, list_specs
-from tfrecord_dataset.format.object_columns import GEOMETRY, LISTS, SIDES, is_own_part
+from tfrecord_dataset.format.feature_keys import (
+    GEOMETRY,
+    LISTS,
+    SIDES,
+    Lists,
+    ListSpec,
+    describe_list,
+    is_own_part,
+    list_specs,
+)
 from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
 _LABELS = frozenset(
@@ -132,8 +140,8 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
         for key, named in named_classes(lists).items():
             for number, name in named:
                 keys[key].names.setdefault(number, set()).add(name)
-        if len(keys) > example_keys.MAX_KEYS:
-            raise ValueError(f"they have {example_keys.TOO_MANY}")
+        if len(keys) > example.MAX_KEYS:
+            raise ValueError(f"they have {example.TOO_MANY}")
     return Sample(num_records, keys)
 
 

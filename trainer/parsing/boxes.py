@@ -6,7 +6,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.object_columns import SIDES, ObjectColumn, object_columns
+from tfrecord_dataset.format.feature_keys import SIDES, ObjectColumn, object_columns
 from tfrecord_dataset.image_size import ImageSize
 from trainer.parsing.columns import Rows
 from trainer.parsing.reader import (

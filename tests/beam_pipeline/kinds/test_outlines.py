@@ -27,7 +27,7 @@ from beam_pipeline.kinds.masks import (
 )
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.object_columns import ROTATED_PARTS
+from tfrecord_dataset.format.feature_keys import ROTATED_PARTS
 from tfrecord_dataset.image_size import ImageSize
 
 ROTATED_BOXES = Feature(name="boxes", kind="boxes", dtype="float32", key="b", geometry=("rotated",))

@@ -8,8 +8,15 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.records import FileRef, Inspected
 from tfrecord_dataset.format import inference
-from tfrecord_dataset.format.example import Example, Feature, Features, encode, lists
-from tfrecord_dataset.format.example_keys import MAX_KEYS, has_too_many
+from tfrecord_dataset.format.example import (
+    MAX_KEYS,
+    Example,
+    Feature,
+    Features,
+    encode,
+    has_too_many,
+    lists,
+)
 
 MOST = encode({f"{number}": [number] for number in range(MAX_KEYS)})
 ONE_MORE = encode({f"{number}": [number] for number in range(MAX_KEYS + 1)})

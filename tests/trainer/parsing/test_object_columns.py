@@ -8,8 +8,13 @@ from tensorflow_examples import write_examples
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.example import lists
-from tfrecord_dataset.format.feature_keys import list_specs
-from tfrecord_dataset.format.object_columns import GEOMETRY, SIDES, ObjectColumn, is_own_part
+from tfrecord_dataset.format.feature_keys import (
+    GEOMETRY,
+    SIDES,
+    ObjectColumn,
+    is_own_part,
+    list_specs,
+)
 from tfrecord_dataset.values import numpy_values
 
 DECLARED = {"boxes": {"kind": "boxes", "key": "o", "geometry": ["cuboid", "note"], "bare": True}}
