@@ -1,5 +1,6 @@
 """Batch normalisation on several replicas: over the global batch, or over each replica's part."""
 
+import functools
 import json
 
 import keras
@@ -14,14 +15,15 @@ from trainer.training import batch_normalization, loop
 MOMENTUM = 0.5
 
 
-def normalized(task=None):
+def normalized(task=None, *, synchronized=False):
     """Statistics of the images themselves, and of what is made of them."""
+    options = {"momentum": MOMENTUM, "synchronized": synchronized}
     return keras.Sequential(
         [
             keras.Input((16, 16, 3)),
-            keras.layers.BatchNormalization(momentum=MOMENTUM),
+            keras.layers.BatchNormalization(**options),
             keras.layers.Conv2D(4, 3, strides=2),
-            keras.layers.BatchNormalization(momentum=MOMENTUM),
+            keras.layers.BatchNormalization(**options),
             keras.layers.Flatten(),
             keras.layers.Dense(3),
         ]
@@ -29,9 +31,8 @@ def normalized(task=None):
 
 
 def trained(make_plan, strategy, *, synchronized):
-    plan = make_plan(strategy, model=normalized, steps_per_epoch=5)
-    if synchronized:
-        batch_normalization.synchronize(plan.model)
+    model = functools.partial(normalized, synchronized=synchronized)
+    plan = make_plan(strategy, model=model, steps_per_epoch=5)
     loop.run(plan, Follower(plan, range(1)))
     return plan.model.get_weights()
 
