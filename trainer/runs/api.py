@@ -40,7 +40,7 @@ def train(
 
         >>> row = trainer.train("data/cells", "runs/cells", epochs=1, image_size=16, batch_size=9)
         >>> row["epoch"], row["step"]
-        (1, 3)
+        (1, 2)
 
     Args:
         data: A dataset that `trainer.open` opened, or what it opens.
