@@ -166,7 +166,8 @@ class InputConfig(Options):
         str,
         RunOption(
             "image augmentation: flip, crop (with flip), rand (RandAugment, with crop); auto "
-            "(default): crop for boxes and maps, else none",
+            "(default): crop for boxes and maps, flip for classes of images in colour that are no "
+            "signs, left or right, else none",
             choices=AUGMENTATIONS,
         ),
         Group("augmentation and balance"),

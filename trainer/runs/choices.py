@@ -1,8 +1,10 @@
 """What `train` chooses where its options leave it open: splits, task, sizes, length, the best."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
@@ -14,9 +16,11 @@ from trainer.report.history import value_of
 from trainer.tasks import Task, choose_task
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 
+# Records whose target is looked at to choose the size of images.
+_SAMPLED = 1_000
 _VALIDATION_NAMES = ("validation", "val", "valid")
 # Steps that small datasets get, by what is learned: a step of boxes or maps learns of many places.
-_STEPS_OF_PLACES, _STEPS_OF_RECORDS, _STEPS_OF_TABLES = 1_000, 2_000, 4_000
+_STEPS_OF_PLACES, _STEPS_OF_RECORDS, _STEPS_OF_TABLES = 500, 2_000, 4_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
 # Steps an epoch at least, where batches may be so small.
 _LEAST_STEPS = 20
@@ -60,15 +64,25 @@ def evaluation_split(dataset: Dataset, name: str | None) -> str:
     return dataset.split(name or default).name
 
 
-def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[Task, TrainConfig]:
-    """The task, and the options completed with the size of its images."""
+def choose(
+    config: TrainConfig, dataset: Dataset, split: str, progress: Progress
+) -> tuple[Task, TrainConfig]:
+    """The task, and the options completed with the size of its images.
+
+    Args:
+        config: The options.
+        dataset: The records.
+        split: To train on.
+        progress: For messages.
+    """
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         return choose_task(dataset.features, dataclasses.replace(config, image_size=size))
 
     size = config.image_size or declared_size(dataset.features.values())
     task, reason = chosen(size)
-    shown = None if config.image_size else task.goal.image_size(size)
+    values = functools.partial(_first_values, dataset, split, task.target)
+    shown = None if config.image_size else task.goal.image_size(size, values)
     if shown is not None:
         size, (task, reason) = shown, chosen(shown)
         progress.say(f"images are shown at {size} (--image-size)")
@@ -79,6 +93,12 @@ def choose(config: TrainConfig, dataset: Dataset, progress: Progress) -> tuple[T
         size = USUAL_SIZE
         progress.say(f"images differ in size; resizing to {size} (--image-size)")
     return task, dataclasses.replace(config, image_size=size if task.images else None)
+
+
+def _first_values(dataset: Dataset, split: str, name: str) -> Any:
+    """What the first records hold of a feature: a NumPy array [n, …]."""
+    batches = dataset.batches(split, batch_size=_SAMPLED, features=[name])
+    return next(iter(batches))[name].numpy()
 
 
 def remarks(task: Task, *, own_model: bool) -> Iterator[str]:

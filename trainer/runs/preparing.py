@@ -271,7 +271,7 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
         allow_missing_shards=config.allow_missing_shards,
     )
     split = choices.train_split(dataset, config.train_split)
-    task, options = choices.choose(config.train_config(), dataset, progress)
+    task, options = choices.choose(config.train_config(), dataset, split, progress)
     task = with_statistics(task, dataset, split, progress.say)
     if options.batch_size is None:
         size = choices.batch_size(dataset.num_records(split))
@@ -411,7 +411,7 @@ def prepare(
             )
     else:
         order = order_of(dataset, split)
-        task, config = choices.choose(config, dataset, progress)
+        task, config = choices.choose(config, dataset, split, progress)
         task = with_statistics(task, dataset, split, progress.say)
         for remark in choices.remarks(task, own_model=own.model is not None):
             progress.say(remark)

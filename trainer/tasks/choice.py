@@ -41,12 +41,13 @@ def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[
         chosen = inputs_by_schema(features, goal.leader, options, not_inputs)
         chosen = chosen if goal.leader is None else chosen[:1]
     _check_options(options, chosen, goal)
+    is_mirrored = options.augment == AUTO and goal.may_be_mirrored(chosen)
     task = Task(
         name=goal.task_name([each.group for each in chosen]),
         inputs=_by_model_name(chosen),
         goal=goal.with_inputs(chosen, options),
         sample_weight=options.sample_weight,
-        augment=options.augment,
+        augment="flip" if is_mirrored else options.augment,
     )
     return task, _reason(task, features)
 

@@ -2,11 +2,17 @@
 
 import io
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 
 _USUAL_SIDE, _LARGEST_SIDE = 320, 640
+# Of the sides of boxes, 19 of 20 are to have so many pixels; but images at least so many.
+_LEAST_OF_BOX, _LEAST_SIDE = 16, 160
+_SMALL_BOXES = 5  # percent
 
 
 def default_size(stated: ImageSize | None, step: int) -> ImageSize:
@@ -22,6 +28,25 @@ def default_size(stated: ImageSize | None, step: int) -> ImageSize:
         return ImageSize(_USUAL_SIDE, _USUAL_SIDE)
     scale = min(1.0, _LARGEST_SIDE / max(stated))
     return _near([side * scale for side in stated], step)
+
+
+def size_for_boxes(stated: ImageSize | None, sides: Any, step: int) -> ImageSize:
+    """The size at which boxes of these sides are large enough to be found, and no larger.
+
+    Args:
+        stated: Of the images; None where they differ.
+        sides: float [n]: geometric means of the boxes' sides, as shares of the image's.
+        step: Both sides of the result are multiples of it.
+    """
+    if not len(sides):
+        return default_size(stated, step)
+    small = max(float(np.percentile(sides, _SMALL_BOXES)), 1e-6)
+    longest = _LARGEST_SIDE if stated is None else min(max(stated), _LARGEST_SIDE)
+    side = min(max(_LEAST_OF_BOX / small, _LEAST_SIDE), longest)
+    if stated is None:
+        return _near([side, side], step)
+    scale = side / max(stated)
+    return _near([each * scale for each in stated], step)
 
 
 def check_size(size: ImageSize, step: int) -> None:

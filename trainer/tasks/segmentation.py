@@ -21,6 +21,8 @@ from trainer.tensors import Tensor
 
 STRIDES = (4, 8, 16, 32)
 _WIDTH = 64
+# Of the small model, each at half the size of the one before.
+_U_WIDTHS = (16, 32, 64, 128, 192)
 # At half the image's size, where most of the time is spent; few backbones have such a map.
 _FINE_WIDTH = 32
 _NUM_COLORS = 256
@@ -45,6 +47,9 @@ def segmenter(image: Image, num_classes: int) -> keras.Model:
     """
     check_size(image.image_size, STRIDES[-1])
     pixels = keras.Input(image.shape, name="image")
+    if image.model == image_models.SMALL:
+        image_models.check_no_weights(image.weights)
+        return keras.Model(pixels, _u_net(pixels, num_classes), name=image.model)
     finest = image_models.convolution(
         keras.layers.Rescaling(2.0, offset=-1.0)(pixels), _FINE_WIDTH, strides=2
     )
@@ -57,6 +62,21 @@ def segmenter(image: Image, num_classes: int) -> keras.Model:
     logits = keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
     smooth = keras.layers.UpSampling2D(2, interpolation="bilinear", dtype="float32")(logits)
     return keras.Model(pixels, smooth, name=image.model.lower())
+
+
+def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
+    """Logits at the size of the image: https://arxiv.org/abs/1505.04597, with sums for skips."""
+    x = image_models.convolution(keras.layers.Rescaling(2.0, offset=-1.0)(pixels), _U_WIDTHS[0])
+    levels = [x]
+    for width in _U_WIDTHS[1:]:
+        x = image_models.convolution(x, width, strides=2)
+        x = keras.layers.Add()([x, image_models.convolution(x, width)])
+        levels.append(x)
+    for level in levels[-2::-1]:
+        width = level.shape[-1]
+        x = keras.layers.Add()([_twice(keras.layers.Conv2D(width, 1)(x)), level])
+        x = image_models.convolution(x, width)
+    return keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
 
 
 def _twice(x: Tensor) -> Tensor:

@@ -8,9 +8,11 @@ import re
 
 import pytest
 from kinds_of_learning import training
+from tfrecord_dataset.declaration import features_from_json
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
+from trainer.tasks.choice import choose_task
 from trainer.tasks.task_json import check_same_records
 
 # Task: inputs -> kind of the target.
@@ -184,3 +186,26 @@ def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared
     task, _ = choose(declared, **options)
 
     check_same_records(task, declare(declared), training(**options))
+
+
+@pytest.mark.parametrize(
+    ("classes", "channels", "options", "augment"),
+    [
+        pytest.param(["cat", "dog"], 3, {}, "flip", id="photographs"),
+        pytest.param(["cat", "dog"], 3, {"augment": "none"}, "none", id="given"),
+        pytest.param(["cat", "dog"], 1, {}, "auto", id="grey"),
+        pytest.param(["left_turn", "stop"], 3, {}, "auto", id="left"),
+        pytest.param(["10", "11"], 3, {}, "auto", id="numbers"),
+        pytest.param(["a", "b"], 3, {}, "auto", id="letters"),
+    ],
+)
+def test_photographs_are_mirrored_unless_their_classes_have_sides(
+    classes, channels, options, augment
+):
+    features = features_from_json(
+        {
+            "image": {"kind": "image", "shape": [32, 32, channels]},
+            "label": {"kind": "class_label", "classes": classes},
+        }
+    )
+    assert choose_task(features, training(**options))[0].augment == augment

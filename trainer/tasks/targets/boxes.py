@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
@@ -19,7 +20,7 @@ from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections, in_image
 from trainer.tasks.figures import Accumulator, Overlay
-from trainer.tasks.image_sizes import size_of
+from trainer.tasks.image_sizes import size_for_boxes, size_of
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.targets.target import Document, PlacesTarget, Row
@@ -96,6 +97,12 @@ class BoxesTarget(PlacesTarget):
             labels=f"{prefix}_labels" if feature.classes else "",
             crowd=f"{prefix}_is_crowd" if has_crowd else "",
         )
+
+    def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
+        boxes = values().reshape(-1, 4)
+        boxes = boxes[boxes[:, 0] >= 0]  # padding is -1
+        sides = np.sqrt(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1))
+        return size_for_boxes(stated, sides, self.step)
 
     @property
     def pad_to(self) -> int | None:

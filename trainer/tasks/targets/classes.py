@@ -1,6 +1,7 @@
 """Classes as the target: one per record, or any number."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -12,12 +13,14 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.figures.classes import ClassFigures
+from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
 from trainer.tensors import checked
 
+_SIDES = frozenset({"left", "right", "l", "r", "east", "west", "clockwise", "counterclockwise"})
 _MOST_SHOWN = 5  # classes of a record, where they are told
 # A task on classes is named after the first of these inputs, if it is not of images.
 _LEADERS = ("audio", "sequence", "text", "array")
@@ -57,6 +60,12 @@ class _Classes(Target):
 
     learns: ClassVar[str] = "classification"
     takes_shares: ClassVar[bool] = True
+
+    def may_be_mirrored(self, inputs: Sequence[Input]) -> bool:
+        """Images in colour may, unless classes are signs, or left and right."""
+        are_colored = [isinstance(each, Image) and each.channels == 3 for each in inputs]
+        has_sides = not self.classes or any(map(_has_sides, self.classes))
+        return are_colored == [True] and not has_sides
 
     def task_name(self, groups: Sequence[str]) -> str:
         if "image" in groups:
@@ -292,6 +301,12 @@ class MultiHot(ManyClasses):
             return tf.cast(checked(values, wrong, message), tf.float32)
 
         return check
+
+
+def _has_sides(name: str) -> bool:
+    """Whether a class of this name may look otherwise in a mirror: a sign, left, right."""
+    words = re.split(r"[\W_]+", name.lower())
+    return len(name) == 1 or name.isdecimal() or not _SIDES.isdisjoint(words)
 
 
 def _numbered(count: int) -> tuple[str, ...]:

@@ -113,13 +113,18 @@ class Target(abc.ABC):
         """The name of the task on inputs of these groups."""
         return self.learns
 
-    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
+    def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
         """The size at which images are best shown to the model; None for the usual one.
 
         Args:
             stated: That of the images, where all have one.
+            values: Reads the target of some records, as it is stored: a NumPy array [n, …].
         """
         return None
+
+    def may_be_mirrored(self, inputs: Sequence[Input]) -> bool:
+        """Whether images of these inputs keep their target in a mirror, by all that is known."""
+        return False
 
     @property
     @abc.abstractmethod
@@ -282,5 +287,5 @@ class PlacesTarget(Target):
     height: int
     width: int
 
-    def image_size(self, stated: ImageSize | None) -> ImageSize | None:
+    def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
         return default_size(stated, self.step)
