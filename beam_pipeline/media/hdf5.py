@@ -85,7 +85,13 @@ def arrays_of(path: str) -> list[StoredArray]:
                 raise RecordError(UNSUPPORTED, f"over {_MAX_ARRAYS:,} arrays in one file")
             found.append(_stored(name, item))
 
+    def external(name: str, link: Any) -> tuple[str, str] | None:
+        return (name, link.filename) if isinstance(link, library.ExternalLink) else None
+
     with _opened(path) as file:
+        if link := file.visititems_links(external):
+            name, other = link
+            raise RecordError(UNSUPPORTED, f"{name!r} is a link to {other!r}; copy it in")
         file.visititems(look)
     return found
 
