@@ -89,7 +89,7 @@ def test_a_model_learns_from_gaps(built, tmp_path, capsys):
     run = str(tmp_path / "run")
     inputs = ["--target", "label", "--inputs", "Sex,Age,SibSp,Fare,Pclass"]
     shared = ["--data", built, "--quiet"]
-    epochs = ["--epochs", "15", "--batch-size", "16", "--learning-rate", "0.01", "--seed", "1"]
+    epochs = ["--epochs", "30", "--batch-size", "16", "--learning-rate", "0.002", "--seed", "1"]
     assert train(["train", *shared, *inputs, *epochs, "--output", run]) == 0
     assert train(["evaluate", *shared, "--run", run, "--split", "test"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
