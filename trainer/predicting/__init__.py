@@ -31,7 +31,8 @@ from trainer.runs.page import pictured
 from trainer.runs.trained import TrainedRun, open_run, validated
 from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches
-from trainer.tasks.targets import Row, Target
+from trainer.tasks.targets import Target
+from trainer.tasks.targets.results import Results, Row, results_of
 from trainer.tasks.task_json import check_same_inputs
 
 # Records of files that are predicted for at a time; their bytes are copied to a temporary file.
@@ -65,7 +66,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     """
     progress = Progress(quiet=config.quiet)
     run = open_run(config.run_path, config.which, config.model_fn)
-    task = run.task
+    task, results = run.task, results_of(run.task.goal)
     features = run.features_to_predict()
     if config.report:
         features |= run.features_of([task.target])
@@ -74,7 +75,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     images, maps = _folders(config, task)
     _check_format(config.format, task)
     shown = _shown_score(config, run, progress)
-    is_document = config.min_score is None and config.format in task.goal.documents
+    is_document = config.min_score is None and config.format in results.documents
     least = 0.0 if is_document else shown
     records = _records(config, task, features, run.model, opened)
     count = 0
@@ -85,15 +86,15 @@ def predict(config: PredictConfig) -> dict[str, int]:
             row: Row = {"source": record.source}
             if task.goal.needs_image:
                 row["image_id"] = count
-            row |= task.goal.row(record.predictions, record.image, least)
+            row |= results.row(record.predictions, record.image, least)
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if images is not None:
                 assert record.image is not None
-                drawn = task.goal.row(record.predictions, record.image, shown)
+                drawn = results.row(record.predictions, record.image, shown)
                 pixels = _in_rgb(record.image)
-                _save(task.goal.draw(drawn, record.predictions, pixels), images / name)
+                _save(results.draw(drawn, record.predictions, pixels), images / name)
             if maps is not None:
-                _save(task.goal.map_of(row, record.predictions), maps / name)
+                _save(results.map_of(row, record.predictions), maps / name)
                 row["map"] = name
             if report is not None:
                 number = _class_number(task.goal, record.true, record.source)
@@ -104,7 +105,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         file = sys.stdout
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
-        _write_rows(config.format, task, rows(), file)
+        _write_rows(config.format, results, rows(), file)
     if report is not None:
         assert config.report is not None
         assert opened is not None
@@ -282,21 +283,21 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
 
 def _check_format(format_name: str, task: Task) -> None:
     """Raises ConfigError unless predictions of a task can be written as `_write_rows` does."""
-    if format_name not in ("jsonl", "csv", *task.goal.documents):
+    if format_name not in ("jsonl", "csv", *results_of(task.goal).documents):
         raise ConfigError(
             f"--format {format_name} is not for this model, whose task is {task.name}; use jsonl "
             "or csv"
         )
 
 
-def _write_rows(format_name: str, task: Task, rows: Iterable[Row], file: TextIO) -> None:
+def _write_rows(format_name: str, results: Results, rows: Iterable[Row], file: TextIO) -> None:
     """Writes rows: `jsonl`, a line a record; `csv`, some lines a record; or the task's document."""
     if format_name == "jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     elif format_name == "csv":
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["source", *task.goal.columns])
+        lines.writerow(["source", *results.columns])
         for row in rows:
-            lines.writerows([row["source"], *line] for line in task.goal.lines(row))
+            lines.writerows([row["source"], *line] for line in results.lines(row))
     else:
-        file.write(json.dumps(task.goal.documents[format_name](rows)) + "\n")
+        file.write(json.dumps(results.documents[format_name](rows)) + "\n")

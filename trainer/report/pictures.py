@@ -15,6 +15,7 @@ from trainer.tasks import Task
 from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.figures import Overlay
 from trainer.tasks.segmentation import resized, tinted
+from trainer.tasks.targets.results import results_of
 
 _SIDE = 320  # pixels
 _MOST_PIXELS = 8192  # of a side of a sheet
@@ -84,7 +85,7 @@ def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str
     (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
     inputs, target, *_ = tf.nest.map_structure(lambda values: values[:most].numpy(), tuple(batch))
     return [
-        (of_pixels(image), *task.goal.shown(_record(target, row)))
+        (of_pixels(image), *results_of(task.goal).shown(_record(target, row)))
         for row, image in enumerate(inputs[name])
     ]
 

@@ -149,7 +149,7 @@ def batch_size(num_records: int, num_replicas: int = 1) -> int:
     """
     small = min(num_records / _LEAST_STEPS, _USUAL_BATCH)
     large = min(num_records / _RECORDS_OF_LARGER_BATCHES, _LARGEST_BATCH)
-    chosen = 2 ** int(math.log2(max(small, large, _SMALLEST_BATCH)))
+    chosen: int = 2 ** int(math.log2(max(small, large, _SMALLEST_BATCH)))
     return -(-chosen // num_replicas) * num_replicas
 
 
@@ -170,7 +170,7 @@ def with_plan(
     """
     size = config.batch_size or batch_size(num_records, num_replicas)
     steps_per_epoch = config.steps_per_epoch or max(1, num_records // size)
-    chosen: dict[str, object] = {"batch_size": size}
+    chosen: dict[str, Any] = {"batch_size": size}
     if config.epochs is None:
         wanted = math.ceil(_steps(task) / steps_per_epoch)
         epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
@@ -190,8 +190,10 @@ def with_plan(
         "best_by": task.goal.best_by if is_validated else "loss",
     }
     found = dataclasses.replace(config, **chosen)
-    open_ = {name: value for name, value in plain.items() if getattr(found, name) is None}
-    return dataclasses.replace(found, **open_)
+    left: dict[str, Any] = {
+        name: value for name, value in plain.items() if getattr(found, name) is None
+    }
+    return dataclasses.replace(found, **left)
 
 
 def _steps(task: Task) -> int:

@@ -28,6 +28,7 @@ from trainer.runs.preparing import Prepared, open_input, order_of
 from trainer.tasks import Task
 from trainer.tasks.figures import Accumulator, Example, Overlay
 from trainer.tasks.inputs.image import check_images
+from trainer.tasks.targets.results import results_of
 from trainer.training.loop import Plan
 
 Validate = Callable[..., dict[str, float]]
@@ -53,7 +54,7 @@ class RunPage:
         """The function `validate`, whose accumulators the page then shows."""
 
         def watched(num_batches: int | None = None) -> dict[str, float]:
-            accumulators = self._plan.task.goal.accumulators()
+            accumulators = results_of(self._plan.task.goal).accumulators()
             result = validate(num_batches, accumulators)
             self._accumulators = () if num_batches else accumulators
             return result

@@ -13,6 +13,7 @@ import tensorflow as tf
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
 from trainer.tasks.figures import Accumulator
+from trainer.tasks.targets.results import results_of
 from trainer.tasks.task import Task
 from trainer.training.batch_normalization import equaliser
 from trainer.training.loop import example_sums, metric_names
@@ -54,7 +55,7 @@ def evaluator(
 
     whole = distributed(strategy, masked, batch_size)
     names = metric_names(task)
-    accumulates = bool(task.goal.accumulators())
+    accumulates = bool(results_of(task.goal).accumulators())
 
     def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
         outputs = model(task.prepare(inputs), training=False)
@@ -78,7 +79,9 @@ def evaluator(
         num_batches: int | None = None, accumulators: Sequence[Accumulator] | None = None
     ) -> dict[str, float]:
         of_batches = []
-        accumulators = task.goal.accumulators() if accumulators is None else accumulators
+        accumulators = (
+            results_of(task.goal).accumulators() if accumulators is None else accumulators
+        )
         equalise()
         iterator = iter(whole)
         for _ in itertools.count() if num_batches is None else range(num_batches):

@@ -12,6 +12,7 @@ from kinds_of_learning import learned as of_kind
 import tfrecord_dataset
 import trainer
 from trainer.tasks.reading import evaluation_batches
+from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_from_json, task_to_json
 
 
@@ -51,7 +52,7 @@ def test_parts_that_are_merged_are_the_whole(learned):
     found = {name: each.numpy() for name, each in task.goal.predict(outputs).items()}
 
     def seen(*parts):
-        accumulators = task.goal.accumulators()
+        accumulators = results_of(task.goal).accumulators()
         for start, end in parts:
             part = functools.partial(tf.nest.map_structure, lambda each: each[start:end])  # noqa: B023
             for each in accumulators:
@@ -73,12 +74,14 @@ def test_a_row_is_json_and_its_lines_have_their_columns(learned, png):
     decoded = {name: each.numpy() for name, each in task.goal.decode(outputs).items()}
     image = png(np.zeros((20, 30, 3)))
     for number in range(13):
-        row = task.goal.row({name: each[number] for name, each in decoded.items()}, image, 0.0)
+        row = results_of(task.goal).row(
+            {name: each[number] for name, each in decoded.items()}, image, 0.0
+        )
         assert rounded(json.loads(json.dumps(row))) == rounded(row)
-        for line in task.goal.lines(row):
-            assert len(line) == len(task.goal.columns)
+        for line in results_of(task.goal).lines(row):
+            assert len(line) == len(results_of(task.goal).columns)
         of_record = tf.nest.map_structure(lambda each, n=number: each[n].numpy(), target)
-        assert isinstance(task.goal.shown(of_record)[0], str)
+        assert isinstance(results_of(task.goal).shown(of_record)[0], str)
 
 
 def test_a_task_is_read_as_it_was_written(learned):

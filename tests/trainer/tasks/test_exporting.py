@@ -21,6 +21,7 @@ from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import decoding_arguments
+from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_to_json
 
 # The process that serves: it asks every signature for the test records of every kind.
@@ -132,7 +133,7 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
     for number, row in enumerate(rows):
         decoded = {name: values[number] for name, values in answers.items()}
         image = asked["image"][number] if "image" in asked else None
-        served = task.goal.row(decoded, image, 0.0)
+        served = results_of(task.goal).row(decoded, image, 0.0)
         known = {name: value for name, value in row.items() if name in served}
         assert leaves(served, str) == leaves(known, str)
         numbers = leaves(known, int | float)

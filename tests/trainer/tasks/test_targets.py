@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.tasks.targets import BoxesTarget, ManyClasses, MultiHot, NumberTarget, OneClass
+from trainer.tasks.targets.results import results_of
 
 LABEL = OneClass(name="label", classes=("a", "b"))
 NAME = OneClass(name="name", is_text=True, classes=("ä", "b"))
@@ -138,13 +139,15 @@ def test_the_head_yields_numbers_in_their_unit():
 def test_what_is_said_of_a_record(target, outputs, row, lines):
     decoded = target.decode(tf.constant([outputs], tf.float32))
 
-    said = target.row({name: value.numpy()[0] for name, value in decoded.items()}, None, 0.0)
+    said = results_of(target).row(
+        {name: value.numpy()[0] for name, value in decoded.items()}, None, 0.0
+    )
 
     assert said == {
         name: pytest.approx(value) if "prob" in name else value for name, value in row.items()
     }
-    (line,) = target.lines(said)
-    assert dict(zip(target.columns, line, strict=True)) == {
+    (line,) = results_of(target).lines(said)
+    assert dict(zip(results_of(target).columns, line, strict=True)) == {
         name: pytest.approx(value) if "prob" in name else value for name, value in lines.items()
     }
 
@@ -159,9 +162,9 @@ def test_what_is_said_of_boxes():
     }
     image = tf.io.encode_png(np.zeros([10, 20, 3], np.uint8)).numpy()
 
-    row = target.row(decoded, image, 0.5)
+    row = results_of(target).row(decoded, image, 0.5)
 
     box = {"class": "b", "label": 1, "score": 0.75, "box": [0.0, 0.0, 10.0, 10.0]}
     assert row == {"width": 20, "height": 10, "detections": [box]}
-    assert target.lines(row) == [["b", 0.75, 0.0, 0.0, 10.0, 10.0]]
-    assert len(target.columns) == 6
+    assert results_of(target).lines(row) == [["b", 0.75, 0.0, 0.0, 10.0, 10.0]]
+    assert len(results_of(target).columns) == 6

@@ -7,19 +7,17 @@ from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.maps import MapTarget
 from trainer.tasks.targets.numbers import NumberTarget
-from trainer.tasks.targets.target import Document, PerExample, Row, Target
+from trainer.tasks.targets.target import PerExample, Target
 
 __all__ = [
     "TARGETS",
     "BoxesTarget",
-    "Document",
     "ManyClasses",
     "MapTarget",
     "MultiHot",
     "NumberTarget",
     "OneClass",
     "PerExample",
-    "Row",
     "Target",
 ]
 

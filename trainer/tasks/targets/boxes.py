@@ -1,8 +1,7 @@
 """Boxes as the target: any number per image, each with a class."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import keras
@@ -13,40 +12,18 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
-from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
-from trainer.tasks.detection.mean_average_precision import MIN_SCORE, MeanAveragePrecision
+from trainer.tasks.detection.mean_average_precision import MIN_SCORE
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import detections, in_image
-from trainer.tasks.figures import Accumulator, Overlay
-from trainer.tasks.image_sizes import size_for_boxes, size_of
+from trainer.tasks.image_sizes import size_for_boxes
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
-from trainer.tasks.targets.target import Document, PlacesTarget, Row
+from trainer.tasks.targets.target import PlacesTarget
 from trainer.tensors import Tensor, checked, finite
 
 _ONLY_CLASS = ("object",)
-
-
-def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """COCO's results, https://cocodataset.org/#format-results, from rows of predictions.
-
-    A category's id is that of label_map.pbtxt, from 1.
-    """
-    results = []
-    for row in rows:
-        for each in row["detections"]:
-            xmin, ymin, xmax, ymax = each["box"]
-            results.append(
-                {
-                    "image_id": row["image_id"],
-                    "category_id": each["label"] + 1,
-                    "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
-                    "score": each["score"],
-                }
-            )
-    return results
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +42,12 @@ class BoxesTarget(PlacesTarget):
     """
 
     kind: ClassVar[str] = "boxes"
-    columns: ClassVar[tuple[str, ...]] = ("class", "score", "xmin", "ymin", "xmax", "ymax")
     learns: ClassVar[str] = "detection"
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mAP"
     varies: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     keeps_aspect: ClassVar[bool] = True
-    documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
 
     name: str
     classes: tuple[str, ...] = dataclasses.field(default=_ONLY_CLASS, compare=False)
@@ -183,44 +158,6 @@ class BoxesTarget(PlacesTarget):
             found["boxes"] = in_image(found["boxes"], windows)
         names = tf.gather(tf.constant(self.classes), tf.maximum(found["labels"], 0))
         return {**found, "classes": tf.where(found["labels"] >= 0, names, "")}
-
-    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        assert image is not None
-        size = size_of(image)
-        found = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
-        columns = [decoded[name][found] for name in ("boxes", "labels", "scores", "classes")]
-        scale = [size.width, size.height, size.width, size.height]
-        detected = [
-            {
-                "class": name.decode(),
-                "label": int(label),
-                "score": float(score),
-                "box": (box * scale).tolist(),  # xmin, ymin, xmax, ymax in pixels
-            }
-            for box, label, score, name in zip(*columns, strict=True)
-        ]
-        return {"width": size.width, "height": size.height, "detections": detected}
-
-    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
-        boxes = [
-            {**each, "text": f"{each['class']} {each['score']:.2f}"}
-            for each in row["detections"]  # the most probable first
-        ]
-        return with_boxes(image, boxes)
-
-    def lines(self, row: Row) -> list[list[Any]]:
-        return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]
-
-    def shown(self, target: Any) -> tuple[str, Overlay]:
-        boxes = [
-            {"label": label, "text": self.classes[label], "box": box}
-            for box, label in zip(target["boxes"].tolist(), target["labels"].tolist(), strict=True)
-            if label >= 0
-        ]
-        return f"boxes: {len(boxes)}", Overlay(boxes=boxes)
-
-    def accumulators(self) -> list[Accumulator]:
-        return [MeanAveragePrecision(self.classes)]
 
 
 def _all_of(records: Tensor) -> Tensor:

@@ -11,17 +11,13 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
-from trainer.tasks.figures import Accumulator, Overlay
-from trainer.tasks.figures.classes import ClassFigures
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.input import STRINGS, statistic_field
-from trainer.tasks.ranking import AreaUnderCurve
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
-from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tasks.targets.target import PerExample, Target
 from trainer.tensors import checked
 
 _SIDES = frozenset({"left", "right", "l", "r", "east", "west", "clockwise", "counterclockwise"})
-_MOST_SHOWN = 5  # classes of a record, where they are told
 # A task on classes is named after the first of these inputs, if it is not of images.
 _LEADERS = ("audio", "sequence", "text", "array")
 
@@ -80,21 +76,9 @@ class _Classes(Target):
     def head(self, x: Any) -> Any:  # in float32 under any policy
         return keras.layers.Dense(len(self.classes), dtype="float32", name="logits")(x)
 
-    def shown(self, target: Any) -> tuple[str, Overlay]:
-        if not target.shape:
-            return self.classes[int(target)], Overlay()
-        named = sorted(zip(target.tolist(), self.classes, strict=True), reverse=True)
-        parts = [
-            name if share == 1 else f"{name} {share:.2f}" for share, name in named if share > 0
-        ]
-        return ", ".join(parts[:_MOST_SHOWN]), Overlay()
-
     def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         names = tf.broadcast_to(tf.constant(self.classes), tf.shape(outputs))
         return {**self.decode(outputs), "classes": names}
-
-    def accumulators(self) -> list[Accumulator]:
-        return [AreaUnderCurve(len(self.classes)), ClassFigures(self.classes)]
 
     def _numbers(self, remedy: str) -> Statistic | None:
         """Classes by the largest number, where they are not declared."""
@@ -115,7 +99,6 @@ class OneClass(_Classes):
     """
 
     kind: ClassVar[str] = "class"
-    columns: ClassVar[tuple[str, ...]] = ("prediction", "probability")
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"accuracy": is_correct})
     best_by: ClassVar[str] = "accuracy"
     has_one_class: ClassVar[bool] = True
@@ -193,16 +176,6 @@ class OneClass(_Classes):
             "probabilities": probabilities,
         }
 
-    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        return {
-            "prediction": decoded["prediction"].decode(),
-            "probability": decoded["probability"].tolist(),
-            "probabilities": _by_class(self.classes, decoded["probabilities"]),
-        }
-
-    def lines(self, row: Row) -> list[list[Any]]:
-        return [[row["prediction"], row["probability"]]]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ManyClasses(_Classes):
@@ -261,14 +234,6 @@ class ManyClasses(_Classes):
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.sigmoid(outputs)}
 
-    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        probabilities = _by_class(self.classes, decoded["probabilities"])
-        chosen = [name for name, probability in probabilities.items() if probability > 0.5]
-        return {"prediction": chosen, "probabilities": probabilities}
-
-    def lines(self, row: Row) -> list[list[Any]]:
-        return [[" ".join(row["prediction"])]]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MultiHot(ManyClasses):
@@ -311,7 +276,3 @@ def _has_sides(name: str) -> bool:
 
 def _numbered(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(count)))
-
-
-def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:
-    return dict(zip(classes, probabilities.tolist(), strict=True))

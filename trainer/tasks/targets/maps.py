@@ -5,28 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
-from trainer.tasks.figures import Accumulator, Overlay
-from trainer.tasks.image_sizes import size_of
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation import (
     STRIDES,
-    PixelConfusion,
-    in_colors,
-    resized,
     segmentation_loss,
     segmenter,
-    with_map,
 )
-from trainer.tasks.targets.target import PlacesTarget, Row
+from trainer.tasks.targets.target import PlacesTarget
 from trainer.tensors import checked
 
 _IGNORED = 255
@@ -42,7 +34,6 @@ class MapTarget(PlacesTarget):
     """
 
     kind: ClassVar[str] = "map"
-    columns: ClassVar[tuple[str, ...]] = ("class", "pixels")
     in_words: ClassVar[str] = "a class for each pixel"
     learns: ClassVar[str] = "segmentation"
     step: ClassVar[int] = STRIDES[-1]
@@ -122,33 +113,3 @@ class MapTarget(PlacesTarget):
         shape = [tf.shape(outputs)[0], len(self.classes)]
         names = tf.broadcast_to(tf.constant(self.classes), shape)
         return {**self.decode(outputs), "probabilities": probabilities, "classes": names}
-
-    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        assert image is not None
-        size = size_of(image)
-        numbers = decoded["prediction"]
-        shares = np.bincount(numbers.ravel(), minlength=len(self.classes)) / numbers.size
-        pixels = {
-            name: share
-            for name, share in zip(self.classes, shares.tolist(), strict=True)
-            if share > 0
-        }
-        return {"width": size.width, "height": size.height, "pixels": pixels}
-
-    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
-        return with_map(image, decoded["prediction"], self.classes)
-
-    def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
-        return in_colors(resized(decoded["prediction"], ImageSize(row["height"], row["width"])))
-
-    def lines(self, row: Row) -> list[list[Any]]:
-        return [[name, share] for name, share in row["pixels"].items()]
-
-    def shown(self, target: Any) -> tuple[str, Overlay]:
-        numbers = target[..., 0] if target.ndim == 3 else target  # the rest are weights
-        numbers = numbers.astype(np.uint8)
-        found = [self.classes[each] for each in np.unique(numbers) if each < len(self.classes)]
-        return ", ".join(found), Overlay(classes=numbers)
-
-    def accumulators(self) -> list[Accumulator]:
-        return [PixelConfusion(self.classes)]

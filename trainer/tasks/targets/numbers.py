@@ -12,12 +12,10 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 from trainer.parsing import Tensors
-from trainer.tasks.figures import Accumulator, Overlay
-from trainer.tasks.figures.numbers import NumberFigures
 from trainer.tasks.inputs.input import STRINGS, statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
-from trainer.tasks.targets.target import PerExample, Row, Target
+from trainer.tasks.targets.target import PerExample, Target
 from trainer.tensors import finite
 
 
@@ -99,22 +97,3 @@ class NumberTarget(Target):
 
     def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         return {"prediction": outputs[:, 0] if self.size == 1 else outputs}
-
-    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        return {"prediction": decoded["prediction"].tolist()}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        if self.size == 1:
-            return ("prediction",)
-        return tuple(f"prediction_{column}" for column in range(self.size))
-
-    def lines(self, row: Row) -> list[list[Any]]:
-        prediction = row["prediction"]
-        return [prediction if isinstance(prediction, list) else [prediction]]
-
-    def shown(self, target: Any) -> tuple[str, Overlay]:
-        return ", ".join(f"{value:.4g}" for value in target), Overlay()
-
-    def accumulators(self) -> list[Accumulator]:
-        return [NumberFigures(self.size)]

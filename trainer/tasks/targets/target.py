@@ -1,7 +1,7 @@
 """The interface of targets: all that depends on what is predicted, for one kind in one module."""
 
 import abc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -13,21 +13,16 @@ from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
-from trainer.tasks.figures import Accumulator, Overlay
 from trainer.tasks.image_sizes import default_size
 from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
 from trainer.tasks.statistics import Statistic
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
-# What is predicted for one record, ready for JSON.
-Row = dict[str, Any]
-# From the rows of all records to what one JSON document says of them.
-Document = Callable[[Iterable[Row]], Any]
 
 
 class Target(abc.ABC):
-    """The feature to predict: which features suit, loss, metrics, and what is said of a record.
+    """The feature to predict: which features suit, loss, metrics; `targets.results` shows it.
 
     Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
     take the same records. What a command does for some targets alone, it asks by the attributes
@@ -45,13 +40,12 @@ class Target(abc.ABC):
             nothing to predict.
         takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
-        makes_maps: Whether `map_of` makes an image of what is predicted.
-        needs_image: Whether `row` and `draw` need the encoded image of the record.
+        makes_maps: Whether what is predicted is a map.
+        needs_image: Whether results need the encoded image of the record.
         least_score: The metric that says from which score on what is predicted is shown; or None,
             where there are no scores.
         policies: What `--augment` does to images, by name.
         keeps_aspect: Whether images keep their aspect in the model's size, on grey.
-        documents: Further formats of predictions by name.
         name: The feature's.
         classes: Names by number; empty if the target is numbers.
     """
@@ -73,7 +67,6 @@ class Target(abc.ABC):
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
     least_score: ClassVar[str | None] = None
     keeps_aspect: ClassVar[bool] = False
-    documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
     name: str
     classes: tuple[str, ...] = ()
 
@@ -221,51 +214,6 @@ class Target(abc.ABC):
     def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         """What an exported model returns: `decode`, with what its clients need besides."""
         return self.decode(outputs, windows)
-
-    @abc.abstractmethod
-    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        """What is predicted for one record.
-
-        Args:
-            decoded: Of `decode`, for one record, as NumPy arrays.
-            image: Of the record, encoded, if it `needs_image`.
-            least: What has a lower score is left out.
-        """
-
-    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
-        """An image of Pillow with what is predicted on it, if it `needs_image`.
-
-        Args:
-            row: Of `row`.
-            decoded: What it was made of.
-            image: Of the record, of Pillow, in RGB; it may be changed.
-        """
-        raise NotImplementedError
-
-    def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
-        """The map of classes as an image of Pillow, if it `makes_maps`; arguments as of `draw`."""
-        raise NotImplementedError
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Of the lines of `lines`."""
-        return ("prediction",)
-
-    def lines(self, row: Row) -> list[list[Any]]:
-        """The lines of a record in a CSV file, after its source."""
-        return [[row["prediction"]]]
-
-    @abc.abstractmethod
-    def shown(self, target: Any) -> tuple[str, Overlay]:
-        """The target of one record to look at: in words, and what is drawn on its image.
-
-        Args:
-            target: Of `host_step`, mixed or weighted or not, as NumPy arrays without the batch.
-        """
-
-    def accumulators(self) -> list[Accumulator]:
-        """New metrics over whole splits, besides `metrics`."""
-        return []
 
 
 class PlacesTarget(Target):

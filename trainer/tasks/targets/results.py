@@ -1,0 +1,266 @@
+"""How targets and predictions are shown: rows, CSV lines, drawings, figures; a class a target."""
+
+import abc
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from tfrecord_dataset.image_size import ImageSize
+from trainer.tasks.detection.drawing import with_boxes
+from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
+from trainer.tasks.figures import Accumulator, Overlay
+from trainer.tasks.figures.classes import ClassFigures
+from trainer.tasks.figures.numbers import NumberFigures
+from trainer.tasks.image_sizes import size_of
+from trainer.tasks.ranking import AreaUnderCurve
+from trainer.tasks.segmentation import PixelConfusion, in_colors, resized, with_map
+from trainer.tasks.targets.boxes import BoxesTarget
+from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
+from trainer.tasks.targets.maps import MapTarget
+from trainer.tasks.targets.numbers import NumberTarget
+from trainer.tasks.targets.target import Target
+
+# What is predicted for one record, ready for JSON.
+Row = dict[str, Any]
+# From the rows of all records to what one JSON document says of them.
+Document = Callable[[Iterable[Row]], Any]
+
+_MOST_SHOWN = 5  # classes of a record, where they are told
+
+
+class Results(abc.ABC):
+    """How the predictions of one kind of target, and the target itself, are shown.
+
+    Args:
+        goal: The target.
+
+    Attributes:
+        columns: Of `lines`.
+        documents: Further formats of predictions by name.
+    """
+
+    columns: tuple[str, ...] = ("prediction",)
+    documents: Mapping[str, Document] = MappingProxyType({})
+
+    def __init__(self, goal: Any) -> None:
+        self.goal = goal
+
+    @abc.abstractmethod
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        """What is predicted for one record.
+
+        Args:
+            decoded: Of `decode`, for one record, as NumPy arrays.
+            image: Of the record, encoded, if it `needs_image`.
+            least: What has a lower score is left out.
+        """
+
+    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
+        """An image of Pillow with what is predicted on it, if it `needs_image`.
+
+        Args:
+            row: Of `row`.
+            decoded: What it was made of.
+            image: Of the record, of Pillow, in RGB; it may be changed.
+        """
+        raise NotImplementedError
+
+    def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
+        """The map of classes as an image of Pillow, if it `makes_maps`; arguments as of `draw`."""
+        raise NotImplementedError
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        """The lines of a record in a CSV file, after its source."""
+        return [[row["prediction"]]]
+
+    @abc.abstractmethod
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        """The target of one record to look at: in words, and what is drawn on its image.
+
+        Args:
+            target: Of `host_step`, mixed or weighted or not, as NumPy arrays without the batch.
+        """
+
+    def accumulators(self) -> list[Accumulator]:
+        """New metrics over whole splits, besides `metrics`."""
+        return []
+
+
+def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """COCO's results, https://cocodataset.org/#format-results, from rows of predictions.
+
+    A category's id is that of label_map.pbtxt, from 1.
+    """
+    results = []
+    for row in rows:
+        for each in row["detections"]:
+            xmin, ymin, xmax, ymax = each["box"]
+            results.append(
+                {
+                    "image_id": row["image_id"],
+                    "category_id": each["label"] + 1,
+                    "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
+                    "score": each["score"],
+                }
+            )
+    return results
+
+
+class _BoxResults(Results):
+    columns = ("class", "score", "xmin", "ymin", "xmax", "ymax")
+    documents = MappingProxyType({"coco": coco_results})
+
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        assert image is not None
+        size = size_of(image)
+        found = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
+        columns = [decoded[name][found] for name in ("boxes", "labels", "scores", "classes")]
+        scale = [size.width, size.height, size.width, size.height]
+        detected = [
+            {
+                "class": name.decode(),
+                "label": int(label),
+                "score": float(score),
+                "box": (box * scale).tolist(),  # xmin, ymin, xmax, ymax in pixels
+            }
+            for box, label, score, name in zip(*columns, strict=True)
+        ]
+        return {"width": size.width, "height": size.height, "detections": detected}
+
+    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
+        boxes = [
+            {**each, "text": f"{each['class']} {each['score']:.2f}"}
+            for each in row["detections"]  # the most probable first
+        ]
+        return with_boxes(image, boxes)
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        boxes = [
+            {"label": label, "text": self.goal.classes[label], "box": box}
+            for box, label in zip(target["boxes"].tolist(), target["labels"].tolist(), strict=True)
+            if label >= 0
+        ]
+        return f"boxes: {len(boxes)}", Overlay(boxes=boxes)
+
+    def accumulators(self) -> list[Accumulator]:
+        return [MeanAveragePrecision(self.goal.classes)]
+
+
+class _ClassResults(Results):
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        if not target.shape:
+            return self.goal.classes[int(target)], Overlay()
+        named = sorted(zip(target.tolist(), self.goal.classes, strict=True), reverse=True)
+        parts = [
+            name if share == 1 else f"{name} {share:.2f}" for share, name in named if share > 0
+        ]
+        return ", ".join(parts[:_MOST_SHOWN]), Overlay()
+
+    def accumulators(self) -> list[Accumulator]:
+        return [AreaUnderCurve(len(self.goal.classes)), ClassFigures(self.goal.classes)]
+
+
+class _OneClassResults(_ClassResults):
+    columns = ("prediction", "probability")
+
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        return {
+            "prediction": decoded["prediction"].decode(),
+            "probability": decoded["probability"].tolist(),
+            "probabilities": _by_class(self.goal.classes, decoded["probabilities"]),
+        }
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[row["prediction"], row["probability"]]]
+
+
+class _ManyClassResults(_ClassResults):
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        probabilities = _by_class(self.goal.classes, decoded["probabilities"])
+        chosen = [name for name, probability in probabilities.items() if probability > 0.5]
+        return {"prediction": chosen, "probabilities": probabilities}
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[" ".join(row["prediction"])]]
+
+
+class _MapResults(Results):
+    columns = ("class", "pixels")
+
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        assert image is not None
+        size = size_of(image)
+        numbers = decoded["prediction"]
+        shares = np.bincount(numbers.ravel(), minlength=len(self.goal.classes)) / numbers.size
+        pixels = {
+            name: share
+            for name, share in zip(self.goal.classes, shares.tolist(), strict=True)
+            if share > 0
+        }
+        return {"width": size.width, "height": size.height, "pixels": pixels}
+
+    def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
+        return with_map(image, decoded["prediction"], self.goal.classes)
+
+    def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
+        return in_colors(resized(decoded["prediction"], ImageSize(row["height"], row["width"])))
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[name, share] for name, share in row["pixels"].items()]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        numbers = target[..., 0] if target.ndim == 3 else target  # the rest are weights
+        numbers = numbers.astype(np.uint8)
+        found = [
+            self.goal.classes[each] for each in np.unique(numbers) if each < len(self.goal.classes)
+        ]
+        return ", ".join(found), Overlay(classes=numbers)
+
+    def accumulators(self) -> list[Accumulator]:
+        return [PixelConfusion(self.goal.classes)]
+
+
+class _NumberResults(Results):
+    def __init__(self, goal: Any) -> None:
+        super().__init__(goal)
+        if goal.size > 1:
+            self.columns = tuple(f"prediction_{column}" for column in range(goal.size))
+
+    def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
+        return {"prediction": decoded["prediction"].tolist()}
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        prediction = row["prediction"]
+        return [prediction if isinstance(prediction, list) else [prediction]]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        return ", ".join(f"{value:.4g}" for value in target), Overlay()
+
+    def accumulators(self) -> list[Accumulator]:
+        return [NumberFigures(self.goal.size)]
+
+
+def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:
+    return dict(zip(classes, probabilities.tolist(), strict=True))
+
+
+_RESULTS: Mapping[str, type[Results]] = MappingProxyType(
+    {
+        BoxesTarget.kind: _BoxResults,
+        ManyClasses.kind: _ManyClassResults,
+        MapTarget.kind: _MapResults,
+        MultiHot.kind: _ManyClassResults,
+        NumberTarget.kind: _NumberResults,
+        OneClass.kind: _OneClassResults,
+    }
+)
+
+
+def results_of(goal: Target) -> Results:
+    """The results of a target."""
+    return _RESULTS[goal.kind](goal)
