@@ -61,7 +61,14 @@ def try_all(directory, cases):
     return raised
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        30,
+        pytest.param(300, marks=pytest.mark.slow),
+        pytest.param(None, marks=pytest.mark.nightly),
+    ],
+)
 def test_any_value_anywhere(whole, tmp_path, count):
     directory = Path(shutil.copytree(whole, tmp_path / "copy"))
     facts = json.loads((directory / "metadata.json").read_text())
