@@ -12,7 +12,7 @@ from trainer import startup
 
 def main() -> int:
     """Runs the command; returns its exit code."""
-    startup.set_up()
+    startup.set_up(deterministic="--deterministic" in sys.argv)
     with startup.importing():
         from trainer.runs import train
         from trainer.runs.preparing import OwnParts
