@@ -72,6 +72,16 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     return sealed_json.sealed({"format_version": _FORMAT_VERSION, **record}).encode()
 
 
+def read_edited(file: Path) -> dict[str, Any]:
+    """Read a JSON object that people may edit; errors are those of `read_sealed`."""
+    try:
+        return parse_object(regular_files.read(file, _MAX_BYTES))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise damaged(file, error) from error
+
+
 def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
     """The object in config.json, task.json or report.json.
 
@@ -210,21 +220,26 @@ class RunDirectory:
         durable.write(os.fspath(self.config_file), sealed(config))
 
     def read_config(self) -> RunConfig:
-        """config.json.
+        """Read config.json, which may have been edited: its checksum is not compared.
 
         Raises:
             ConfigError: There is no run here.
-            RunDamagedError: It is not what `write_config` wrote.
+            RunDamagedError: A value in it is missing or wrong, or it cannot be read.
         """
-        return self._read(self.config_file, run_config)
+        return self._read(self.config_file, run_config, read_edited)
 
     def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
         """The task in task.json, and its features; errors are those of `read_config`."""
         return self._read(self.task_file, task_from_json)
 
-    def _read(self, file: Path, parse: Callable[[Mapping[str, Any]], _Read]) -> _Read:
+    def _read(
+        self,
+        file: Path,
+        parse: Callable[[Mapping[str, Any]], _Read],
+        read: Callable[[Path], Mapping[str, Any]] = read_sealed,
+    ) -> _Read:
         try:
-            return parse(read_sealed(file))
+            return parse(read(file))
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{self.path} does not hold a run: it has no {file.name}; check its path"

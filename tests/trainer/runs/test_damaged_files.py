@@ -44,8 +44,8 @@ OF_OTHERS = [
 )
 def test_every_command_names_the_file(run, command, capsys, name, commands, damage):
     damage(run / name)
-    if (name, damage) == (HISTORY, flip):
-        return  # it has no checksum: one digit for another is a history, too
+    if name in (HISTORY, CONFIG) and damage is flip:
+        return  # no checksum is compared: one digit for another is a history, too
     is_lost_history = name == HISTORY and not os.path.lexists(run / name)
 
     for each in commands:
@@ -137,3 +137,14 @@ def test_whatever_they_state_is_taken_or_named(finished, tmp_path_factory, data)
         seal(run.path / name, record)
         with contextlib.suppress(RunDamagedError):
             read()
+
+
+def test_a_config_may_be_edited(finished, tmp_path):
+    text = (finished / CONFIG).read_text()
+    assert '"epochs": ' in text
+    (tmp_path / CONFIG).write_text(re.sub(r'"epochs": \d+', '"epochs": 77', text))
+    assert RunDirectory(str(tmp_path)).read_config().options.epochs == 77
+
+    (tmp_path / CONFIG).write_text(re.sub(r'"epochs": \d+', '"epochs": "many"', text))
+    with pytest.raises(RunDamagedError, match="epochs"):
+        RunDirectory(str(tmp_path)).read_config()
