@@ -1,6 +1,6 @@
 """The names of all layouts, for options; `sources.registry` has the layouts themselves.
 
-A package adds one by an entry point of the group "beam_tfrecords.layouts" (docs/layouts.md).
+A package adds one by an entry point of the group "beam_tfrecords.layouts" (docs/own-source.md).
 """
 
 import functools

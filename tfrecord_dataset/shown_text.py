@@ -83,8 +83,9 @@ def _open_part(scheme: str, rest: str) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """ "1 shard", "2 shards"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    """ "1 shard", "2 shards", "2 classes"."""
+    plural = "es" if what.endswith("s") else "s"
+    return f"{count:,} {what}{'' if count == 1 else plural}"
 
 
 def size_text(num_bytes: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.shown_text import counted
 
 _CLASSES = 5
 _CHARACTERS = 80
@@ -38,7 +39,7 @@ def unsupported(value: object) -> RecordError:
 
 def count_classes(classes: Collection[str]) -> str:
     """ "1 class", "2 classes"."""
-    return f"{len(classes):,} class{'' if len(classes) == 1 else 'es'}"
+    return counted(len(classes), "class")
 
 
 def alike(names: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -52,7 +53,7 @@ def alike(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def between(least: int, most: int, what: str) -> str:
     """ "3 values", "1 to 3 values"."""
-    plural = f"{what}es" if what.endswith("s") else f"{what}s"
     if least == most:
-        return f"{most:,} {what if most == 1 else plural}"
+        return counted(most, what)
+    plural = f"{what}es" if what.endswith("s") else f"{what}s"
     return f"{least:,} to {most:,} {plural}"

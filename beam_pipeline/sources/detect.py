@@ -13,7 +13,8 @@ from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.not_read import format_problem
 from beam_pipeline.sources.registry import layout_named, layouts
-from beam_pipeline.sources.tree import Tree, counted, shown
+from beam_pipeline.sources.tree import Tree, shown
+from tfrecord_dataset.shown_text import counted
 
 
 def detect(config: BuildConfig) -> Claim:

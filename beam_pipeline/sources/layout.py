@@ -1,7 +1,7 @@
 """What a layout is: its name, what it would read of a tree, and how that is read.
 
 Each layout has one `Layout` object; `registry` lists them. Other packages add theirs by entry
-points of the group "beam_tfrecords.layouts" (docs/layouts.md).
+points of the group "beam_tfrecords.layouts" (docs/own-source.md).
 """
 
 import dataclasses

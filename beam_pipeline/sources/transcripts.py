@@ -29,8 +29,9 @@ from beam_pipeline.sources.texts import (
     claim_of_texts,
     read_texts,
 )
-from beam_pipeline.sources.tree import Tree, counted, head, places
+from beam_pipeline.sources.tree import Tree, head, places
 from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.shown_text import counted
 
 _OF_CHAPTER = ".trans.txt"
 _MAX_BYTES = 16 << 20

@@ -12,6 +12,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import below, folder, joined, media_kind, parents, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
+from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.at_once import at_once
 
 # Enough to tell a layout; a thousand class folders need not all be opened for it.
@@ -328,13 +329,7 @@ def head(path: str) -> bytes:
 def shown(names: Sequence[str], noun: str) -> str:
     """The first few of the names: "6 files (a, b, c, d, …)"."""
     few = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
-    return f"{len(names):,} {noun}{'s' if len(names) != 1 else ''}" + (f" ({few})" if few else "")
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things: "2 classes"."""
-    plural = "es" if noun.endswith("s") else "s"
-    return f"{number:,} {noun}{plural if number != 1 else ''}"
+    return counted(len(names), noun) + (f" ({few})" if few else "")
 
 
 def places(folders: Iterable[str]) -> str:

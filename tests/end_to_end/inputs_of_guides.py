@@ -133,6 +133,9 @@ def _answers(root: Path) -> None:
         is_class = [str(int(number % 3 == each)) for each in range(3)]
         lines.append(f"{number};{2023 + number % 2};{';'.join(is_class)}")
     _write(root, "answers.csv", *lines)
+    _write(root, "images.txt", "1 001.cat/a.jpg", "2 002.dog/b.jpg")
+    _write(root, "image_class_labels.txt", "1 1", "2 2")
+    _write(root, "train_test_split.txt", "1 1", "2 0")
 
 
 def _data_checks(root: Path) -> None:

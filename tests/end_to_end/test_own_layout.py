@@ -1,4 +1,4 @@
-"""A package that registers a layout, as docs/layouts.md has it: installed, found, built."""
+"""A package that registers a layout, as docs/own-source.md has it: installed, found, built."""
 
 import os
 import re
@@ -17,7 +17,7 @@ GAMES = {"train.pgn": "e4 e5 Nf3 1-0\n\nd4 d5 c4 0-1\n", "test.pgn": "c4 e5 1-0\
 @pytest.fixture
 def site(tmp_path):
     """A folder of installed packages, with one that has the page's code."""
-    page = (ROOT / "docs/layouts.md").read_text()
+    page = (ROOT / "docs/own-source.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     [code] = [block for block in blocks if "LAYOUT = " in block]
     [entry] = re.findall(r'^\[project.entry-points."(.*)"\]\n(\w+ = )"(.*)"$', page, re.MULTILINE)

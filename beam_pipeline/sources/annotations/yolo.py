@@ -44,8 +44,9 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.references import is_inside, last_parts, outside
-from beam_pipeline.sources.tree import Tree, counted, head
+from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.format.split_names import is_split, split_of_folders
+from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.sources.folders.npz_record import may_be_records
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.folders.structure import (
@@ -11,15 +12,15 @@ from beam_pipeline.sources.folders.structure import (
     file_kind,
     is_no_class,
     main_kind,
-    shortened,
     structures,
 )
 from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
 from beam_pipeline.sources.paths import joined, stem, suffix
 from beam_pipeline.sources.tables.labels import class_name
-from beam_pipeline.sources.tree import Tree, counted, head
+from beam_pipeline.sources.tree import Tree, head
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.shown_text import counted
 
 _PLACES_OF_LISTS = ("", "meta")
 _LINES_LOOKED_AT = 10
@@ -97,7 +98,7 @@ def _understood(
             folders = frozenset(name for name in inner.look().folders if not is_no_class(name))
         names = {class_name(name) for name in folders}
         folders_shown = counted(len(folders), "class folder")
-        yield "classes", f"{folders_shown} ({shortened(names)})"
+        yield "classes", f"{folders_shown} ({first_names(sorted(names))})"
         yield "files", number
     if structure.in_splits or lists:
         yield "splits", ", ".join(sorted(lists or structure.tops))

@@ -1,10 +1,11 @@
 """What folders of files stand for: splits, classes or neither, told by their names alone."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
+from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
@@ -84,15 +85,15 @@ class Structure:
         """Why the files below `path` cannot be read as class folders; None where they can."""
         splits = sorted(filter(is_split, self.tops))
         if splits and not self.in_splits:
-            others = shortened(self.tops.difference(splits))
-            facts = {"path": path, "splits": shortened(splits), "others": others}
+            others = first_names(sorted(self.tops.difference(splits)))
+            facts = {"path": path, "splits": first_names(splits), "others": others}
             return Problem(code="some folders are splits", facts=facts)
         if self.class_depth is None or len(self.classes) > 1:
             return None
         if not self.classes:
             depth = self.class_depth
             names = {place[depth] for place in self.folders if len(place) > depth}
-            facts = {"path": path, "names": shortened(names)}
+            facts = {"path": path, "names": first_names(sorted(names))}
             return Problem(code="no class folders", facts=facts, option="path_pattern")
         if one_class:
             return None
@@ -170,9 +171,3 @@ def main_kind(found: StructureByKind) -> str:
 def file_kind(name: str) -> str:
     """The kind of a file by its suffix; "" for others, and for texts such as a README."""
     return media_kind(name) or ("text" if suffix(name) == "txt" and may_hold_data(name) else "")
-
-
-def shortened(names: Collection[str]) -> str:
-    """The first few of some names: "cat, dog, owl, …"."""
-    few = sorted(names)[:5]
-    return ", ".join(few) + (", …" if len(names) > len(few) else "")

@@ -17,7 +17,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.maps import BINARY, IGNORED, Seen
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.masks.names import CLASSES, DEPTH, label_kind
-from beam_pipeline.sources.tree import counted
+from tfrecord_dataset.shown_text import counted
 
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _BACKGROUND, _FOREGROUND = "background", "foreground"
