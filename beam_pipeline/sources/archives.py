@@ -123,7 +123,8 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
 
     The facts of a problem have the compressed tars in place of these.
     """
-    renamed = {}
+    renamed: dict[str, str] = {}
+    unpacked = ""
     for path in filter(None, (config.input, config.image_root)):
         found = _THROUGH_PACKED.fullmatch(path)
         packed = found[1] if found else path
@@ -131,6 +132,7 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
             with contextlib.suppress(RecordError):
                 tar = tar_place(packed, scratch)
                 renamed[tar] = packed
+                unpacked = unpacked or (packed if storage.exists(tar) else "")
                 discard(tar)
         renamed[f"{packed}::"] = f"{packed}:"
     if isinstance(error, ProblemError):
@@ -138,8 +140,7 @@ def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigErro
         choices = tuple(str(_renamed(each, renamed)) for each in error.problem.choices)
         problem = dataclasses.replace(error.problem, facts=facts, choices=choices)
         return ProblemError(problem, error.decided)
-    unpacked = [packed for tar, packed in renamed.items() if not tar.endswith("::")]
-    return ConfigError(f"{unpacked[0]}, unpacked: {error}") if unpacked else error
+    return ConfigError(f"{unpacked}, unpacked: {error}") if unpacked else error
 
 
 def _renamed(value: object, places: Mapping[str, str]) -> object:

@@ -234,6 +234,12 @@ def test_nothing_is_left_of_a_compressed_tar_that_is_refused(tables, tmp_path):
     assert re.match("INPUT cannot be read: damaged file: in.tgz: ", refusal)
 
 
+def test_an_error_in_a_compressed_tar_names_that(tables, tmp_path):
+    (tables / "b.csv").unlink()
+    refusal = read("INPUT --ignore-columns z", packed(tables, "tgz"), f"{tmp_path}/s")
+    assert refusal.startswith("INPUT, unpacked: --ignore-columns 'z' is not there; ")
+
+
 def test_an_archive_that_a_refusal_names_can_be_given(tree, tmp_path):
     folder = tmp_path / "downloads"
     folder.mkdir()
