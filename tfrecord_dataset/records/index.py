@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import functools
-import os
 from typing import Any
 
 import numpy as np
@@ -116,10 +115,8 @@ def bounds(shards: ShardFiles, number: int) -> Any:
         DatasetChangedError: It is another file by now.
     """
     source = shards.files.identity(number)
-    kept = user_cache.find(_KIND, source)
-    if kept is not None:
-        with os.fdopen(kept.descriptor, "rb") as file:
-            return np.fromfile(file, "<i8", kept.num_bytes // 8)
+    if kept := user_cache.find(_KIND, source):
+        return np.fromfile(kept, "<i8", user_cache.content_bytes(kept) // 8)
     found = np.asarray(walk(shards, number), "<i8")
     if len(found) > _WORTH_CACHING:
         # A folder that cannot be written costs time only.

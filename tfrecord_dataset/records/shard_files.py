@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.records.streams import unpacked
 from tfrecord_dataset.store import user_cache
@@ -33,69 +34,57 @@ class UnpackedFiles:
         self.names = packed.names
         self._packed = packed
         self._lock = threading.Lock()
-        self._places: dict[int, tuple[int, int]] = {}  # of those that were found whole
+        self._paths: dict[int, str] = {}  # of those that were found whole
 
     def __reduce__(self) -> tuple[type, tuple[Files]]:
         return type(self), (self._packed,)
 
     def num_bytes(self, number: int) -> int:
-        made = self._made(number)
-        os.close(made.descriptor)
-        return made.num_bytes
+        return user_cache.content_bytes(self._path(number))
 
     def identity(self, number: int) -> str:
         return self._packed.identity(number)
 
     @contextlib.contextmanager
     def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
-        made = self._made(number)
+        path = self._path(number)
         try:
-            yield lambda num_bytes, offset: os.pread(
-                made.descriptor, max(0, min(num_bytes, made.num_bytes - offset)), offset
-            )
+            size = user_cache.content_bytes(path)
+            with regular_files.opened(path) as file:
+                yield lambda num_bytes, offset: os.pread(
+                    file.fileno(), max(0, min(num_bytes, size - offset)), offset
+                )
         except OSError as error:
             raise BeamTFRecordsError(
                 f"what {self.names[number]} was unpacked to cannot be read: {error.strerror}; "
-                f"delete {user_cache.cache_folder() / _KIND}"
+                f"delete {path}"
             ) from error
-        finally:
-            os.close(made.descriptor)
 
     def paths(self, numbers: Sequence[int]) -> list[str]:
-        for number in numbers:
-            os.close(self._made(number).descriptor)
-        return [str(user_cache.path_of(_KIND, self.identity(number))) for number in numbers]
+        return [*map(self._path, numbers)]
 
     def renew(self, number: int) -> bool:
-        self._places.pop(number, None)
-        found = user_cache.find(_KIND, self.identity(number))
-        if found is None:
-            return True
-        os.close(found.descriptor)
-        return False
+        self._paths.pop(number, None)
+        return user_cache.find(_KIND, self.identity(number)) is None
 
-    def _made(self, number: int) -> user_cache.Made:
-        source = self.identity(number)
+    def _path(self, number: int) -> str:
         with self._lock:
-            made = user_cache.find(_KIND, source, self._places.get(number))
-            if made is None:
-                self._make(number, source)
-                made = user_cache.find(_KIND, source)
-            if made is None:
-                raise BeamTFRecordsError(
-                    f"what {self.names[number]} was unpacked to, in {user_cache.cache_folder()}, "
-                    "does not stay as it was written; check that disk"
-                )
-            self._places[number] = made.place
-            return made
+            path = self._paths.get(number)
+            if path is None or not os.path.exists(path):
+                path = self._paths[number] = self._made(number)
+            return path
 
-    def _make(self, number: int, source: str) -> None:
+    def _made(self, number: int) -> str:
+        source = self.identity(number)
+        if found := user_cache.find(_KIND, source):
+            return found
         try:
             with user_cache.making(_KIND, source) as handle:
                 for data in unpacked(self._packed, number):
                     handle.write(data)
         except OSError as error:
             raise user_cache.explain(error) from error
+        return str(user_cache.path_of(_KIND, source))
 
 
 def index_beside(name: str) -> str:

@@ -1,33 +1,32 @@
 """What this machine makes of files once, such as their indexes, in the user's cache folder.
 
-    <kind>/<hash of what it is made of>     the content, and its seal (`seal`)
+    <kind>/<hash of what it is made of>     the content, and its seal
     <kind>/<…>.partial                      one that is being written
 
 A file that its seal does not fit is deleted, and made again. Anyone may delete the folder. A seal
-is a checksum of what the content is, and all of it: so what was cut, changed, mixed up or never
-finished is told from a whole one. CRC-32C reads as fast as any disk.
+is a CRC-32C of what the content is, and of all of it, so a file that was cut, changed, mixed up or
+never finished is found.
 """
 
 import contextlib
 import hashlib
 import os
-import stat
 import struct
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import google_crc32c
 
+from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 
 _PARTIAL = ".partial"
 # Nobody writes a file any more that has not changed for so long: its writer was killed.
 _LEFT_AFTER_S = 3600
 _SEAL = struct.Struct("<I")
-SEAL_BYTES = _SEAL.size
 _BLOCK_BYTES = 1 << 20
 
 
@@ -37,47 +36,27 @@ def cache_folder() -> Path:
     return Path(base) / "beam-tfrecords"
 
 
-class Made(NamedTuple):
-    """An open file that was made before.
+def find(kind: str, source: str) -> str | None:
+    """The path of what was made of a source; None if nothing was. All of it is read.
 
-    Attributes:
-        descriptor: Whoever has it closes it.
-        num_bytes: Of its content.
-        place: Its device and inode.
-    """
-
-    descriptor: int
-    num_bytes: int
-    place: tuple[int, int]
-
-
-def find(kind: str, source: str, known: tuple[int, int] | None = None) -> Made | None:
-    """What was made of a source, once all of it was read and found whole; None if it was not.
+    A file that is not whole, or was made of something else, is deleted.
 
     Args:
         kind: Of what is made, such as "index".
         source: The identity of what it is made of.
-        known: The place of a file that was found whole before, and is not read again.
     """
     path = path_of(kind, source)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError:
+        with regular_files.opened(path) as file:
+            if _is_sealed(file.fileno(), f"{kind}\n{source}"):
+                return str(path)
+    except FileNotFoundError:
         return None
-    num_bytes = None
+    except OSError:  # no regular file, or another user's
+        pass
     with contextlib.suppress(OSError):
-        facts = os.fstat(descriptor)
-        place = (facts.st_dev, facts.st_ino)
-        if place == known:
-            num_bytes = facts.st_size - SEAL_BYTES
-        elif stat.S_ISREG(facts.st_mode):
-            num_bytes = sealed_bytes(descriptor, f"{kind}\n{source}")
-    if num_bytes is None:
-        os.close(descriptor)
-        with contextlib.suppress(OSError):
-            path.unlink()
-        return None
-    return Made(descriptor, num_bytes, place)
+        path.unlink()
+    return None
 
 
 @contextlib.contextmanager
@@ -97,7 +76,8 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
         try:
             yield handle
             handle.flush()
-            seal(handle.fileno(), handle.tell(), f"{kind}\n{source}")
+            handle.write(_seal(handle.fileno(), handle.tell(), f"{kind}\n{source}"))
+            handle.flush()
             try:
                 os.replace(handle.name, path)
             except IsADirectoryError as error:
@@ -129,36 +109,23 @@ def _remove_left(folder: Path) -> None:
                 path.unlink()
 
 
-def seal(descriptor: int, num_bytes: int, name: str) -> None:
-    """Puts the checksum behind the content of an open file.
-
-    Args:
-        descriptor: Of the file.
-        num_bytes: Of its content.
-        name: What the content is.
-    """
-    os.pwrite(descriptor, _checksum(descriptor, num_bytes, name), num_bytes)
+def content_bytes(path: str) -> int:
+    """The bytes of a file that `find` found, without its seal."""
+    return os.path.getsize(path) - _SEAL.size
 
 
-def sealed_bytes(descriptor: int, name: str) -> int | None:
-    """The bytes of an open file's content; None where it is not whole, or another one."""
-    num_bytes = os.fstat(descriptor).st_size - SEAL_BYTES
+def _is_sealed(descriptor: int, name: str) -> bool:
+    num_bytes = os.fstat(descriptor).st_size - _SEAL.size
     if num_bytes < 0:
-        return None
-    stated = os.pread(descriptor, SEAL_BYTES, num_bytes)
-    return num_bytes if stated == _checksum(descriptor, num_bytes, name) else None
+        return False
+    stated = os.pread(descriptor, _SEAL.size, num_bytes)
+    return stated == _seal(descriptor, num_bytes, name)
 
 
-def _checksum(descriptor: int, num_bytes: int, name: str) -> bytes:
-    checksum = google_crc32c.value(name.encode())
-    for data in blocks(descriptor, num_bytes):
-        checksum = google_crc32c.extend(checksum, data)
-    return _SEAL.pack(checksum)
-
-
-def blocks(descriptor: int, num_bytes: int) -> Iterator[bytes]:
-    """The first bytes of an open file, so many unless somebody cuts it."""
-    position = 0
+def _seal(descriptor: int, num_bytes: int, name: str) -> bytes:
+    """The checksum of what the content of an open file is, and of the content."""
+    checksum, position = google_crc32c.value(name.encode()), 0
     while data := os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position):
-        yield data
+        checksum = google_crc32c.extend(checksum, data)
         position += len(data)
+    return _SEAL.pack(checksum)
