@@ -87,7 +87,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
             where = f": {file}" if file else ""
             return f"error: {reason}{where}; fix that, and continue by --resume", 1
         case KeyboardInterrupt():
-            return "interrupted; the same command continues a run at its last checkpoint", 1
+            return "interrupted", 1
     return None
 
 
