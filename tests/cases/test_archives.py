@@ -109,7 +109,7 @@ def test_a_zip_is_read_as_its_files_are(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["stored", "tar"])
+@pytest.mark.parametrize("how", ["tar", pytest.param("stored", marks=pytest.mark.nightly)])
 def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
     differ = []
     for number, (name, case) in enumerate(CASES.items()):
