@@ -28,9 +28,9 @@ def guard(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "operations", "in_python"),
     [
-        pytest.param({}, 73, 4, id="whole images, float32"),
-        pytest.param({"image_dtype": "uint8"}, 81, 4, id="whole images, uint8"),
-        pytest.param({"features": ["number"]}, 49, 4, id="a number alone"),
+        pytest.param({}, 74, 4, id="whole images, float32"),
+        pytest.param({"image_dtype": "uint8"}, 82, 4, id="whole images, uint8"),
+        pytest.param({"features": ["number"]}, 50, 4, id="a number alone"),
     ],
 )
 def test_operations(guard, dataset, options, operations, in_python):
