@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError, DatasetDamagedError
@@ -71,55 +71,13 @@ class Commit:
         return changed(file)
 
 
-class Folder(Protocol):
-    """A folder as it was when it was opened.
+class LocalFolder:
+    """A folder of this machine as it was when it was opened.
 
     Attributes:
-        path: Its name, or URL.
+        path: Its name.
         commit: Of the build that made it.
     """
-
-    path: str
-    commit: Commit
-
-    def read(self, name: str) -> bytes | None:
-        """The content of a small file in it; None if there is none.
-
-        Raises:
-            DatasetDamagedError: It is no regular file, or too large.
-            BeamTFRecordsError: It cannot be read.
-        """
-
-    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        """Files in it, to be read by offset.
-
-        Args:
-            names: Paths below the folder.
-            digests: The sha256 of each, "" where nobody states it.
-            what: The files, for messages.
-
-        Raises:
-            DatasetDamagedError: Some are not there, or are no regular files.
-            DatasetChangedError: Another build took the folder's place.
-            BeamTFRecordsError: One cannot be opened.
-        """
-
-
-def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
-    """The folder at a path.
-
-    Args:
-        path: Of a folder, local or on a store.
-        cache: Opens the cache for copies of remote files.
-        commit: The name of the file that a build writes last; empty where no build made it.
-    """
-    if storage.is_object(path):
-        return RemoteFolder(path, cache, commit)
-    return LocalFolder(path, commit)
-
-
-class LocalFolder:
-    """A folder of this machine, as `Folder`."""
 
     def __init__(self, path: str, commit: str = "") -> None:
         self.path = path
@@ -135,6 +93,12 @@ class LocalFolder:
             self.commit = Commit(os.path.join(path, commit), self.read(commit), place)
 
     def read(self, name: str) -> bytes | None:
+        """The content of a small file in it; None if there is none.
+
+        Raises:
+            DatasetDamagedError: It is no regular file, or too large.
+            BeamTFRecordsError: It cannot be read.
+        """
         try:
             return regular_files.read(name, MAX_BYTES, self._descriptor)
         except FileNotFoundError:
@@ -143,6 +107,18 @@ class LocalFolder:
             raise unreadable(os.path.join(self.path, name), error) from error
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
+        """Files in it, to be read by offset.
+
+        Args:
+            names: Paths below the folder.
+            digests: The sha256 of each, "" where nobody states it.
+            what: The files, for messages.
+
+        Raises:
+            DatasetDamagedError: Some are not there, or are no regular files.
+            DatasetChangedError: Another build took the folder's place.
+            BeamTFRecordsError: One cannot be opened.
+        """
         del digests  # whose shards are checked record by record
         paths = [os.path.join(self.path, name) for name in names]
 
@@ -159,7 +135,7 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """A folder of a store, as `Folder`."""
+    """A folder of a store, as `LocalFolder`."""
 
     def __init__(self, url: str, cache: Callable[[], ShardCache], commit: str = "") -> None:
         self.path = url
@@ -197,6 +173,22 @@ class RemoteFolder:
             if folder not in self._listed:
                 self._listed[folder] = objects.files_in(os.path.join(self.path, folder))
             return self._listed[folder].get(base)
+
+
+Folder = LocalFolder | RemoteFolder
+
+
+def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
+    """The folder at a path.
+
+    Args:
+        path: Of a folder, local or on a store.
+        cache: Opens the cache for copies of remote files.
+        commit: The name of the file that a build writes last; empty where no build made it.
+    """
+    if storage.is_object(path):
+        return RemoteFolder(path, cache, commit)
+    return LocalFolder(path, commit)
 
 
 def _place(folder: str | int) -> tuple[int, int] | None:
