@@ -24,7 +24,7 @@ def guard(monkeypatch):
 
 # Operations in all functions of a chain (of all formats, as none is stated, and in all branches of
 # a condition), and those that call Python: for an iteration, the records of a window, its runs, and
-# to read a window that TensorFlow cannot. Of all, 39 are of a window or a run, not of a record.
+# to read a window that TensorFlow cannot. Of all, 40 are of a window or a run, not of a record.
 @pytest.mark.parametrize(
     ("options", "operations", "in_python"),
     [
