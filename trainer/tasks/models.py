@@ -111,12 +111,6 @@ def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
-def is_path(text: str) -> bool:
-    """Whether a text is `package.module:function`, as of `path_of`."""
-    module, _, name = text.partition(":")
-    return all(part.isidentifier() for part in (*module.split("."), name))
-
-
 def path_of(part: Any) -> str:
     """`package.module:function` of a function; what an object is, which no path leads to."""
     if hasattr(part, "__qualname__"):
