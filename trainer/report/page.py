@@ -41,12 +41,14 @@ class Sections:
     Attributes:
         batch: The first batch as the model saw it.
         split: Whose figures and examples these are; "" for none.
+        baseline: What a trivial guess reaches there, in words; "" for none.
         figures: By section, as accumulators make them.
         examples: Records to look at, the worst first.
     """
 
     batch: Sequence[Pictured] = ()
     split: str = ""
+    baseline: str = ""
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     examples: Sequence[Pictured] = ()
 
@@ -89,12 +91,13 @@ def html(
         sections: What the last validation showed.
         other: The run to compare with, or None.
     """
+    how_it_went = verdict(run.history, run.best, run.options.epochs or 0, run.metric)
     of_training = {
         "title": shown(run.name),
         "task": task,
         "fingerprint": fingerprint or "",
         "command": command(run.options),
-        "verdict": verdict(run.history, run.best, run.options.epochs or 0, run.metric),
+        "verdict": "; ".join(filter(None, (how_it_went, sections and sections.baseline))),
         "curves": list(_curves(run, other)),
         "pace": [_of_pace(title, points) for title, points in (pace or {}).items()],
         "other": None if other is None else _compared(run, other),

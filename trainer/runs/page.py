@@ -49,13 +49,19 @@ class RunPage:
         self._prepared = prepared
         self._plan = plan
         self._accumulators: Sequence[Accumulator] = ()
+        self._baseline = ""
 
     def watching(self, validate: Validate) -> Validate:
         """The function `validate`, whose accumulators the page then shows."""
 
         def watched(num_batches: int | None = None) -> dict[str, float]:
-            accumulators = results_of(self._plan.task.goal).accumulators()
-            result = validate(num_batches, accumulators)
+            results = results_of(self._plan.task.goal)
+            accumulators, baseline = results.accumulators(), results.baseline()
+            if num_batches or self._baseline or baseline is None:
+                result = validate(num_batches, accumulators)
+            else:  # the same for all validations
+                result = validate(num_batches, [*accumulators, baseline])
+                self._baseline = baseline.describe(result.pop(baseline.key))
             self._accumulators = () if num_batches else accumulators
             return result
 
@@ -82,6 +88,7 @@ class RunPage:
         return Sections(
             batch=self._batch,
             split=split,
+            baseline=self._baseline,
             figures={k: v for each in self._accumulators for k, v in each.figures().items()},
             examples=list(pictured(task, self._prepared.dataset, split, examples[:_MOST_EXAMPLES])),
         )

@@ -87,6 +87,8 @@ def _closing(prepared: Prepared, recorder: Recorder) -> Iterator[str]:
             f"best: epoch {best['epoch']:g}, {metric} {found:.4g} on "
             f"{prepared.validation_split}{then if best is not history[-1] else ''}"
         )
+        if baseline := run.read_sections().baseline:
+            yield f"in comparison, {baseline}"
         yield f"model: {run.model}"
     if run.report.exists():
         yield f"report: {run.report}"

@@ -13,6 +13,7 @@ import keras
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
+from tfrecord_dataset.shown_text import counted
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import EvaluateConfig
@@ -22,8 +23,11 @@ from trainer.progress import Progress
 from trainer.runs.choices import best_of, evaluation_split
 from trainer.runs.directory import Row, RunDirectory, damaged
 from trainer.tasks import Task, models
+from trainer.tasks.baselines import Baseline
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.reading import evaluation_batches
+from trainer.tasks.target_choice import shorten
+from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy
@@ -207,5 +211,25 @@ def evaluate(config: EvaluateConfig) -> Row:
     )
     num_records = dataset.num_records(split_name)
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
-    result = evaluator(task, run.model, strategy, batches, global_batch, num_records)()
+    evaluate_split = evaluator(task, run.model, strategy, batches, global_batch, num_records)
+    results = results_of(task.goal)
+    baseline = results.baseline()
+    accumulators = [*results.accumulators(), *([] if baseline is None else [baseline])]
+    result = evaluate_split(accumulators=accumulators)
+    if baseline is not None:
+        _compare(baseline, result, split_name, progress)
     return {**result, "num_records": num_records}
+
+
+def _compare(baseline: Baseline, result: Row, split: str, progress: Progress) -> None:
+    """Says what a trivial guess reaches, and which classes the split lacks."""
+    guess = baseline.describe(result[baseline.key])
+    if baseline.is_beaten_by(result):
+        progress.say(f"{baseline.metric} {result[baseline.metric]:.4g}; {guess}")
+    else:
+        progress.warn(f"the model does not beat a trivial guess: {guess}")
+    if missing := baseline.missing:
+        progress.warn(
+            f"{split} has no record of {counted(len(missing), 'class')}, whose figures it cannot "
+            f"tell: {shorten(missing)}"
+        )

@@ -11,7 +11,7 @@ from trainer.errors import ConfigError
 
 _USUAL_SIDE, _LARGEST_SIDE = 320, 640
 # Of the sides of boxes, 19 of 20 are to have so many pixels; but images at least so many.
-_LEAST_OF_BOX, _LEAST_SIDE = 16, 160
+_LEAST_OF_BOX, _LEAST_SIDE = 20, 160
 _SMALL_BOXES = 5  # percent
 
 

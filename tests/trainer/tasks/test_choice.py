@@ -8,8 +8,8 @@ import re
 
 import pytest
 from kinds_of_learning import training
-from tfrecord_dataset.format.declaration import features_from_json
 
+from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks.choice import choose_task

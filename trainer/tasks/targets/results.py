@@ -8,6 +8,13 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
+from trainer.tasks.baselines import (
+    Baseline,
+    MeanOfTraining,
+    MedianBoxes,
+    MostFrequentClass,
+    MostFrequentPixel,
+)
 from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures import Accumulator, Overlay
@@ -87,6 +94,10 @@ class Results(abc.ABC):
         """New metrics over whole splits, besides `metrics`."""
         return []
 
+    def baseline(self) -> Baseline | None:
+        """A new metric of a trivial guess; None where there is none."""
+        return None
+
 
 def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """COCO's results, https://cocodataset.org/#format-results, from rows of predictions.
@@ -150,6 +161,9 @@ class _BoxResults(Results):
     def accumulators(self) -> list[Accumulator]:
         return [MeanAveragePrecision(self.goal.classes)]
 
+    def baseline(self) -> Baseline:
+        return MedianBoxes(self.goal.classes)
+
 
 class _ClassResults(Results):
     def shown(self, target: Any) -> tuple[str, Overlay]:
@@ -167,6 +181,9 @@ class _ClassResults(Results):
 
 class _OneClassResults(_ClassResults):
     columns = ("prediction", "probability")
+
+    def baseline(self) -> Baseline:
+        return MostFrequentClass(self.goal.classes)
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         return {
@@ -224,6 +241,9 @@ class _MapResults(Results):
     def accumulators(self) -> list[Accumulator]:
         return [PixelConfusion(self.goal.classes)]
 
+    def baseline(self) -> Baseline:
+        return MostFrequentPixel(self.goal.classes)
+
 
 class _NumberResults(Results):
     def __init__(self, goal: Any) -> None:
@@ -243,6 +263,9 @@ class _NumberResults(Results):
 
     def accumulators(self) -> list[Accumulator]:
         return [NumberFigures(self.goal.size)]
+
+    def baseline(self) -> Baseline:
+        return MeanOfTraining(self.goal.mean)
 
 
 def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:

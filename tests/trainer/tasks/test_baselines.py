@@ -1,0 +1,64 @@
+"""What trivial guesses reach, by hand."""
+
+import numpy as np
+import pytest
+
+from trainer.tasks.baselines import (
+    MeanOfTraining,
+    MedianBoxes,
+    MostFrequentClass,
+    MostFrequentPixel,
+)
+
+
+def boxes(*rows):
+    """Targets of images with one box each."""
+    count = len(rows)
+    return {
+        "boxes": np.array(rows, np.float32)[:, None],
+        "labels": np.zeros((count, 1), np.int64),
+        "crowd": np.zeros((count, 1), bool),
+        "windows": np.array([[0, 0, 1, 1]] * count, np.float32),
+    }
+
+
+@pytest.mark.parametrize(
+    ("baseline", "targets", "result"),
+    [
+        pytest.param(
+            MostFrequentClass(["a", "b", "c"]),
+            [[0, 1], [1, 1]],
+            {"baseline_accuracy": 0.75},
+            id="classes",
+        ),
+        pytest.param(
+            MeanOfTraining([1.0]), [[[0.0], [3.0]], [[1.0]]], {"baseline_mae": 1.0}, id="numbers"
+        ),
+        pytest.param(
+            MostFrequentPixel(["a", "b"]),
+            [[[[0, 0], [0, 1]], [[0, 0], [255, 255]]]],
+            {"baseline_mIoU": 5 / 6 / 2},
+            id="maps, without what is ignored",
+        ),
+        pytest.param(
+            MedianBoxes(["a"]),
+            [boxes((0.1, 0.1, 0.5, 0.5)), boxes((0.1, 0.1, 0.5, 0.5))],
+            {"baseline_mAP50": 1.0},
+            id="boxes",
+        ),
+    ],
+)
+def test_what_a_guess_reaches(baseline, targets, result):
+    for target in targets:
+        baseline.update(target if isinstance(target, dict) else np.array(target), {})
+    assert baseline.result() == pytest.approx(result)
+
+
+def test_a_model_beside_a_guess():
+    baseline = MostFrequentClass(["a", "b", "c"])
+    baseline.update(np.array([1, 1, 0, 1]), {})
+    found = baseline.result()
+    assert baseline.describe(0.75) == "always guessing b gives accuracy 0.75"
+    assert baseline.missing == ["c"]
+    assert baseline.is_beaten_by(found | {"accuracy": 0.8})
+    assert not baseline.is_beaten_by(found | {"accuracy": 0.75})
