@@ -25,7 +25,7 @@ def statistics_text(
     """
     facts = statistics_by_split(schema, values)
     splits = {
-        split: {"num_records": number, "features": facts[split]}
+        split: {"num_records": number, "features": facts.get(split, {})}
         for split, number in num_records.items()
     }
     return to_text({"splits": splits})

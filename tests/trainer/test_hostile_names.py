@@ -70,7 +70,7 @@ def test_every_command(dataset, trained, run, tmp_path):
         (3, "predict", "--run", trained, tmp_path / "rows.csv"),
         (0, "export", "--run", trained, "--output", tmp_path / EVIL / "1"),
         (
-            *(0, "tune", dataset, "--output", tmp_path / f"{EVIL}.json", "--seconds", "0.1"),
+            *(0, "tune", dataset, "--seconds", "0.1"),
             *("--train-split", "test", "--target", EVIL),
         ),
         (2, "train", "--data", dataset, "--output", trained),
