@@ -135,20 +135,19 @@ def _inspected(
             for record in group
         ]
         every += some
-        if group[0].example or not all(map(kinds.is_by_column, group[0].features.values())):
+        groups = [some]
+        if group[0].example or not kinds.are_by_column(group[0].features.values()):
             _run(each, functools.partial(_check_files, rules=rules, read=read), some)
-    going = [each for each in every if not (each.problem or each.inspected)]
-    for some in alike(going):
-        _check_columns(some)
-    if rules.tokenizer or rules.schema:
-        _run(each, functools.partial(_hold_against, rules=rules), _without_problem(going))
-    for some in alike(_without_problem(going)):
-        _finish(some)
+            groups = alike(each for each in some if not (each.problem or each.inspected))
+        for some in groups:
+            _check_columns(some)
+            checked = [[each for each in some if not each.problem]]
+            if rules.tokenizer or rules.schema:
+                _run(each, functools.partial(_hold_against, rules=rules), checked[0])
+                checked = alike(each for each in checked[0] if not each.problem)
+            for finished in filter(None, checked):
+                _finish(finished)
     return every
-
-
-def _without_problem(records: Iterable[_UnderWay]) -> list[_UnderWay]:
-    return [each for each in records if not each.problem]
 
 
 def _run(each: Each, function: Callable[[_UnderWay], None], records: list[_UnderWay]) -> None:
@@ -197,15 +196,17 @@ def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> 
 def _check_columns(records: Sequence[_UnderWay]) -> None:
     """Checks the other values of records that are `alike`; finds those that cannot be used."""
     num_bytes = np.zeros(len(records), np.int64)
-    checked: dict[str, Sequence[Value]] = {}
+    changed: dict[str, Sequence[Value]] = {}
     try:
         for each in records:
             check_text("key", each.record.key)
         for name, value in records[0].features.items():
             if kinds.is_by_column(value):
                 values = [each.features[name] for each in records]
-                checked[name], sizes = kinds.of(value).check_column(name, values)
+                checked, sizes = kinds.of(value).check_column(name, values)
                 num_bytes += sizes
+                if checked is not values:
+                    changed[name] = checked
     except RecordError as error:
         if len(records) == 1:
             records[0].problem = error
@@ -214,10 +215,11 @@ def _check_columns(records: Sequence[_UnderWay]) -> None:
         _check_columns(records[:middle])
         _check_columns(records[middle:])
         return
-    rows = zip(*checked.values(), strict=True) if checked else [()] * len(records)
-    for each, row, size in zip(records, rows, num_bytes.tolist(), strict=True):
-        each.features = {**each.features, **dict(zip(checked, row, strict=True))}
+    for each, size in zip(records, num_bytes.tolist(), strict=True):
         each.num_bytes += size
+    for name, checked in changed.items():  # seldom any
+        for each, value in zip(records, checked, strict=True):
+            each.features = {**each.features, name: value}
 
 
 def _hold_against(under_way: _UnderWay, rules: Rules) -> None:

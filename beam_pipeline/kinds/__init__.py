@@ -4,7 +4,8 @@
 Elsewhere nothing asks of what kind a value is (tests/test_architecture.py).
 """
 
-from collections.abc import Iterable
+import builtins
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from beam_pipeline.kinds.array import ArrayKind
@@ -37,6 +38,7 @@ KINDS: tuple[Kind[Any], ...] = (
     STORED,
 )
 _OF_VALUES = {each: kind for kind in KINDS for each in kind.values}
+_BY_COLUMN = {each for each, kind in _OF_VALUES.items() if kind.by_column}
 _OF_FEATURES = {each: kind for kind in KINDS for each in kind.features}
 _OF_TYPES = {each: kind for kind in KINDS for each in kind.types}
 
@@ -76,20 +78,33 @@ def of_type(type_name: str) -> Kind[Any]:
 
 def is_by_column(value: object) -> bool:
     """Whether values of this class are checked a column at a time (`Kind.check_column`)."""
+    if type(value) in _BY_COLUMN:
+        return True
     kind = _OF_VALUES.get(type(value)) or _of_base(value)
     return kind is not None and kind.by_column
+
+
+def are_by_column(values: Collection[object]) -> bool:
+    """Whether all values are checked so."""
+    return _BY_COLUMN.issuperset(builtins.map(type, values))
 
 
 def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None:
     """Counts inspected records' values, by feature."""
     for group in alike(records):
         sources = [record.source or record.key for record in group]
+        first = min(sources)
         for name, value in group[0].features.items():
             if (seen := observed.get(name)) is None:
                 seen = observed[name] = Observed()
             kind = STORED if group[0].example else of(value)
             values = [record.features[name] for record in group]
-            seen.count([kind.type_of(each) for each in values], sources)
+            type_names = {kind.type_of(each) for each in values}
+            if len(type_names) == 1:
+                seen.count(*type_names, len(values), first)
+            else:
+                for each, source in zip(values, sources, strict=True):
+                    seen.count(kind.type_of(each), 1, source)
             kind.observe_column(values, sources, seen)
         if group[0].example:
             for record in group:

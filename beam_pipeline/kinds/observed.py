@@ -273,17 +273,10 @@ class Observed:
         if self.nans:
             yield f"nan in {counted(self.nans, 'record')}"
 
-    def count(self, type_names: Sequence[str], sources: Sequence[str]) -> None:
-        """Counts records whose values have such types, and notes the first source of each."""
-        for type_name in set(type_names):
-            of_type = [
-                source
-                for source, each in zip(sources, type_names, strict=True)
-                if each == type_name
-            ]
-            self.types[type_name] += len(of_type)
-            first = min(of_type)
-            self.example[type_name] = min(first, self.example.get(type_name, first))
+    def count(self, type_name: str, number: int, source: str) -> None:
+        """Counts records, the first of them from `source`, whose values have such a type."""
+        self.types[type_name] += number
+        self.example[type_name] = min(source, self.example.get(type_name, source))
 
     def add_shape(self, shape: Sequence[int]) -> None:
         """Adds sizes by axis."""
@@ -368,7 +361,10 @@ class Observed:
         """Counts strings."""
         if self.has_strings:
             self.strings.update(strings)
-            if len(self.strings) > MAX_DISTINCT or any(len(s) > _MAX_CHARACTERS for s in strings):
+            if (
+                len(self.strings) > MAX_DISTINCT
+                or max(map(len, strings), default=0) > _MAX_CHARACTERS
+            ):
                 self.drop_strings()
 
     def drop_strings(self) -> None:

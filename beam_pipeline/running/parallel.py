@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import loky
 
+from beam_pipeline import kinds
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
     Element,
@@ -90,7 +91,8 @@ def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
     if isinstance(element, Entry):
         if element.example:
             yield element.example
-        for value in element.features.values():
+        values = element.features.values()
+        for value in () if kinds.are_by_column(values) else values:
             if isinstance(file := file_of(value), FileRef):
                 yield file
 

@@ -199,7 +199,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
 
         def read(record: Inspected) -> ReadRecord:
-            if not record.example and all(map(kinds.is_by_column, record.features.values())):
+            if not record.example and kinds.are_by_column(record.features.values()):
                 return ReadRecord(record, {})
             start_time()
             return encoder.read(record)
