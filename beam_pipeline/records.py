@@ -392,8 +392,13 @@ _FOUND = {"content_digest": "", "num_bytes": 0, "deferred": {}, "look": None}
 class HasFeatures(Protocol):
     """What has features, as records do."""
 
-    features: Mapping[str, Value]
-    example: FileRef | None
+    @property
+    def features(self) -> Mapping[str, Value]:
+        """Values by feature name."""
+
+    @property
+    def example(self) -> FileRef | None:
+        """As `Entry.example`."""
 
 
 _Featured = TypeVar("_Featured", bound=HasFeatures)

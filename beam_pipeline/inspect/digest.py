@@ -37,11 +37,8 @@ def annotations(records: Sequence[Inspected]) -> list[str]:
 
     Equal contents with unequal annotations conflict.
     """
-    first = records[0]
-    if first.example:
+    if records[0].example:
         return [record.example.sha256 for record in records if record.example]
-    if kinds.are_by_column(first.features.values()):  # nothing is said that is not compared already
-        return [record.content_digest for record in records]
     return _texts_beside_files([record.features for record in records], "annotation")
 
 

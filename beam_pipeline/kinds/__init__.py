@@ -99,9 +99,8 @@ def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None
                 seen = observed[name] = Observed()
             kind = STORED if group[0].example else of(value)
             values = [record.features[name] for record in group]
-            type_names = {kind.type_of(each) for each in values}
-            if len(type_names) == 1:
-                seen.count(*type_names, len(values), first)
+            if len({kind.type_of(each) for each in values}) == 1:
+                seen.count(kind.type_of(value), len(values), first)
             else:
                 for each, source in zip(values, sources, strict=True):
                     seen.count(kind.type_of(each), 1, source)

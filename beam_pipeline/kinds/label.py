@@ -32,7 +32,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         self, name: str, values: Sequence[ClassLabel | ClassLabels]
     ) -> tuple[Sequence[ClassLabel | ClassLabels], Int64s | int]:
         named = list(map(self.class_names, values))
-        checked = {names: composed_names(name, names) for names in set(named)}
+        checked = {names: composed_names(name, tuple(names)) for names in set(named)}
         if any(names != stated for stated, names in checked.items()):
             make: Any = _one_class if isinstance(values[0], ClassLabel) else ClassLabels
             return [make(checked[names]) for names in named], 8
