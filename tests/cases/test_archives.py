@@ -108,6 +108,14 @@ def test_a_zip_is_read_as_its_files_are(tmp_path, name):
     assert not isinstance(of_files, str)
 
 
+def in_any_order(found):
+    """What `read` returns, whatever order the files of its summary are in."""
+    if isinstance(found, str):
+        return found
+    summary, elements = found
+    return sorted(summary.replace(":", ",").split(", ")), elements
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["tar", pytest.param("stored", marks=pytest.mark.nightly)])
 def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
@@ -126,7 +134,8 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
             # SQLite itself reads a database, where it lies.
             assert "a database has to be a file of this machine" in refusal, name
             continue
-        if read(text, f"{packed(root, how)}:", f"{root}.scratch") != of_files:
+        of_archive = read(text, f"{packed(root, how)}:", f"{root}.scratch")
+        if in_any_order(of_archive) != in_any_order(of_files):
             differ.append(name)
     assert differ == []
 
