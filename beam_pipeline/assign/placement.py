@@ -124,7 +124,7 @@ def split_at_hash(group_hash: int, fractions: Mapping[str, float]) -> str:
 
 def hash_fraction(salt: str, text: str) -> float:
     """A uniform number from 0 to 1."""
-    return _hash(salt, text) / 2**_POSITION_BITS
+    return _hash(salt, text) / float(2**_POSITION_BITS)
 
 
 def position(key: str, seed: int) -> int:

@@ -97,7 +97,7 @@ def html(
         "task": task,
         "fingerprint": fingerprint or "",
         "command": command(run.options),
-        "verdict": "; ".join(filter(None, (how_it_went, sections and sections.baseline))),
+        "verdict": "; ".join(filter(None, (how_it_went, sections.baseline if sections else ""))),
         "curves": list(_curves(run, other)),
         "pace": [_of_pace(title, points) for title, points in (pace or {}).items()],
         "other": None if other is None else _compared(run, other),
