@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow test-all nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs pictures dist constraints clean
+.PHONY: setup demo test test-slow nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs pictures dist constraints clean
 
 setup: $(READY)
 
@@ -30,7 +30,7 @@ SELECT ?=
 PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Python keeps what it has compiled: tests start it again some thirty times.
-test test-slow test-all test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
 
 # Those that need neither a cluster, a GPU nor what other projects bring.
 PLAIN := not flink and not gpu and not readers and not docker and not dataflow and not runners
@@ -42,10 +42,6 @@ test: $(READY)
 # Tests of drawn examples run here again, with many more of them.
 test-slow: $(READY)
 	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and $(HERE)'
-
-# Both at once, as CI runs them.
-test-all: $(READY)
-	$(PYTEST) --hypothesis-profile=thorough -m '$(HERE)'
 
 # What CI leaves out: further jobs on other runners, long fuzzing, kills, changes of the code.
 nightly: $(READY)
