@@ -135,7 +135,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def scikit_learn() -> Any:
     """The library, with its `datasets` and `metrics`."""
-    del sys.modules["sklearn"]
+    sys.modules.pop("sklearn", None)
     import sklearn.datasets
     import sklearn.metrics
 
