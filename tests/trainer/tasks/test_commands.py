@@ -41,17 +41,23 @@ def evaluate(tmp_path, start):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "more", "task", "metrics"),
+    ("kind", "more", "task", "metrics", "guess"),
     [
-        ("text", "--pad caption=4", "text_classification", CLASSES),
-        ("sequence", "--devices cpu:2", "sequence_classification", CLASSES),
-        ("table", "--sample-weight weight --devices cpu:2", "tabular_classification", CLASSES),
-        ("table", "--task regression --inputs age", "regression", NUMBERS),
-        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}),
-        ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS),
+        ("text", "--pad caption=4", "text_classification", CLASSES, {"accuracy"}),
+        ("sequence", "--devices cpu:2", "sequence_classification", CLASSES, {"accuracy"}),
+        (
+            "table",
+            "--sample-weight weight --devices cpu:2",
+            "tabular_classification",
+            CLASSES,
+            {"accuracy"},
+        ),
+        ("table", "--task regression --inputs age", "regression", NUMBERS, {"mae"}),
+        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, set()),
+        ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS, {"mIoU"}),
     ],
 )
-def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp_path):
+def test_each_task(kind, more, task, metrics, guess, directory_of, train, evaluate, tmp_path):
     data = directory_of(kind)
 
     result, said = train(data, *more.split())
@@ -61,7 +67,8 @@ def test_each_task(kind, more, task, metrics, directory_of, train, evaluate, tmp
     evaluated = evaluate(data)
     ranked = {"auc"} if "accuracy" in metrics or "f1" in metrics else set()
     ranked |= MAPS if task == "segmentation" else set()
-    assert set(evaluated) == metrics - {"epoch", "step"} | {"num_records"} | ranked
+    guessed = {f"baseline_{name}" for name in guess}
+    assert set(evaluated) == metrics - {"epoch", "step"} | {"num_records"} | ranked | guessed
     assert evaluated["num_records"] == 13
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["task"] == task
