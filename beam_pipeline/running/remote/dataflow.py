@@ -45,6 +45,13 @@ _REMEDY = (
 )
 
 
+class _Validator(PipelineOptionsValidator):
+    """Beam's checks but that of the endpoint, which refuses ports: `_check_service` asks it."""
+
+    def validate_endpoint_url(self, endpoint_url: str) -> bool:
+        return True
+
+
 class DataflowCluster(Cluster):
     """A project's Dataflow in one region."""
 
@@ -134,7 +141,7 @@ class DataflowCluster(Cluster):
         from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
 
         google, workers = self._google, self._options.view_as(WorkerOptions)
-        validator = PipelineOptionsValidator(self._options, None)
+        validator = _Validator(self._options, None)
         google.region = google.region or DataflowRunner().get_default_gcp_region()
         google.temp_location = google.temp_location or google.staging_location
         google.staging_location = google.staging_location or google.temp_location
