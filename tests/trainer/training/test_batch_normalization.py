@@ -43,8 +43,9 @@ def test_synchronised_two_replicas_learn_what_one_learns(make_plan, one_replica,
     two = trained(make_plan, two_replicas, synchronized=True)
     apart = trained(make_plan, two_replicas, synchronized=False)
 
+    # Sums in another order differ by rounding, which five steps amplify.
     for mine, theirs in zip(two, one, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-4)
     assert max(np.abs(mine - theirs).max() for mine, theirs in zip(apart, one, strict=True)) > 1e-3
 
 
