@@ -92,8 +92,6 @@ def opened_columnar(file: TableFile, ignored: Sequence[str], *, is_parquet: bool
     try:
         with _opened(file.path) as handle, naming(name_of(file.path)):
             schema = _schema(handle, is_parquet=is_parquet)
-            if is_parquet:
-                _check_content(handle)
             names = tuple(schema.names)
             if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
                 raise RecordError(
@@ -129,7 +127,10 @@ def _opened(path: str) -> Iterator[Any]:
 def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
     handle.seek(0)
     if is_parquet:
-        return pq.read_schema(handle)
+        size = handle.seek(0, 2)
+        with pq.ParquetFile(handle) as file:
+            _check_content(size, file.metadata)
+            return file.schema_arrow
     start = bytes(handle.read(len(_FILE_MAGIC)))
     handle.seek(0)
     if start.startswith(_OLD_FEATHER):
@@ -139,17 +140,15 @@ def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
         return reader.schema
 
 
-def _check_content(handle: Any) -> None:
+def _check_content(size: int, metadata: Any) -> None:
     """Raise RecordError if a Parquet file states far more bytes or rows than it can hold."""
-    size = handle.seek(0, 2)
-    with pq.ParquetFile(handle) as file:
-        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-        check_inflation("it", size, sum(group.total_byte_size for group in groups))
-        num_rows = file.metadata.num_rows
-    if is_inflated(size * _ROWS_RATIO, num_rows * _ROW_BYTES):
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    check_inflation("it", size, sum(group.total_byte_size for group in groups))
+    if is_inflated(size * _ROWS_RATIO, metadata.num_rows * _ROW_BYTES):
         raise RecordError(
             TOO_LARGE,
-            f"it states {num_rows:,} rows in {size:,} bytes; save it as CSV if that is intended",
+            f"it states {metadata.num_rows:,} rows in {size:,} bytes; save it as CSV if that is "
+            "intended",
         )
 
 
