@@ -6,10 +6,14 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
+from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.options.commands import EvaluateConfig
+from trainer.options.input import InputConfig
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.report.history import value_of
@@ -33,6 +37,20 @@ _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
 # Those of tasks that are better the lower they are; all others of tasks the higher.
 _LOWER_IS_BETTER = ("loss", "mse", "mae")
 _WAYS = {"min": True, "max": False}
+
+
+def open_given(
+    config: InputConfig | EvaluateConfig, training_features: Mapping[str, Feature] | None = None
+) -> Dataset:
+    """Open the dataset that a command's options name; arguments and errors as of `open_data`."""
+    return open_data(
+        config.data,
+        config.schema,
+        training_features,
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
 
 
 def train_split(dataset: Dataset, name: str | None) -> str:

@@ -74,12 +74,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
 
 def read_edited(file: Path) -> dict[str, Any]:
     """Read a JSON object that people may edit; errors are those of `read_sealed`."""
-    try:
-        return parse_object(regular_files.read(file, _MAX_BYTES))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise damaged(file, error) from error
+    return _read_object(file, _COPY_BACK)
 
 
 def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
@@ -93,10 +88,17 @@ def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
         FileNotFoundError: There is no such file.
         RunDamagedError: It cannot be read, or is not what was written.
     """
+    return _read_object(file, remedy, sealed_json.check_seal)
+
+
+def _read_object(
+    file: Path, remedy: str, check: Callable[[bytes], None] | None = None
+) -> dict[str, Any]:
     try:
         data = regular_files.read(file, _MAX_BYTES)
         record = parse_object(data)
-        sealed_json.check_seal(data)
+        if check:
+            check(data)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:

@@ -18,7 +18,6 @@ from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.store.urls import unsigned
 from trainer import parsing
 from trainer.dataset import Dataset
-from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, RunExistsError
 from trainer.image_cache import ImageCache, describe
 from trainer.options.commands import ShowBatchConfig, TuneConfig
@@ -262,14 +261,7 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    dataset = open_data(
-        config.data,
-        config.schema,
-        None,
-        config.cache_dir,
-        config.cache_bytes,
-        allow_missing_shards=config.allow_missing_shards,
-    )
+    dataset = choices.open_given(config)
     split = choices.train_split(dataset, config.train_split)
     task, options = choices.choose(config.train_config(), dataset, split, progress)
     task = with_statistics(task, dataset, split, progress.say)
@@ -388,14 +380,7 @@ def prepare(
 
     recorded, features = run.read_task() if previous else (None, {})
     if dataset is None:
-        dataset = open_data(
-            config.data,
-            config.schema,
-            features,
-            config.cache_dir,
-            config.cache_bytes,
-            allow_missing_shards=config.allow_missing_shards,
-        )
+        dataset = choices.open_given(config, features)
     split = choices.train_split(dataset, config.train_split)
     validation_split = choices.validation_split(dataset, config.validation_split, progress)
     num_records = choices.num_records(config, dataset, split)

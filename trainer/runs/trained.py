@@ -14,13 +14,12 @@ from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.shown_text import counted
-from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
-from trainer.runs.choices import best_of, evaluation_split
+from trainer.runs.choices import best_of, evaluation_split, open_given
 from trainer.runs.directory import Row, RunDirectory, damaged
 from trainer.tasks import Task, models
 from trainer.tasks.baselines import Baseline
@@ -196,14 +195,7 @@ def evaluate(config: EvaluateConfig) -> Row:
     if run.own_loss is not None:
         progress.say(f"loss is that of the task, not the run's own, {run.own_loss}")
     task, features = run.task, run.features_of(run.task.features)
-    dataset = open_data(
-        config.data,
-        config.schema,
-        features,
-        config.cache_dir,
-        config.cache_bytes,
-        allow_missing_shards=config.allow_missing_shards,
-    )
+    dataset = open_given(config, features)
     check_same_records(task, dataset.features, run.options)
     split_name = evaluation_split(dataset, config.split)
     batches = functools.partial(
