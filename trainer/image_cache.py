@@ -45,7 +45,7 @@ class ImageCache:
             place.
 
     Raises:
-        UnknownNameError: There is no such place.
+        UnknownNameError: Unknown place.
     """
 
     place: str = "auto"

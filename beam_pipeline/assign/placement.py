@@ -103,7 +103,7 @@ def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[
 
 
 def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
-    """The split of a group by its hash alone."""
+    """Choose the split of a group from its hash only."""
     if len(fractions) == 1:
         return next(iter(fractions))
     return split_at_hash(split_hash(group, seed), fractions)

@@ -1,6 +1,6 @@
 """Splits stratified by class: every split gets its fraction of every class.
 
-A record's plain split follows from the hash of its group alone. Here the groups of a class are
+A record's plain split follows from the hash of its group only. Here the groups of a class are
 put in the order of their hashes, and the order is cut by the fractions, so most groups keep their
 plain split; those that do not are listed (`SplitChooser.moved`).
 
@@ -19,9 +19,9 @@ import numpy.typing as npt
 from beam_pipeline.assign.placement import hash_fraction, split_at_hash, split_hash
 from beam_pipeline.records import ClassLabel, Inspected
 
-# A larger class is divided by hashes alone: a tenth of 2,000 records is 200 ± 13 there.
+# A larger class is divided by hashes only: a tenth of 2,000 records is 200 ± 13 there.
 _MOST_RECORDS_OF_A_CLASS = 2_000
-# So 8 bytes × this × the above bound the memory: 128 MB. More classes are divided by hashes alone.
+# So 8 bytes × this × the above bound the memory: 128 MB. More classes are divided by hashes only.
 _MOST_CLASSES = 8_000
 
 

@@ -167,7 +167,7 @@ def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Pro
 
 
 def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> None:
-    """Checks what is not checked by columns: files, and what lies in images."""
+    """Check what is not checked by column: files, and positions in images."""
     record = under_way.record
     check_text("key", record.key)
     if record.example:

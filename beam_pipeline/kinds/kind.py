@@ -78,7 +78,7 @@ class Kind(Generic[V]):
         dtypes: Of its features; of media, of what is decoded.
         usual: Fields of a declared feature that does not state them, other than in existing
             Examples.
-        by_column: Whether values are checked by `check_column`: they lie in no file.
+        by_column: Whether `check_column` checks the values: they are not files.
         may_lack: Whether records without a value have one that stands for "missing".
         has_geometry: Whether values are turned with the record's image (`turn`).
         has_classes: Whether features have classes.

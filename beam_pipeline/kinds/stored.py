@@ -13,7 +13,7 @@ from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS
 
 
 def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Observed]) -> None:
-    """Counts the names that are stored beside class numbers."""
+    """Count the names that are stored with class numbers."""
     for key, text in NAMED_CLASSES.items():
         value, name = features.get(key), features.get(text)
         names = value.names if isinstance(value, ListSummary) else ()

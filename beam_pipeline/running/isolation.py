@@ -132,7 +132,7 @@ def end_with(parent: int) -> None:
         parent: The number of that process, which may be gone already.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    standard_streams.guard()  # which a process that is no copy of its parent has not
+    standard_streams.guard()  # a process that is not forked has no guarded streams
 
     def watch() -> None:
         while os.getppid() == parent:

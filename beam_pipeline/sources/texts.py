@@ -1,4 +1,4 @@
-"""Text files of the same name beside images or audio: captions, transcripts; layout `captions`."""
+"""Text files with the names of images or audio files: captions, transcripts; layout `captions`."""
 
 import re
 from collections import Counter

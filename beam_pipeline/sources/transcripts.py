@@ -142,7 +142,7 @@ def _claim(path: str, what: str) -> Claim:
 
 
 def _chapters(tree: Tree) -> dict[str, str]:
-    """The suffix of the audio beside LibriSpeech's transcripts, by folder."""
+    """Find the suffix of LibriSpeech's audio files, by folder."""
     found: dict[str, str] = {}
     for home in {folder(path) for path in filter(_is_chapter, tree.files_with("txt"))}:
         audio = [name for name in tree.look(home).files if media_kind(name) == "audio"]

@@ -91,7 +91,7 @@ def object_columns(feature: Feature) -> list[ObjectColumn]:
 
 
 def is_own_part(part: str) -> bool:
-    """Whether a part of a key is a column's, or lies in its folder: no attribute can have it."""
+    """Whether a part of a key is reserved for a column, or is below it: no attribute can use it."""
     folder, in_folder, _ = part.partition("/")
     return part in _OWN or (bool(in_folder) and folder in _OWN_FOLDERS)
 

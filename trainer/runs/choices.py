@@ -252,7 +252,7 @@ class Best:
     is_least: bool = True
 
     def rank(self, row: Mapping[str, float]) -> float:
-        """The best row has the lowest; what is no finite number is never the best."""
+        """The best row has the lowest value; NaN and infinity are never the best."""
         value = value_of(row, self.metric)
         if not math.isfinite(value):
             return math.inf
@@ -283,7 +283,7 @@ def best_by(stated: str, metrics: Collection[str], own: Collection[str], validat
         validated: Whether they are of a validation split.
 
     Raises:
-        UnknownNameError: There is no such metric.
+        UnknownNameError: Unknown metric.
         ConfigError: It is the user's own, and whether the lowest is best was not stated.
     """
     name, _, way = stated.rpartition(":")

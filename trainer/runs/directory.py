@@ -85,7 +85,7 @@ def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
         remedy: What to do about a damaged one.
 
     Raises:
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
         RunDamagedError: It cannot be read, or is not what was written.
     """
     return _read_object(file, remedy, sealed_json.check_seal)
@@ -110,7 +110,7 @@ def run_config(record: Mapping[str, Any]) -> RunConfig:
     """The object of config.json, checked.
 
     Raises:
-        JsonError, ConfigError: It is no such object.
+        JsonError, ConfigError: A value is missing or wrong.
     """
     stated = {name: value for name, value in record.items() if name in _FIELDS}
     options = stated.get("options")

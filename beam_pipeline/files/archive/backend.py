@@ -67,7 +67,7 @@ class Archives(ReadOnly):
         """(the archive, where the content of the file at `path` lies there).
 
         Raises:
-            FileNotFoundError: There is no such file.
+            FileNotFoundError: The file does not exist.
         """
         where = _where(path)
         place = where.place

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from beam_pipeline.kinds.numbers import FIRST_SKIPPED  # from here on, Inspect says so
+from beam_pipeline.kinds.numbers import FIRST_SKIPPED  # Inspect reports larger ones
 from beam_pipeline.sources.tables.types import Kind
 
 _DIGITS = 7  # that float32 keeps of any number

@@ -15,7 +15,7 @@ _MANY_NUMBERS = 20
 _LARGE_NUMBER = 1000  # larger than the number of a class
 _TEXTS = frozenset({*CAPTIONS, "transcript", "transcription"})
 _NO_CLASSES = _TEXTS | {"partition", "fold", "width", "height"}
-# Classes only if a user says so.
+# Classes only if the user asks for them.
 _ASIDE = frozenset({"age", "sex"})
 # Of a column of classes so many rows have each value, on average.
 _ROWS_OF_A_CLASS = 2
@@ -61,7 +61,7 @@ def _may_be_classes(name: str, texts: Mapping[str, Sequence[str]]) -> bool:
 
 
 def possible_labels(names: Collection[str], sample: Sample) -> tuple[str, ...]:
-    """Return the columns that may be the label beside others: values recur, and are few.
+    """Return the columns that may be the label: their values are few and repeat.
 
     There is none if a column is called like a text of the record, such as a caption.
     """

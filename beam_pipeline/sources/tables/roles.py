@@ -323,7 +323,7 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
 
 
 def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
-    """Return the question which of several columns beside a file is the label, if it is open."""
+    """Return the open question which of several columns is the label of a file, if any."""
     is_decided = roles.has_target or roles.optional or options.schema or options.label_column
     if is_decided or not roles.media:
         return None
