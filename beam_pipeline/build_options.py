@@ -138,13 +138,6 @@ class BuildOptions(Options):
         "none"
     )
     overwrite: Annotated[bool, JobOption("replace a finished dataset"), _OUTPUT] = False
-    trust_receipts: Annotated[
-        bool,
-        JobOption(
-            "take finished shards of an interrupted build by their size, without reading them"
-        ),
-        _OUTPUT,
-    ] = False
     no_report: Annotated[
         bool,
         JobOption("leave out report.html, the page of the dataset"),

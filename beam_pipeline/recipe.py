@@ -36,7 +36,7 @@ _NULL = "tag:yaml.org,2002:null"
 # Keys of YOLO's data.yaml, which is an input.
 _OF_YOLO = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
 # Each build gives these anew.
-_OF_ONE_BUILD = frozenset({"output", "overwrite", "trust_receipts", "threads", "no_report"})
+_OF_ONE_BUILD = frozenset({"output", "overwrite", "threads", "no_report"})
 
 
 def is_recipe(path: str) -> bool:

@@ -132,7 +132,7 @@ COMMANDS = {
         "It takes all options of build, also those that only writing needs, which are not listed.",
         has_json=True,
         unused=(
-            *("output", "name", "version", "license", "overwrite", "trust_receipts", "no_report"),
+            *("output", "name", "version", "license", "overwrite", "no_report"),
             *("compression", "jpeg_quality"),
         ),
     ),

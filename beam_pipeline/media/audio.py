@@ -4,8 +4,8 @@ The rules, in the order in which they are applied:
 
 1. The format is detected from the magic bytes, never from the file name: WAV (PCM of 8, 16, 24 or
    32 bits, float of 32 or 64), FLAC, OGG with Vorbis or Opus, and MP3. Other formats are rejected.
-2. The whole file is decoded by libsndfile, which the trainer also uses. WAV chunks, OGG pages and
-   MP3 frames are also compared with the file's length, since libsndfile accepts truncated files.
+2. The whole file is decoded by libsndfile, which the trainer also uses. WAV chunks and OGG pages
+   are also compared with the file's length, since libsndfile accepts truncated files.
 3. The file is stored byte for byte, unless the options ask for another sample rate or fewer
    channels than it has.
 4. `mono` averages the channels, `sample_rate` resamples (soxr, HQ); the result is a WAV: 16-bit PCM
@@ -42,6 +42,7 @@ from tfrecord_dataset.options import Group, Option, Options
 
 _16_BITS_AT_MOST = frozenset({"PCM_S8", "PCM_U8", "PCM_16", "VORBIS", "OPUS", "MPEG_LAYER_III"})
 _SAMPLE_BYTES = {"PCM_16": 2, "FLOAT": 4}
+_WAV_ENCODINGS = frozenset({"PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"})
 _BLOCK_VALUES = 1 << 16
 _MAX_RATIO = 1000
 _HEADER_BYTES = 60
@@ -112,14 +113,13 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
     stated = wav.check(data) if source_format == "wav" else None
     if source_format == "ogg":
         ogg.check(data)
-    heard = mp3.check(data) if source_format == "mp3" else None
     with _open(data, source_format) as file:
         _check_header(file, source_format)
         stated = file.frames if stated is None else stated
         num_read = sum(map(len, _blocks(file, source_format)))
         sample_rate, channels, encoding = file.samplerate, file.channels, _encoding(file)
-    if heard:
-        mp3.check_length(num_read, heard)
+    if source_format == "mp3" and not mp3.states_length(data):
+        mp3.check_all_is_read(data, num_read)
     elif num_read != stated:
         raise RecordError(
             DAMAGED,
@@ -223,6 +223,12 @@ def _reason(error: Exception) -> str:
 
 def _check_header(file: Any, source_format: str) -> None:
     name = source_format.upper()
+    if source_format == "wav" and file.subtype not in _WAV_ENCODINGS:
+        raise RecordError(
+            UNSUPPORTED,
+            f"WAV: {file.subtype_info}; convert it to PCM of 8, 16, 24 or 32 bits, to 32-bit "
+            "float, or to FLAC",
+        )
     if file.frames >= _UNKNOWN_LENGTH:
         raise RecordError(
             UNSUPPORTED,

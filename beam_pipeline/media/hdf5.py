@@ -14,7 +14,7 @@ from tfrecord_dataset import extras
 from tfrecord_dataset.format.inflation import check_inflation
 
 SUFFIXES = ("h5", "hdf5")
-BLOCK_BYTES = 8 << 20
+_BLOCK_BYTES = 8 << 20
 _MAX_ARRAYS = 10_000
 
 
@@ -49,7 +49,7 @@ def _library() -> Any:
 
 
 @contextlib.contextmanager
-def telling_damage(what: str) -> Iterator[None]:
+def _telling_damage(what: str) -> Iterator[None]:
     """Has all that a library raises of a broken file, which may be anything, be a RecordError."""
     try:
         yield
@@ -64,7 +64,7 @@ def _opened(path: str) -> Iterator[Any]:
     library = _library()
     with (
         storage.opened(path) as handle,
-        telling_damage("HDF5"),
+        _telling_damage("HDF5"),
         library.File(handle, "r") as file,
     ):
         yield file
@@ -116,7 +116,7 @@ def values_of(path: str, name: str) -> Iterator[bytes]:
         array = file[name]
         row_bytes = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:], dtype=object)))
         check_inflation(name, array.id.get_storage_size(), array.shape[0] * row_bytes)
-        step = max(1, BLOCK_BYTES // row_bytes)
+        step = max(1, _BLOCK_BYTES // row_bytes)
         for start in range(0, array.shape[0], step):
             rows = array[start : start + step]
             yield np.ascontiguousarray(rows, array.dtype.newbyteorder("<")).tobytes()

@@ -1,132 +1,39 @@
-"""MP3: every frame, from tag to tag.
+"""MP3: whether libsndfile reads all of a file.
 
-libsndfile skips what is no frame, and believes an estimate of the length where a file states none.
-Sources: ISO/IEC 11172-3 and 13818-3 (frames), id3.org (ID3v2), LAME's tag of the length ("Xing").
+It compares the frames with the length that the first one states. Where none is stated it estimates
+the length by the first frame's bitrate, and reads no more. Sources: ISO/IEC 11172-3 and 13818-3
+(frames), LAME's tag ("Xing").
 """
 
-from typing import NamedTuple
+import re
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.audio_format import (
-    DAMAGED,
-    NO_SAMPLES,
-    TRUNCATED,
-    UNSUPPORTED,
-    behind_id3,
-)
+from beam_pipeline.media.audio_format import UNSUPPORTED, behind_id3
 
-_V1, _V2 = 3, 2  # of the version's bits; 0 is 2.5
-_RATES = {_V1: (44_100, 48_000, 32_000), _V2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
-_KBIT_V1 = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
-_KBIT_V2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
-_LAYER_III, _MONO = 1, 3
-_HEADER_BYTES = 4
-_TAGS_BEHIND = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"3DI", b"ID3")
-# Delay and padding in LAME's tag have 12 bits each; decoders leave out a frame or two.
-_PADDING = 2 * 4095
-_FRAMES_LEFT_OUT = 2
+_STATES_LENGTH = re.compile(rb"Xing|Info|VBRI")
+_FIRST_BYTES = 44  # which hold the tag of the length, if there is one
+_V1 = 0x08  # version 1, in the second byte of a frame
+_RATE = 0x0C  # the sample rate, in the third
+# Frames that decoders leave out, and the share of sounds that look like the start of a frame.
+_FRAMES_LEFT_OUT, _TOLERANCE = 3, 0.01
 
 
-class Frame(NamedTuple):
-    """The header of a frame.
-
-    Attributes:
-        version: Its bits.
-        rate: Samples per second.
-        is_mono: Whether it has one channel.
-        num_bytes: Of the frame, header and all.
-        num_samples: Of each channel.
-    """
-
-    version: int
-    rate: int
-    is_mono: bool
-    num_bytes: int
-    num_samples: int
+def states_length(data: bytes) -> bool:
+    """Whether the first frame of an MP3 states how many follow."""
+    start = behind_id3(data)
+    return bool(_STATES_LENGTH.search(data, start, start + _FIRST_BYTES))
 
 
-def check(data: bytes) -> range:
-    """Checks that the frames of an MP3 follow one another to its end.
-
-    Returns:
-        The numbers of samples per channel that may be heard of it.
-
-    Raises:
-        RecordError: "truncated audio", "damaged audio", "audio without samples" or "unsupported
-            audio".
-    """
-    offset = behind_id3(data)
-    first = _frame(data, offset)
-    stated = _stated_frames(data, offset, first)
-    num_samples = number = 0
-    while offset < len(data) and not _is_end(data, offset):
-        frame = _frame(data, offset)
-        if (frame.version, frame.rate, frame.is_mono) != (first.version, first.rate, first.is_mono):
-            raise RecordError(
-                UNSUPPORTED, f"MP3: another rate or number of channels from byte {offset:,} on"
-            )
-        if number or stated is None:  # the first holds what is stated, and no sound
-            num_samples += frame.num_samples
-        number += 1
-        offset += frame.num_bytes
-    if offset > len(data):
-        raise RecordError(
-            TRUNCATED, f"MP3: it ends {offset - len(data):,} bytes before the end of a frame"
-        )
-    if stated and number - 1 < stated:
-        raise RecordError(TRUNCATED, f"MP3: {number - 1:,} frames, its header states {stated:,}")
-    if not num_samples:
-        raise RecordError(NO_SAMPLES, "MP3: no frame holds any")
-    unheard = _FRAMES_LEFT_OUT * first.num_samples + (_PADDING if stated is not None else 0)
-    return range(max(1, num_samples - unheard), num_samples + 1)
-
-
-def check_length(num_read: int, heard: range) -> None:
-    """Raises RecordError where libsndfile reads another number of samples than there are."""
-    if num_read not in heard:
+def check_all_is_read(data: bytes, num_read: int) -> None:
+    """Raises RecordError where an MP3 has more frames than the samples that were read of it."""
+    start = behind_id3(data)
+    sync, rate = data[start : start + 2], data[start + 2] & _RATE
+    starts = re.finditer(re.escape(sync) + rb"(.)", data, re.DOTALL)
+    frames = sum(found[1][0] & _RATE == rate for found in starts)
+    samples = (1152 if sync[1] & _V1 else 576) * (frames - _FRAMES_LEFT_OUT)
+    if samples > num_read * (1 + _TOLERANCE):
         raise RecordError(
             UNSUPPORTED,
-            f"MP3: {num_read:,} samples decode of the {heard[-1]:,} in its frames, since its "
-            "header does not state its length; convert it to WAV or FLAC",
+            f"MP3: {num_read:,} samples decode of about {samples:,}, since its header does not "
+            "state its length; write it anew by ffmpeg -i OLD -c copy NEW",
         )
-
-
-def _frame(data: bytes, offset: int) -> Frame:
-    """The header of the frame at `offset`.
-
-    Raises:
-        RecordError: "damaged audio" or "unsupported audio".
-    """
-    header = data[offset : offset + _HEADER_BYTES]
-    if len(header) < _HEADER_BYTES:
-        raise RecordError(TRUNCATED, f"MP3: it ends at byte {len(data):,}, within a frame")
-    version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
-    kbit_at, rate_at = header[2] >> 4, header[2] >> 2 & 3
-    is_sync = header[0] == 0xFF and header[1] >= 0xE0
-    if not is_sync or version == 1 or layer != _LAYER_III or kbit_at == 15 or rate_at == 3:
-        raise RecordError(DAMAGED, f"MP3: no frame begins at byte {offset:,}")
-    kbit = (_KBIT_V1 if version == _V1 else _KBIT_V2)[kbit_at]
-    if not kbit:
-        raise RecordError(UNSUPPORTED, "MP3: a free bitrate; convert it to WAV or FLAC")
-    rate = _RATES[version][rate_at]
-    num_samples = 1152 if version == _V1 else 576
-    num_bytes = num_samples // 8 * kbit * 1000 // rate + (header[2] >> 1 & 1)
-    return Frame(version, rate, header[3] >> 6 == _MONO, num_bytes, num_samples)
-
-
-def _stated_frames(data: bytes, offset: int, first: Frame) -> int | None:
-    """How many frames the first one states that follow; 0 where it does not say; None for none."""
-    sides = (17, 32) if first.version == _V1 else (9, 17)
-    at = offset + _HEADER_BYTES + sides[not first.is_mono]
-    tag = data[at : at + 4]
-    if tag in (b"Xing", b"Info"):
-        has_frames = len(data) >= at + 12 and data[at + 7] & 1
-        return int.from_bytes(data[at + 8 : at + 12], "big") if has_frames else 0
-    return 0 if data[offset + 36 : offset + 40] == b"VBRI" else None
-
-
-def _is_end(data: bytes, offset: int) -> bool:
-    """Whether tags begin at `offset`, or nothing but zeros is left."""
-    return data.startswith(_TAGS_BEHIND, offset) or (
-        not data[offset] and not data[offset:].strip(b"\0")
-    )

@@ -18,6 +18,10 @@ _FORMATS: dict[str, tuple[str, str]] = {
         ("a video", "write its frames as images in a folder of its name, for example with ffmpeg"),
     ),
     **dict.fromkeys(("rar", "7z", "lz4", "lzma", "lz", "z"), ("an archive", "unpack it")),
+    "mat": (
+        "a file of MATLAB",
+        "load it with scipy.io.loadmat, and save its arrays with numpy.savez",
+    ),
     **dict.fromkeys(("arff", "sav", "dta", "sas7bdat", "rds"), ("a table", _TO_TABLE)),
     **dict.fromkeys(("edf", "bdf", "fif", "gdf", "hea"), ("a recording", _TO_NPZ)),
     **dict.fromkeys(("dcm", "dicom", "dic"), DICOM),

@@ -14,7 +14,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import open_member
-from beam_pipeline.media import hdf5, matlab, npz
+from beam_pipeline.media import hdf5, npz
 from beam_pipeline.media.arrays import array_header
 
 _BLOCK_BYTES = 1 << 20
@@ -126,15 +126,14 @@ def unpack_array(path: str, member: str, scratch: str) -> str:
     """The path of an array's values alone, made if need be.
 
     Args:
-        path: A .npy file, or one of .npz, HDF5 or MATLAB.
+        path: A .npy file, or one of .npz or HDF5.
         member: The array's name in that; "" of a .npy file.
         scratch: The folder for it.
 
     Raises:
         RecordError: As `array_values`.
     """
-    reads = ((hdf5.is_hdf5, hdf5.values_of), (matlab.is_matlab, matlab.values_of))
-    values = next((values for is_of, values in reads if is_of(path)), array_values)
+    values = hdf5.values_of if hdf5.is_hdf5(path) else array_values
     return unpacked(path, member, scratch, values(path, member))
 
 

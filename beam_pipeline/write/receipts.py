@@ -6,7 +6,6 @@ states of each file its path below `shards_dir`, its size and its SHA-256.
 
 import contextlib
 import dataclasses
-import functools
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -82,7 +81,7 @@ def finished_part(
     What is not whole is named in a warning.
 
     Args:
-        config: The build's; `trust_receipts` compares sizes alone.
+        config: The build's.
         part: The part's name.
         digest: Of all that decides what the part is to hold.
         files: The paths of its files in the dataset's directory.
@@ -94,19 +93,16 @@ def finished_part(
             return None
         if receipt.files.keys() != set(files):
             raise ValueError(f"{path} is of {sorted(receipt.files)}, not of {sorted(files)}")
-        check = functools.partial(_check, by_size=config.trust_receipts)
-        at_once(check, receipt.files.values(), len(files))
+        at_once(_check, receipt.files.values(), len(files))
     except (OSError, RecordError, ValueError) as error:
         _LOG.warning("%s of an interrupted build is not whole and written again: %s", part, error)
         return None
     return receipt
 
 
-def _check(file: TemporaryFile, by_size: bool) -> None:
+def _check(file: TemporaryFile) -> None:
     """Raises ValueError where a file is not what its receipt states."""
-    if by_size and storage.size(file.path) != file.num_bytes:
-        raise ValueError(f"{file.path} is not a file of {file.num_bytes:,} bytes")
-    if not by_size and storage.sha256_of(file.path) != file.sha256:
+    if storage.sha256_of(file.path) != file.sha256:
         raise ValueError(f"{file.path} does not have the SHA-256 that it was written with")
 
 

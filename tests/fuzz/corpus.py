@@ -13,7 +13,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pyarrow as pa
-import scipy.io
 from cases.inputs import make
 from cases.reading import options_of_case
 from file_bytes import (
@@ -171,16 +170,6 @@ def hdf5s() -> list[bytes]:
                 file.create_dataset("x", data=np.arange(24.0).reshape(8, 3), **chunks)
                 file["deep/y"] = np.arange(8, dtype=np.uint8)
             made.append(buffer.getvalue())
-    return made
-
-
-def mats() -> list[bytes]:
-    """Arrays of version 5, their records along the last axis; compressed or not."""
-    made = []
-    for packed in (False, True):
-        arrays = {"X": np.arange(48, dtype=np.uint8).reshape(3, 2, 8), "y": np.arange(8.0)}
-        data = written(scipy.io.savemat, arrays, do_compression=packed)
-        made.append(b"MATLAB 5.0 MAT-file".ljust(116) + data[116:])  # without the time of day
     return made
 
 

@@ -405,7 +405,6 @@ FORMATS = {
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
     "webdataset": Format(corpus=corpus.tars, read=_file("a.tar")),
     "hdf5": Format(corpus=corpus.hdf5s, read=_file("a.h5"), cases_for_one=3),
-    "mat": Format(corpus=corpus.mats, read=_file("a.mat"), cases_for_one=3),
     "tables": Format(corpus=corpus.parquets, read=_file("a.parquet"), cases_for_one=2),
     "streams": Format(corpus=corpus.arrows, read=_file("a.arrow"), cases_for_one=2),
     **{

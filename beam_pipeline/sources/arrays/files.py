@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset, open_member
 from beam_pipeline.files.archive.paths import Place
-from beam_pipeline.media import matlab, npz
+from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
@@ -72,7 +72,7 @@ def find_tables(
 
 def is_array(path: str) -> bool:
     """Whether the file's name is that of arrays."""
-    return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path) or matlab.is_matlab(path)
+    return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path)
 
 
 _Group = dict[str, InputFile]
@@ -184,8 +184,6 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
         names[column] = name
     for split, names in by_split.items():
         arrays = {column: members[name] for column, name in names.items()}
-        if matlab.is_matlab(file.path):
-            arrays = {**matlab.by_records(file.path, arrays)}
         columns = {
             column: _column_of_member(file.path, names[column], each)
             for column, each in arrays.items()
@@ -203,8 +201,6 @@ def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTab
 
 def _members(path: str) -> Mapping[str, Place | StoredArray]:
     """The arrays of a file of several by the names that columns have of them."""
-    if matlab.is_matlab(path):
-        return {array.name: array for array in matlab.arrays_of(path)}
     if is_hdf5(path):
         arrays = arrays_of(path)
         if not arrays:

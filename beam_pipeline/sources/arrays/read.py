@@ -128,7 +128,7 @@ def declared_columns(
 
 
 def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Files called .npy, .npz, .h5 or .mat, more than images or audio; in no folders but splits."""
+    """Files called .npy, .npz or .h5, more than images or audio; in no folders but splits."""
     arrays = [name for name in tree.files_of("", "array") if is_array(name)]
     if not arrays and config.layout != "arrays":
         return None
@@ -143,7 +143,7 @@ def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
 
 LAYOUT = Layout(
     name="arrays",
-    sign=".npz, .npy, .h5 or .mat files, not in one folder per class",
+    sign=".npz, .npy or .h5 files, not in one folder per class",
     **read_by(ReadArrays),
     claim=claim_arrays,
 )

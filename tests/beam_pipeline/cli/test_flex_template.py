@@ -57,7 +57,6 @@ EXAMPLES = {
     "name": (["pets_2"], ["Pets", "2pets"]),
     "version": (["1.0.0"], ["1.0", "v1.0.0"]),
     "overwrite": (["true", "false"], ["True"]),
-    "trust_receipts": (["true", "false"], ["True"]),
     "no_report": (["true", "false"], ["True"]),
     "threads": (["0", "8"], ["-1"]),
 }
