@@ -6,7 +6,7 @@ TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-c
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar prism check format docs pictures dist constraints clean
+.PHONY: setup demo test test-slow nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format docs pictures dist constraints clean
 
 setup: $(READY)
 
@@ -121,21 +121,13 @@ test-dataflow: .venv-dataflow/ready
 	  --requirement .venv-dataflow/requirements.txt hypothesis pytest pytest-rerunfailures setuptools
 	touch $@
 
-# Beam's other runners: a job service of Python's, Prism and Spark; CI runs Spark alone.
-test-runners: $(READY) $(if $(SELECT),,prism) spark-jar
+# Beam's other runners: a job service of Python's, and Spark; CI runs Spark alone.
+test-runners: $(READY) spark-jar
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'runners $(SELECT)' tests/runners
-
-# Both lie in the user's cache, where `build` finds them.
-CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/beam-tfrecords
 
 # Needs Maven and Java 17.
 spark-jar:
 	docker/spark/make_jar.sh
-
-# Needs Go.
-prism: $(READY)
-	test -e '$(CACHE)/prism' || GOBIN='$(CACHE)' go install \
-	  github.com/apache/beam/sdks/v2/go/cmd/prism@v$$($(BIN)/python -c 'from importlib.metadata import version; print(version("apache-beam"))')
 
 # The version whose job server `flink-jar` makes.
 FLINK ?= 1.19

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.running.store_settings import StoreOptions as StoreOptions  # of Beam's, too
 from tfrecord_dataset.command_line import Parser
 
 

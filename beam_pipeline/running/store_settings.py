@@ -1,23 +1,17 @@
-"""Endpoints, regions and credentials of stores, here and on the workers of a job elsewhere.
+"""Endpoints and regions of stores, here and on the workers of a job elsewhere.
 
 They are environment variables (docs/object-stores.md), which such workers do not have. So a job's
 functions carry them: where one of them is unpickled, they are set. Of what a worker has itself
-nothing is changed. Credentials go along only if a user says so, for whoever may look at a job can
-read them.
+nothing is changed. Credentials stay here, for whoever may look at a job can read it.
 """
 
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import AzureOptions, PipelineOptions, S3Options
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
-
-from beam_pipeline.errors import ConfigError
-from tfrecord_dataset.store.clients import aws_profile
 
 _SETTINGS = """
     AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_REGION AWS_DEFAULT_REGION AWS_SKIP_SIGNATURE
@@ -27,17 +21,6 @@ _SETTINGS = """
     AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_ENDPOINT AZURE_STORAGE_USE_EMULATOR
     AZURE_SKIP_SIGNATURE AZURE_ALLOW_HTTP AZURE_TIMEOUT AZURE_ALLOW_INVALID_CERTIFICATES
 """
-
-# By cloud; the variables of one belong together.
-_CREDENTIALS = {
-    "AWS": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"),
-    "GOOGLE": ("GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_BEARER_TOKEN"),
-    "AZURE": (
-        *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"),
-        *("AZURE_STORAGE_CLIENT_ID", "AZURE_STORAGE_CLIENT_SECRET", "AZURE_STORAGE_TENANT_ID"),
-    ),
-}
-_GOOGLE_KEY_FILES = ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT_PATH")
 
 # What Beam's options for its own S3 and Azure clients mean.
 _S3_OPTIONS = {
@@ -53,19 +36,6 @@ _CONNECTION_STRING = {
     "SharedAccessSignature": "AZURE_STORAGE_SAS_TOKEN",
     "BlobEndpoint": "AZURE_STORAGE_ENDPOINT",
 }
-
-
-class StoreOptions(PipelineOptions):
-    """How workers of a job elsewhere reach stores."""
-
-    @classmethod
-    def _add_argparse_args(cls, parser: Any) -> None:
-        parser.add_argument(
-            "--send_store_credentials",
-            action="store_true",
-            help="send this machine's credentials for stores to the job's workers; whoever may "
-            "look at the job can read them",
-        )
 
 
 def use_options(options: PipelineOptions) -> None:
@@ -91,41 +61,10 @@ def _stated(options: PipelineOptions) -> dict[str, str]:
 
 
 def send_settings(pipeline: beam.Pipeline, options: PipelineOptions) -> None:
-    """Lets the functions of a pipeline carry this machine's settings to its workers.
-
-    Raises:
-        ConfigError: Credentials are to be sent that nobody else can use.
-    """
+    """Lets the functions of a pipeline carry this machine's settings to its workers."""
     stated = _stated(options)
     defaults = {name: os.environ[name] for name in _SETTINGS.split() if name in os.environ}
-    if options.view_as(StoreOptions).send_store_credentials:
-        defaults |= _credentials(os.environ)
     pipeline.visit(_Attach(_Carried(stated, defaults)))
-
-
-def _credentials(environment: Mapping[str, str]) -> dict[str, str]:
-    names = (name for each in _CREDENTIALS.values() for name in each)
-    found = {name: environment[name] for name in names if name in environment}
-    if "AWS_ACCESS_KEY_ID" not in found:
-        found |= {f"AWS_{name.upper()}": value for name, value in aws_profile().items()}
-    for name in _GOOGLE_KEY_FILES:
-        if name in environment:
-            found["GOOGLE_SERVICE_ACCOUNT_KEY"] = _google_key(Path(environment[name]))
-    return found
-
-
-def _google_key(file: Path) -> str:
-    try:
-        text = file.read_text()
-        kind = json.loads(text)["type"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"--send_store_credentials: {file} is not a key file: {error}") from error
-    if kind != "service_account":
-        raise ConfigError(
-            f"--send_store_credentials: {file} is a key of kind {kind!r}, which workers cannot "
-            "use; give a service account's, or let the workers have an account of their own"
-        )
-    return text
 
 
 class _Carried:
@@ -141,23 +80,9 @@ class _Carried:
 
 def _install(stated: Mapping[str, str], defaults: Mapping[str, str]) -> _Carried:
     os.environ.update(stated)
-    os.environ.update(_missing(defaults, os.environ))
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
     return _Carried(stated, defaults)
-
-
-def _missing(defaults: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """What of `defaults` is not set; of a cloud's credentials all or nothing."""
-    own = {
-        name
-        for names in _CREDENTIALS.values()
-        if not environment.keys().isdisjoint(names)
-        for name in names
-    }
-    return {
-        name: value
-        for name, value in defaults.items()
-        if name not in environment and name not in own
-    }
 
 
 class _Attach(PipelineVisitor):

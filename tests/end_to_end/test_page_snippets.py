@@ -38,7 +38,7 @@ _ELSEWHERE = {
     "migrate": "test_migrate.py",
     "other-readers": "test_other_projects.py",
     "own-source": "a part of examples/custom_source.py, which test_examples.py runs",
-    "runners": "Prism and Spark; tests/runners",
+    "runners": "Spark; tests/runners",
     "scaling": "hours; test_benchmarks.py runs it small",
     "serving": "test_serving.py",
 }

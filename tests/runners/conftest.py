@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.running.remote.jars import find_spark_jar
+from tfrecord_dataset.store.user_cache import cache_folder
 
 _START_S = 90.0
+SPARK_JAR = cache_folder() / "spark-job-server.jar"
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +45,7 @@ def _command(kind: str, ports: list[int]) -> list[str]:
     opens = [f"java.base/{name}=ALL-UNNAMED" for name in ("sun.nio.ch", "java.nio", "java.util")]
     return [
         *("java", "-Xmx1g", *(f"--add-opens={each}" for each in opens)),
-        *("--add-opens=java.base/java.lang.invoke=ALL-UNNAMED", "-jar", find_spark_jar(None)),
+        *("--add-opens=java.base/java.lang.invoke=ALL-UNNAMED", "-jar", str(SPARK_JAR)),
         *("--spark-master-url", "local[2]", "--job-port", job),
         *("--artifact-port", artifact, "--expansion-port", expansion),
     ]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from runners.conftest import SPARK_JAR
 
 ROOT = Path(__file__).parents[2]
 BLOOD = ROOT / "examples/data/blood"
@@ -29,10 +30,8 @@ def build(tmp_path):
 def options(request, job_service):
     """Beam's options for the runner that the test is run with."""
     match request.param:
-        case "prism":
-            return ("--runner=PrismRunner",)
         case "spark":
-            return ("--runner=SparkRunner",)
+            return ("--runner=SparkRunner", f"--spark_job_server_jar={SPARK_JAR}")
         case "embedded":
             return ("--runner=PortableRunner", "--job_endpoint=embed")
         case kind:
@@ -40,7 +39,7 @@ def options(request, job_service):
             return ("--runner=PortableRunner", f"--job_endpoint={address}")
 
 
-OTHERS = ("prism", "embedded", "python job service", "spark job service")
+OTHERS = ("embedded", "python job service", "spark job service")
 
 
 def nightly(runner):

@@ -1,15 +1,10 @@
-"""What Beam's job services start from: in our cache, in Beam's, or on the site of its releases."""
+"""The jar of Flink's job server: in our cache, in Beam's, or on the site of its releases."""
 
 import os
-import platform
-import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import apache_beam as beam
-from apache_beam.runners.portability.prism_runner import PrismJobServer
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError
@@ -40,75 +35,30 @@ def find_jar(given: str | None, flink_version: str) -> str:
     Raises:
         ConfigError: There is none.
     """
-    target = f":runners:flink:{flink_version}:job-server:shadowJar"
-    return _find(
-        given or "",
-        cached_jar(flink_version),
-        lambda: str(JavaJarServer.path_to_beam_jar(target)),
-        JavaJarServer.JAR_CACHE,
-        said=("job server", "--flink_job_server_jar", f"make flink-jar FLINK={flink_version}"),
-    )
-
-
-def find_spark_jar(given: str | None) -> str:
-    """`find_jar` for Spark; `given` is --spark_job_server_jar."""
-    target = ":runners:spark:3:job-server:shadowJar"
-    return _find(
-        given or "",
-        cache_folder() / "spark-job-server.jar",
-        lambda: str(JavaJarServer.path_to_beam_jar(target)),
-        JavaJarServer.JAR_CACHE,
-        said=("job server", "--spark_job_server_jar", "make spark-jar"),
-    )
-
-
-def find_prism(given: str | None) -> str:
-    """The path of Prism, or "" where Beam downloads it; `given` is --prism_location."""
-
-    def url() -> str:
-        version = f"v{beam.version.__version__}"
-        machine = platform.system(), platform.machine()
-        return str(PrismJobServer._construct_download_url(version, version, *machine))
-
-    said = ("Prism", "--prism_location", "make prism")
-    cached = cache_folder() / "prism"
-    found = _find(given or "", cached, url, PrismJobServer.BIN_CACHE, said=said)
-    return found if found in (given, str(cached)) else ""  # it takes what is given anew each time
-
-
-def _find(
-    given: str,
-    cached: Path,
-    url_of_beam: Callable[[], str],
-    cache_of_beam: str,
-    *,
-    said: tuple[str, str, str],
-) -> str:
-    """What is given, in our cache, or the URL of what is in Beam's cache or can be had.
-
-    Args:
-        said: What is looked for, the option that gives it, the command that makes it.
-    """
-    what, option, command = said
+    command = f"make flink-jar FLINK={flink_version}"
     if given:
         if not urlsplit(given).scheme and not os.path.exists(given):
             raise ConfigError(
-                f"{option}={given} does not exist; leave it out and run `{command}`, or correct "
-                "the path"
+                f"--flink_job_server_jar={given} does not exist; leave it out and run `{command}`, "
+                "or correct the path"
             )
         return given
-    if cached.exists():
+    if (cached := cached_jar(flink_version)).exists():
         return str(cached)
-    url = url_of_beam()
-    downloaded = os.path.join(cache_of_beam, url.rpartition("/")[2])
-    if os.path.exists(downloaded) or os.path.exists(url) or _is_there(url):
+    target = f":runners:flink:{flink_version}:job-server:shadowJar"
+    url = str(JavaJarServer.path_to_beam_jar(target))
+    downloaded = os.path.join(JavaJarServer.JAR_CACHE, url.rpartition("/")[2])
+    if os.path.exists(downloaded) or _is_there(url):
         return url
     raise ConfigError(
-        f"there is no {what}: neither {cached} nor {url}; run `{command}`, or pass {option}"
+        f"there is no job server: neither {cached} nor {url}; run `{command}`, or pass "
+        "--flink_job_server_jar"
     )
 
 
 def _is_there(url: str) -> bool:
+    if os.path.exists(url):  # Beam's own build
+        return True
     try:
         request = urllib.request.Request(url, method="HEAD")
         urllib.request.urlopen(request, timeout=_LOOK_S).close()

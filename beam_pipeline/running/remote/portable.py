@@ -1,4 +1,4 @@
-"""Beam's other runners: a job service that runs already, Prism and Spark.
+"""A job service that runs already, or one that Beam starts, such as Spark's.
 
 All are asked through Beam's job service, where its address is known. The service that Beam starts
 for one job, and stops with it, knows of no earlier job.
@@ -12,7 +12,6 @@ import grpc
 from apache_beam.options.pipeline_options import (
     PipelineOptions,
     PortableOptions,
-    PrismRunnerOptions,
     SparkRunnerOptions,
 )
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
@@ -21,7 +20,6 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.clusters import Cluster, JobState
-from beam_pipeline.running.remote.jars import find_prism, find_spark_jar
 from beam_pipeline.running.runner import runner_name
 
 _ANSWER_S = 5.0
@@ -49,8 +47,13 @@ class PortableCluster(Cluster):
             worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # see local_runner
         elif self._endpoint:
             checks.check_job_endpoint(self._options)
-        else:
-            self._choose_job_server()
+        elif runner_name(self._options) == "portable":
+            raise ConfigError(
+                "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a running "
+                "job service"
+            )
+        elif runner_name(self._options) == "spark":
+            checks.check_java(self._options, "Spark")
         here = self._is_here()
         if here and self._portable.environment_type is None:
             self._portable.environment_type = "LOOPBACK"
@@ -88,21 +91,6 @@ class PortableCluster(Cluster):
             master = self._options.view_as(SparkRunnerOptions).spark_master_url
             return runner_name(self._options) != "spark" or master.startswith("local")
         return checks.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
-
-    def _choose_job_server(self) -> None:
-        match runner_name(self._options):
-            case "prism":
-                prism = self._options.view_as(PrismRunnerOptions)
-                prism.prism_location = find_prism(prism.prism_location)
-            case "spark":
-                checks.check_java(self._options, "Spark")
-                spark = self._options.view_as(SparkRunnerOptions)
-                spark.spark_job_server_jar = find_spark_jar(spark.spark_job_server_jar)
-            case "portable":
-                raise ConfigError(
-                    "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a "
-                    "running job service"
-                )
 
 
 def _option(job: Any, name: str) -> str:

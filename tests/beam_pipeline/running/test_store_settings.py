@@ -10,11 +10,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_runner_api_pb2
 from fresh_python import printed
 
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.store_settings import send_settings, use_options
 
-KEYS = {"AWS_ACCESS_KEY_ID": "one", "AWS_SECRET_ACCESS_KEY": "two"}
-HERE = {"AWS_ENDPOINT_URL": "http://here:9000", "AWS_ALLOW_HTTP": "true", **KEYS}
+HERE = {
+    "AWS_ENDPOINT_URL": "http://here:9000",
+    "AWS_ALLOW_HTTP": "true",
+    "AWS_ACCESS_KEY_ID": "one",
+}
 
 # What a worker does with each function of a job, and then its settings.
 WORKER = """
@@ -63,16 +65,6 @@ def on_a_worker(tmp_path):
             {"AWS_ENDPOINT_URL": "http://here:9000", "AWS_ALLOW_HTTP": "true"},
             id="no credentials",
         ),
-        pytest.param(("--send_store_credentials",), {}, HERE, id="credentials where allowed"),
-        pytest.param(
-            ("--send_store_credentials",),
-            {"AWS_SESSION_TOKEN": "theirs", "AWS_REGION": "x"},
-            {
-                **{name: HERE[name] for name in ("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP")},
-                **{"AWS_SESSION_TOKEN": "theirs", "AWS_REGION": "x"},
-            },
-            id="credentials are not mixed",
-        ),
         pytest.param(
             (),
             {"AWS_ENDPOINT_URL": "http://minio"},
@@ -94,35 +86,6 @@ def on_a_worker(tmp_path):
 )
 def test_what_a_worker_has(on_a_worker, flags, own, expected):
     assert on_a_worker(*flags, own=own) == expected
-
-
-@pytest.mark.slow
-def test_a_profile_and_a_key_file_are_sent(on_a_worker, tmp_path, monkeypatch):
-    for name in KEYS:
-        monkeypatch.delenv(name)
-    (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "credentials").write_text("[default]\naws_access_key_id = three\n")
-    key = tmp_path / "key.json"
-    key.write_text('{"type": "service_account"}')
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(key))
-    flag = "--send_store_credentials"
-    assert on_a_worker(flag)["AWS_ACCESS_KEY_ID"] == "three"
-    expected = {"GOOGLE_SERVICE_ACCOUNT_KEY": key.read_text()}
-    assert on_a_worker(flag, cloud="GOOGLE") == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"type": "authorized_user"}', "is a key of kind 'authorized_user', which workers cannot"),
-        ("{", "key.json is not a key file"),
-    ],
-)
-def test_a_key_that_workers_cannot_use(tmp_path, monkeypatch, text, message):
-    (tmp_path / "key.json").write_text(text)
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
-    with pytest.raises(ConfigError, match=message):
-        send_settings(beam.Pipeline(), PipelineOptions(["--send_store_credentials"]))
 
 
 def test_beams_options_for_azure_are_used_here():

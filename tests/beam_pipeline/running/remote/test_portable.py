@@ -7,7 +7,6 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.options import is_staged_only
-from beam_pipeline.running.remote import jars
 from beam_pipeline.running.remote.clusters import JobState, cluster_of
 
 
@@ -27,14 +26,9 @@ def prepared(*options, output="/data", inputs=()):
         (["--runner=PortableRunner"], "--runner=PortableRunner needs --job_endpoint=HOST:PORT"),
         (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is no address"),
         (
-            ["--runner=SparkRunner", "--spark_job_server_jar=/no.jar"],
-            "--spark_job_server_jar=/no.jar does not exist; leave it out and run `make spark-jar`",
-        ),
-        (
             ["--runner=SparkRunner", "--job_server_java_launcher=/no/java"],
             "needs Java, and there is no '/no/java'",
         ),
-        (["--runner=PrismRunner", "--prism_location=/no"], "does not exist.*run `make prism`"),
         (
             ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=DOCKER"],
             "Beam's own image for workers does not hold this package",
@@ -48,28 +42,6 @@ def prepared(*options, output="/data", inputs=()):
 def test_what_is_missing(options, message):
     with pytest.raises(ConfigError, match=message):
         prepared(*options)
-
-
-@pytest.mark.parametrize(
-    ("runner", "message"),
-    [
-        ("PrismRunner", "there is no Prism: neither /.* nor https://.*; run `make prism`"),
-        (
-            "SparkRunner",
-            "there is no job server: neither /.* nor https?://.*; run `make spark-jar`",
-        ),
-    ],
-)
-def test_neither_made_nor_to_be_had(monkeypatch, tmp_path, runner, message):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(jars.PrismJobServer, "BIN_CACHE", str(tmp_path))
-    monkeypatch.setattr(jars.JavaJarServer, "JAR_CACHE", str(tmp_path))
-    monkeypatch.setattr(jars.JavaJarServer, "MAVEN_CENTRAL_REPOSITORY", "http://localhost:1")
-    monkeypatch.setattr(jars, "_is_there", lambda url: False)  # the network's answer
-    beams = ["--job_server_java_launcher=true", f"--runner={runner}"]
-
-    with pytest.raises(ConfigError, match=message):
-        prepared(*beams)
 
 
 def test_workers_are_here_where_the_job_is():
