@@ -128,9 +128,14 @@ def test_a_recipe_reads_what_is_refused_without_it(tmp_path, name):
     assert any(isinstance(each, Record) for each in elements)
 
 
-def test_every_refused_tree_has_a_recipe():
-    refused = {name for name, case in CASES.items() if is_file(case, "error")}
-    assert {name for name in refused if name.startswith("zoo/")} == {*RECIPES}
+def test_every_refused_tree_and_every_open_layout_has_a_recipe():
+    errors = {
+        name: (case / "error").read_text("utf-8")
+        for name, case in CASES.items()
+        if is_file(case, "error")
+    }
+    needed = {name for name in errors if name.startswith("zoo/") or "ways:" in errors[name]}
+    assert needed == {*RECIPES}
 
 
 @pytest.mark.parametrize(
