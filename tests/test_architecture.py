@@ -261,8 +261,8 @@ ASK_FOR_KINDS = {
     "dataset/declaration.py",
     "dataset/opening.py",
     "input_pipeline/lengths.py",
-    "tasks/input_choice.py",
-    "tasks/target_choice.py",
+    "tasks/choice.py",
+    "tasks/columns.py",
 }
 
 

@@ -20,6 +20,7 @@ from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Inspected, ListSummary, Value
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import index_file
+from tfrecord_dataset.format.metadata import rows_file as rows_file
 
 _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
@@ -32,11 +33,6 @@ _NO_LIST = {"length": 0}
 # Of rows that make up one row group of a Parquet file, in memory.
 _GROUP_BYTES = 8 << 20
 _RESERVED = frozenset({*_ALWAYS, "sha256", "width", "height", "labels"})
-
-
-def rows_file(shard: str) -> str:
-    """The path of a shard's rows in the dataset's directory."""
-    return f"index/{shard}.parquet"
 
 
 def files(shard: str, compressed: bool = False) -> tuple[str, ...]:

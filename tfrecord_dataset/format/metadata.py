@@ -123,6 +123,11 @@ def index_file(shard: str) -> str:
     return f"idx/{shard}.idx"
 
 
+def rows_file(shard: str) -> str:
+    """The path of the rows of a shard's index, a row a record, in the dataset's directory."""
+    return f"index/{shard}.parquet"
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileEntry:
     """A file that is no shard, as metadata.json lists it.
@@ -158,6 +163,13 @@ class Metadata:
     files: Mapping[str, FileEntry]
     fingerprint: str
     facts: Mapping[str, Any]
+
+    @property
+    def group_by(self) -> str:
+        """`--group-by` of the build; "" for none."""
+        config = self.facts.get("config")
+        stated = config.get("group_by") if isinstance(config, Mapping) else None
+        return stated if isinstance(stated, str) else ""
 
     def problems(self) -> Iterator[str]:
         """Where it contradicts itself, a line each."""

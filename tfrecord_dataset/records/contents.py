@@ -22,6 +22,7 @@ class Contents:
         features: Feature by name.
         splits: Split by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
+        group_by: The column, or level of the key, whose values are in one split each; or "".
         notes: Guesses about the records of bare files, as messages.
         remedy: What to do when a record does not fit the features.
         read_statistics: Returns what statistics.json states by split and feature; nothing
@@ -32,6 +33,7 @@ class Contents:
     features: Mapping[str, Feature]
     splits: Mapping[str, Split]
     fingerprint: str = ""
+    group_by: str = ""
     notes: tuple[str, ...] = ()
     remedy: str = "run `python -m beam_pipeline verify` on it"
     read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(

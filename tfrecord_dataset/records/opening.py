@@ -98,6 +98,7 @@ def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCac
             for name, shards in stated.splits.items()
         },
         fingerprint=stated.fingerprint,
+        group_by=stated.group_by,
         read_statistics=functools.partial(metadata.read_statistics, folder, stated.files),
     )
 
@@ -125,11 +126,16 @@ def _split(
             return None  # a web server may answer anything
         return metadata.read_stated(folder, name, listed)
 
+    def read_rows(number: int) -> bytes | None:
+        name = metadata.rows_file(names[number])
+        return metadata.read_stated(folder, name, listed) if name in listed else None
+
     return Split(
         name=name,
         shards=ShardFiles(files, compression, read_index, index_names),
         num_records=sum(shard.num_records for shard in shards),
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,
+        read_rows=read_rows,
         check=folder.commit.check,
     )

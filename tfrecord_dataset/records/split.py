@@ -14,6 +14,12 @@ def _not_replaced() -> None:
     """Files without metadata are no build's."""
 
 
+def _no_rows(shard: int) -> bytes | None:
+    """Files without metadata have no rows."""
+    del shard
+    return None
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Split:
     """One split's shards.
@@ -24,6 +30,7 @@ class Split:
         num_records: None without metadata; then `counted` tells.
         num_bytes: Bytes of all shards, None without metadata.
         sha256: Of each shard, by metadata.json; empty without it.
+        read_rows: Returns the content of index/<shard>.parquet, a row a record; None without it.
         check: Raises DatasetChangedError if another build took the dataset's place.
     """
 
@@ -32,6 +39,9 @@ class Split:
     num_records: int | None = None
     num_bytes: int | None = None
     sha256: tuple[str, ...] = ()
+    read_rows: Callable[[int], bytes | None] = dataclasses.field(
+        default=_no_rows, repr=False, compare=False
+    )
     check: Callable[[], None] = dataclasses.field(default=_not_replaced, repr=False, compare=False)
 
     @property

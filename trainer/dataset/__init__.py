@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
@@ -19,14 +20,24 @@ from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
 from trainer.input_pipeline.tensorflow_errors import explain
+from trainer.records.held_out import draw, identities
 from trainer.views import Views
 
 _DEFAULT_BATCH_SIZE = 32
+# What statistics.json states of the values of a split that also holds for a part.
+_VALUES = {"minimum", "maximum", "strings"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Contents):
-    """TFRecord shards with a schema. Made by `trainer.open`; its attributes are in `Contents`."""
+    """TFRecord shards with a schema. Made by `trainer.open`; its attributes are in `Contents`.
+
+    Attributes:
+        parts: By split, the numbers of its records, int64 [n], where it is a part of the records of
+            its shards.
+    """
+
+    parts: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     _num_classes: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
@@ -35,6 +46,43 @@ class Dataset(Contents):
     _kept: dict[Any, KeptImages] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
+
+    def hold_out(self, split: str, share: float, name: str) -> "Dataset":
+        """The dataset with a share of a split as a split of its own, drawn by records' hashes.
+
+        Args:
+            split: That gives records away.
+            share: Of them, between 0 and 1.
+            name: Of the new split.
+
+        Raises:
+            ConfigError: All records are one group.
+        """
+        whole = self.split(split)
+        held_out = draw(identities(whole, self.group_by), share)
+        rest = np.setdiff1d(np.arange(whole.index().num_records), held_out)
+        return dataclasses.replace(
+            self,
+            splits={**self.splits, name: dataclasses.replace(whole, name=name)},
+            parts={split: rest, name: held_out},
+            _num_classes={},
+            _kept={},
+        )
+
+    def num_records(self, split: str | None = None) -> int:
+        name = self.split(split).name
+        return len(self.parts[name]) if name in self.parts else super().num_records(name)
+
+    def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
+        """What statistics.json states of a split; of a part only which values there are."""
+        stated, name = self.read_statistics(), self.split(split).name
+        if name not in self.parts:
+            return stated.get(name, {})
+        whole = stated.get(next(iter(self.parts)), {})
+        return {
+            feature: {fact: facts[fact] for fact in _VALUES & facts.keys()}
+            for feature, facts in whole.items()
+        }
 
     def num_classes(self, name: str, split: str | None = None) -> int:
         """The number of classes of a feature: those that it declares, else those in a split.
@@ -209,7 +257,9 @@ class Dataset(Contents):
         if batch_size is not None:
             arguments.check_equal_sizes(outputs)
         arrange = arranger(outputs, target, sample_weight)
-        num_records = chosen.num_records if passes is None else self.num_records(chosen.name)
+        num_records: int | None = None
+        if passes is not None or chosen.num_records is not None:
+            num_records = self.num_records(chosen.name)
         return input_pipeline.batches(
             chosen.shards,
             num_records,
@@ -220,6 +270,7 @@ class Dataset(Contents):
                 seed=seed,
                 window=window,
                 classes=classes,
+                numbers=self.parts.get(chosen.name),
                 passes=passes,
                 first_record=first_record,
                 share=share,
@@ -281,7 +332,7 @@ class Dataset(Contents):
             return None
         key = (split, cache.size, *(each.name for each in images))
         if key not in self._kept:
-            self._kept[key] = KeptImages(cache, images, self.num_records(split))
+            self._kept[key] = KeptImages(cache, images, super().num_records(split))
         return self._kept[key]
 
     def numpy(

@@ -44,6 +44,7 @@ class Reading:
         seed: Decides the order.
         window: Records that are permuted together; None for `window_size`.
         classes: int64 [records]: the classes that come equally often in another order; or None.
+        numbers: int64 [n], ascending: the only records that are read; None for all.
         passes: Passes over the data; None for endless.
         first_record: Records already used, counted over all passes.
         share: The part of this worker in each global batch; None for all of it.
@@ -55,6 +56,7 @@ class Reading:
     seed: int = 0
     window: int | None = None
     classes: Any = dataclasses.field(default=None, compare=False)
+    numbers: Any = dataclasses.field(default=None, compare=False)
     passes: int | None = 1
     first_record: int = 0
     share: Share | None = None
@@ -64,7 +66,8 @@ class Reading:
     @property
     def by_number(self) -> bool:
         """Whether records must be found by their numbers: one pass from the first is not enough."""
-        return self.shuffle or self.passes != 1 or self.first_record > 0 or self.share is not None
+        is_part = self.share is not None or self.numbers is not None
+        return self.shuffle or self.passes != 1 or self.first_record > 0 or is_part
 
 
 class Records:
@@ -97,7 +100,7 @@ class Records:
         # Gzip is read by number only where it must, for it is unpacked first.
         if not shards.compression or reading.by_number or images is not None:
             found = index()
-            num_records = found.num_records
+            num_records = found.num_records if reading.numbers is None else len(reading.numbers)
             self._windows = _windows(found, reading, images)
         else:
             self._windows = _streamed(shards)
@@ -209,6 +212,8 @@ class _Positions:
         if reading.share is not None:
             chosen &= reading.share.holds(positions)
         keys = keys[chosen]
+        if reading.numbers is not None:
+            keys[:, 1] = reading.numbers[keys[:, 1]]
         if count <= self._last_part:
             keys = keys[slice(*len(keys) * self._parts[count : count + 2] // self._parts[-1])]
         return keys
@@ -216,7 +221,7 @@ class _Positions:
 
 def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) -> tf.data.Dataset:
     """Records in order, some at once, with their keys: `tf.string` [n], int64 [n, 2]."""
-    if not index.num_records:
+    if not (index.num_records if reading.numbers is None else len(reading.numbers)):
         return tf.data.Dataset.from_tensors(
             (tf.constant([], tf.string), tf.zeros([0, 2], tf.int64))
         )
@@ -250,7 +255,10 @@ def _order(index: RecordIndex, reading: Reading, window: int) -> Order | Balance
     if reading.classes is not None:
         return BalancedOrder(reading.classes, seed=reading.seed, window=window)
     seed = reading.seed if reading.shuffle else None
-    return Order(index.shard_lengths, seed=seed, window=window)
+    lengths = index.shard_lengths
+    if reading.numbers is not None:
+        lengths = np.bincount(index.locate(reading.numbers)[0], minlength=len(lengths))
+    return Order(lengths, seed=seed, window=window)
 
 
 def _streamed(shards: ShardFiles) -> tf.data.Dataset:

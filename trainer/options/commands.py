@@ -6,7 +6,7 @@ from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
 from trainer.options.devices import MOST_RECORDS_PER_STEP
-from trainer.options.input import (
+from trainer.options.shared import (
     AllowMissingShards,
     CacheBytes,
     CacheDir,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
-from trainer.options.input import (
+from trainer.options.shared import (
     DeviceNames,
     InputConfig,
     OwnModel,
@@ -37,7 +37,8 @@ class TrainConfig(InputConfig):
     validation_split: Annotated[
         str | None,
         RunOption(
-            "split to validate on, or none (default: validation, val or valid; never test)",
+            "split to validate on, or none (default: validation, val or valid, else a share of "
+            "the train split; never test)",
             metavar="SPLIT",
             may_change=True,
         ),
@@ -197,6 +198,8 @@ class TrainConfig(InputConfig):
                 "--head-epochs is for weights learned elsewhere; name them by --weights, or leave "
                 "it out"
             )
+        if self.validation_split is not None and self.validation_share:
+            yield "--validation-split and --validation-share both choose the records; give one"
         if self.resume and self.overwrite:
             yield "--resume continues a run, but --overwrite replaces it; choose one"
 

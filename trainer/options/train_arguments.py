@@ -15,6 +15,7 @@ class TrainArguments(TypedDict, total=False):
     cache_bytes: int | None
     allow_missing_shards: bool
     train_split: str | None
+    validation_share: float | None
     task: str | None
     target: str | None
     inputs: Sequence[str] | None

@@ -22,7 +22,6 @@ from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import PredictConfig
-from trainer.options.train import TrainConfig
 from trainer.predicting.files import read_items, write_chunks
 from trainer.predicting.report import ClassReport
 from trainer.progress import Progress
@@ -70,7 +69,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     features = run.features_to_predict()
     if config.report:
         features |= run.features_of([task.target])
-    opened = _opened(config, task, features, run.options)
+    opened = _opened(config, run, features)
     report = _create_report(config, task, opened)
     images, maps = _folders(config, task)
     _check_format(config.format, task)
@@ -168,7 +167,7 @@ def _folders(config: PredictConfig, task: Task) -> tuple[Path | None, Path | Non
 
 
 def _opened(
-    config: PredictConfig, task: Task, features: Mapping[str, Feature], options: TrainConfig
+    config: PredictConfig, run: TrainedRun, features: Mapping[str, Feature]
 ) -> tuple[Dataset, str] | None:
     """The dataset to predict for, and its split; None for files."""
     if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
@@ -183,8 +182,8 @@ def _opened(
         config.cache_bytes,
         allow_missing_shards=config.allow_missing_shards,
     )
-    check_same_inputs(task, dataset.features, options)
-    return dataset, choices.evaluation_split(dataset, config.split)
+    check_same_inputs(run.task, dataset.features, run.options)
+    return choices.of_run(dataset, run.config, config.split)
 
 
 def _create_report(

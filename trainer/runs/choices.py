@@ -2,27 +2,38 @@
 
 import dataclasses
 import functools
+import hashlib
 import math
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.commands import EvaluateConfig
-from trainer.options.input import InputConfig
+from trainer.options.shared import InputConfig
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
+from trainer.records.held_out import checksums
 from trainer.report.history import value_of
+from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
+from trainer.tasks.columns import sample_columns
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 
 # Records whose target is looked at to choose the size of images.
 _SAMPLED = 1_000
 _VALIDATION_NAMES = ("validation", "val", "valid")
+# The share of the train split that validates where no split does, and its name.
+_VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
+# A tenth of fewer records says nothing.
+_FEWEST_TO_DIVIDE = 20
 # Steps that small datasets get, by what is learned: a step of boxes or maps learns of many places.
 _STEPS_OF_PLACES, _STEPS_OF_RECORDS, _STEPS_OF_TABLES = 500, 2_000, 4_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
@@ -60,26 +71,94 @@ def train_split(dataset: Dataset, name: str | None) -> str:
     return dataset.split(name).name
 
 
-def validation_split(dataset: Dataset, name: str | None, progress: Progress) -> str | None:
+def hold_out(
+    dataset: Dataset, config: TrainConfig, split: str, progress: Progress
+) -> tuple[Dataset, TrainConfig]:
+    """The dataset with the share of the train split that validates; the options with the share.
+
+    Args:
+        dataset: As it was opened.
+        config: The options; of a run that is continued they state the share.
+        split: To train on.
+        progress: For messages.
+
+    Raises:
+        ConfigError: There is a split of that name, or the records are one group.
+    """
+    share, usual = config.validation_share, {*_VALIDATION_NAMES} & dataset.splits.keys()
+    if share is None:
+        share = 0.0 if config.validation_split or usual else _VALIDATION_SHARE
+        if share and (count := dataset.num_records(split)) < _FEWEST_TO_DIVIDE:
+            progress.say(f"no validation: {count} records are too few; --validation-share decides")
+            share = 0.0
+    config = dataclasses.replace(config, validation_share=share)
+    if not share:
+        return dataset, config
+    if _HELD_OUT in dataset.splits:
+        raise ConfigError(
+            f"--validation-share: {dataset.path} has a split {_HELD_OUT!r}; leave the option out"
+        )
+    dataset = dataset.hold_out(split, share, _HELD_OUT)
+    by = f" of {dataset.group_by!r}" if dataset.group_by else ""
+    progress.say(
+        f"validation: {100 * share:.3g} % of {split}, "
+        f"{counted(dataset.num_records(_HELD_OUT), 'record')}, by their hashes{by} "
+        "(--validation-share)"
+    )
+    return dataset, config
+
+
+def validation_split(dataset: Dataset, config: TrainConfig) -> str | None:
     """The name of the split to validate on, or None."""
+    name = config.validation_split
     if name == "none":
         return None
     if name is not None:
         return dataset.split(name).name
-    for usual in _VALIDATION_NAMES:
-        if usual in dataset.splits:
-            return usual
-    progress.say(
-        f"no validation: none of the splits {', '.join(dataset.splits)} is named "
-        f"{', '.join(_VALIDATION_NAMES)}; name one by --validation-split"
-    )
-    return None
+    if _HELD_OUT in dataset.parts:
+        return _HELD_OUT
+    return next((usual for usual in _VALIDATION_NAMES if usual in dataset.splits), None)
 
 
-def evaluation_split(dataset: Dataset, name: str | None) -> str:
-    """The name of the split to evaluate on, or to predict for."""
-    default = "test" if "test" in dataset.splits else None
-    return dataset.split(name or default).name
+def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset, str]:
+    """The dataset, and the name of its split to evaluate on, or to predict for.
+
+    Args:
+        dataset: As it was opened.
+        run: The run. "validation" names the share that it held out, where no split has that name.
+        name: That was given; None for test, else in the run's own data the share that it held out,
+            else the only split.
+    """
+    share, train = run.options.validation_share, run.data.get("train split", "")
+    can_be_drawn = share and train in dataset.splits and _HELD_OUT not in dataset.splits
+    if name is None and "test" in dataset.splits:
+        name = "test"
+    elif name is None and can_be_drawn and describe_data(dataset, train) == run.data:
+        name = _HELD_OUT
+    if share and can_be_drawn and name == _HELD_OUT:
+        dataset = dataset.hold_out(train, share, _HELD_OUT)
+    return dataset, dataset.split(name).name
+
+
+def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
+    """The identity of a split, for `continuing.check_same_data`."""
+    chosen = dataset.split(split)
+    index = dataset.index(split)
+    digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
+    names = (os.path.basename(unsigned(file)) for file in chosen.files)
+    return {
+        "train split": split,
+        "number of records": index.num_records,
+        "fingerprint": dataset.fingerprint,
+        "shards": dict(zip(names, digests, strict=True)),
+    }
+
+
+def _digest(index: RecordIndex, shard: int) -> str:
+    """Of a bare file: the sha256 of its records' checksums, of which few bytes are read."""
+    if index.shards.files.is_remote:
+        return index.shards.files.identity(shard)
+    return hashlib.sha256(b"".join(checksums(index, shard))).hexdigest()
 
 
 def choose(
@@ -94,8 +173,11 @@ def choose(
         progress: For messages.
     """
 
+    columns = functools.cache(functools.partial(sample_columns, dataset, split))
+
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
-        return choose_task(dataset.features, dataclasses.replace(config, image_size=size))
+        sized = dataclasses.replace(config, image_size=size)
+        return choose_task(dataset.features, sized, columns)
 
     size = config.image_size or declared_size(dataset.features.values())
     task, reason = chosen(size)

@@ -189,6 +189,8 @@ def pictured(
         return
     index = dataset.index(split)
     numbers = np.array([each.number for each in examples], np.int64)
+    if split in dataset.parts:
+        numbers = dataset.parts[split][numbers]
     image = dataset.features[task.images[0].name] if task.images else None
     keys = set() if image is None else {image.key, image.key_beside("filename")}
     for each, record in zip(examples, RecordReader(index).read(numbers), strict=True):

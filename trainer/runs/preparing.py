@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +11,6 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from tfrecord_dataset import users_code
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.frames import FOOTER_BYTES
-from tfrecord_dataset.records.index import RecordIndex
-from tfrecord_dataset.store.urls import unsigned
 from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, RunExistsError
@@ -263,7 +258,8 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     """
     dataset = choices.open_given(config)
     split = choices.train_split(dataset, config.train_split)
-    task, options = choices.choose(config.train_config(), dataset, split, progress)
+    dataset, options = choices.hold_out(dataset, config.train_config(), split, progress)
+    task, options = choices.choose(options, dataset, split, progress)
     task = with_statistics(task, dataset, split, progress.say)
     if options.batch_size is None:
         size = choices.batch_size(dataset.num_records(split))
@@ -278,38 +274,10 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     )
 
 
-def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
-    """The identity of a split, for `config.check_same_data`."""
-    chosen = dataset.split(split)
-    index = dataset.index(split)
-    digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
-    names = (os.path.basename(unsigned(file)) for file in chosen.files)
-    return {
-        "train split": split,
-        "number of training records": index.num_records,
-        "fingerprint": dataset.fingerprint,
-        "shards": dict(zip(names, digests, strict=True)),
-    }
-
-
 def order_of(dataset: Dataset, split: str) -> RunOrder:
     """What decides the order besides the seed."""
     index = dataset.index(split)
     return RunOrder(window=window_size(index.num_records, index.num_bytes))
-
-
-def _digest(index: RecordIndex, shard: int) -> str:
-    """Of a bare file: the sha256 of its records' checksums, of which few bytes are read."""
-    if index.shards.files.is_remote:
-        return index.shards.files.identity(shard)
-    ends = index.bounds_of(shard)[1:].tolist()
-    if not ends:
-        return ""
-    digest = hashlib.sha256()
-    with index.shards.plain.open(shard) as read:
-        for end in ends:
-            digest.update(read(FOOTER_BYTES, end - FOOTER_BYTES))
-    return digest.hexdigest()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -382,9 +350,10 @@ def prepare(
     if dataset is None:
         dataset = choices.open_given(config, features)
     split = choices.train_split(dataset, config.train_split)
-    validation_split = choices.validation_split(dataset, config.validation_split, progress)
+    dataset, config = choices.hold_out(dataset, config, split, progress)
+    validation_split = choices.validation_split(dataset, config)
     num_records = choices.num_records(config, dataset, split)
-    data = describe_data(dataset, split)
+    data = choices.describe_data(dataset, split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
         order, task = previous.order, recorded

@@ -19,13 +19,13 @@ from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
-from trainer.runs.choices import best_of, evaluation_split, open_given
-from trainer.runs.directory import Row, RunDirectory, damaged
+from trainer.runs.choices import best_of, of_run, open_given
+from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.tasks import Task, models
 from trainer.tasks.baselines import Baseline
+from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.reading import evaluation_batches
-from trainer.tasks.target_choice import shorten
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
@@ -97,18 +97,21 @@ class TrainedRun:
     Attributes:
         file: Of the model.
         model: From the file.
-        options: Of the training.
+        config: Of the training.
         task: What the model was trained for.
         features: Those of the task, by name.
-        own_loss: The name of the user's loss that it was trained with, or None.
     """
 
     file: Path
     model: keras.Model
-    options: TrainConfig
+    config: RunConfig
     task: Task
     features: Mapping[str, Feature]
-    own_loss: str | None = None
+
+    @property
+    def options(self) -> TrainConfig:
+        """Of the training."""
+        return self.config.options
 
     def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
         """Those of these names."""
@@ -173,10 +176,9 @@ def open_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
     return TrainedRun(
         file=file,
         model=model,
-        options=options,
+        config=config,
         task=task,
         features=features,
-        own_loss=config.own.get("loss"),
     )
 
 
@@ -192,12 +194,12 @@ def evaluate(config: EvaluateConfig) -> Row:
         run = open_run(config.run_path, config.which, config.model_fn)
     global_batch = config.batch_size or run.options.global_batch
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
-    if run.own_loss is not None:
-        progress.say(f"loss is that of the task, not the run's own, {run.own_loss}")
+    if "loss" in run.config.own:
+        progress.say(f"loss is that of the task, not the run's own, {run.config.own['loss']}")
     task, features = run.task, run.features_of(run.task.features)
     dataset = open_given(config, features)
     check_same_records(task, dataset.features, run.options)
-    split_name = evaluation_split(dataset, config.split)
+    dataset, split_name = of_run(dataset, run.config, config.split)
     batches = functools.partial(
         evaluation_batches, task, dataset, split_name, batch_size=global_batch
     )

@@ -1,31 +1,56 @@
-"""Chooses the inputs and the target: by the dataset's schema, or as the user says."""
+"""Chooses the inputs and the target: by the dataset's schema and a sample, or as the user says."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
-from trainer.tasks.input_choice import inputs_by_schema, named_inputs
+from trainer.tasks.columns import Column, ColumnKind
 from trainer.tasks.inputs import Input, input_type
+from trainer.tasks.inputs.category import TextCategory
+from trainer.tasks.inputs.dates import Date
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.target_choice import choose_target, describe, shorten
-from trainer.tasks.targets import Target
+from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task
+
+# The value of --inputs that adds a table's columns to an image, audio or a text.
+ALL = ("all",)
+# The first of these kinds that a dataset has leads; without one the columns are a table.
+_LEADERS = ("image", "audio", "sequence", "text", "array")
+TABLE = "table"
+# Texts of many words lead unless there are so many columns for each.
+_COLUMNS_OF_TABLE = 5
+_USUAL_NAMES = ("label", "target", "y")
+_LEARNABLE = ("class_label", "scalar", "tensor", "text")
+# What is where in an image: learned where nothing is said of the image as a whole.
+_IN_IMAGES = [each for each in TARGETS.values() if each.leader is not None]
+_SHOWN = 6
+
 
 # Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[Task, str]:
+def no_sample() -> Mapping[str, Column]:
+    """Nothing is known of the values."""
+    return {}
+
+
+def choose_task(
+    features: Mapping[str, Feature],
+    options: TrainConfig,
+    columns: Callable[[], Mapping[str, Column]] = no_sample,
+) -> tuple[Task, str]:
     """The task on `features`, and what it uses and leaves out, in one line.
 
     Args:
         features: The dataset's.
         options: Those that name the task, the target, the inputs and the weight of records, or
             leave them to the features; and what they say of inputs and target.
+        columns: Returns what a sample tells of scalars, texts and class labels, by name.
 
     Raises:
         UnknownNameError: No such feature.
@@ -35,11 +60,15 @@ def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[
     if options.sample_weight is not None:
         _check_weight(options.sample_weight, goal, features)
     not_inputs = (goal.name, options.sample_weight)
-    if options.inputs is not None:
-        chosen = named_inputs(features, options, not_inputs)
+    takes_all = options.inputs == ALL and "all" not in features
+    reasons: dict[str, str] = {}
+    if options.inputs is not None and not takes_all:
+        chosen = _named_inputs(features, options, not_inputs, columns)
     else:
-        chosen = inputs_by_schema(features, goal.leader, options, not_inputs)
-        chosen = chosen if goal.leader is None else chosen[:1]
+        rest = {name: each for name, each in features.items() if name not in not_inputs}
+        chosen = _inputs_by_schema(
+            rest, goal.leader, options, columns, reasons, takes_all=takes_all
+        )
     _check_options(options, chosen, goal)
     is_mirrored = options.augment == AUTO and goal.may_be_mirrored(chosen)
     task = Task(
@@ -49,7 +78,166 @@ def choose_task(features: Mapping[str, Feature], options: TrainConfig) -> tuple[
         sample_weight=options.sample_weight,
         augment="flip" if is_mirrored else options.augment,
     )
-    return task, _reason(task, features)
+    return task, _reason(task, features, reasons)
+
+
+def _named_inputs(
+    features: Mapping[str, Feature],
+    options: TrainConfig,
+    not_inputs: Iterable[str | None],
+    columns: Callable[[], Mapping[str, Column]],
+) -> list[Input]:
+    """The inputs that the user names.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: A feature is named twice, is the target or the weight, or no model takes it.
+    """
+    names = options.inputs or ()
+    for name in names:
+        if name not in features:
+            raise UnknownNameError("feature to be an input", name, features)
+        if name in not_inputs or names.count(name) > 1:
+            raise ConfigError(
+                f"--inputs {','.join(names)} names {name!r}, which is "
+                f"{'the target or the weight' if name in not_inputs else 'named twice'}; leave it "
+                "out"
+            )
+        if input_type(features[name]) is None:
+            raise ConfigError(
+                f"models cannot take {describe(features[name])}; leave it out of --inputs"
+            )
+    has_texts = any(TextCategory.suits(features[name]) for name in names)
+    found = columns() if has_texts else {}
+    return [_input(features[name], options, found.get(name)) for name in names]
+
+
+def _inputs_by_schema(
+    features: Mapping[str, Feature],
+    leader: str | None,
+    options: TrainConfig,
+    columns: Callable[[], Mapping[str, Column]],
+    reasons: dict[str, str],
+    *,
+    takes_all: bool,
+) -> list[Input]:
+    """The leading input with the vectors of numbers; or the columns of a table.
+
+    Args:
+        features: The dataset's, but for the target and the weight.
+        leader: The only kind that the target takes; None for any.
+        options: Of the training.
+        columns: As for `choose_task`.
+        reasons: Gets why columns are left out, by name.
+        takes_all: Whether a table's columns join a leader.
+
+    Raises:
+        ConfigError: There is none, or there are several and none is named like its kind.
+    """
+    candidates = {
+        name: kind.from_feature(each, options)
+        for name, each in features.items()
+        if (kind := input_type(each)) is not None
+    }
+    if leader is not None:
+        return [_lead(candidates, leader, features, ())]
+    groups = {each.group for each in candidates.values()}
+    first = next((group for group in _LEADERS if group in groups), TABLE)
+    if first in ("text", "array", TABLE) or takes_all:
+        table, unsuitable = _table(features, options, columns())
+        reasons |= unsuitable
+    else:
+        table = {}
+    if first == "text" and not _text_leads(candidates, table, reasons):
+        first = "array" if "array" in groups else TABLE
+    if first == TABLE:
+        if not table:
+            raise _no_input(first, features)
+        return [*table.values()]
+    names = [*table] or [name for name, each in candidates.items() if each.group == "numbers"]
+    leaders = {name: each for name, each in candidates.items() if name not in table}
+    lead = _lead(leaders, first, features, names)
+    reasons.pop(lead.name, None)
+    joining = table if takes_all else {}
+    vectors = {name: candidates[name] for name, each in features.items() if _joins(each)}
+    return [lead, *(each for name, each in ({**vectors, **joining}).items() if name != lead.name)]
+
+
+def _table(
+    features: Mapping[str, Feature], options: TrainConfig, columns: Mapping[str, Column]
+) -> tuple[dict[str, Input], dict[str, str]]:
+    """The columns of a table that models learn from, by name, and why others are left out."""
+    taken: dict[str, Input] = {}
+    reasons: dict[str, str] = {}
+    for name, feature in features.items():
+        kind = input_type(feature)
+        if kind is None or kind.from_feature(feature, options).group not in _OF_TABLES:
+            continue
+        column = columns.get(name, Column.unknown(feature))
+        if column.kind.reason:
+            reasons[name] = column.kind.reason
+        else:
+            taken[name] = _input(feature, options, column)
+    return taken, reasons
+
+
+_OF_TABLES = ("numbers", "category", "text")
+
+
+def _text_leads(
+    candidates: Mapping[str, Input], table: Mapping[str, Input], reasons: Mapping[str, str]
+) -> bool:
+    """Whether to learn from a text instead of a table's columns."""
+    texts = [
+        name for name, each in candidates.items() if each.group == "text" and name not in table
+    ]
+    long = [name for name in texts if reasons.get(name) == ColumnKind.TEXT.reason]
+    return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
+
+
+def _input(feature: Feature, options: TrainConfig, column: Column | None) -> Input:
+    """The input for a feature, by what a sample tells of its values."""
+    kind = input_type(feature)
+    assert kind is not None
+    if column is not None and TextCategory.suits(feature):
+        kind = {ColumnKind.DATE: Date, ColumnKind.CATEGORY: TextCategory}.get(column.kind, kind)
+    return kind.from_feature(feature, options)
+
+
+def _lead(
+    candidates: Mapping[str, Input],
+    group: str,
+    features: Mapping[str, Feature],
+    table: Sequence[str],
+) -> Input:
+    """The only one; or the one named like its kind, or the only one that is not of strings."""
+    members = [each for each in candidates.values() if each.group == group]
+    if not members:
+        raise _no_input(group, features)
+    of_numbers = [each for each in members if features[each.name].dtype != "string"]
+    for some in (members, [each for each in members if each.name == each.group], of_numbers):
+        if len(some) == 1:
+            return some[0]
+    names = shorten([describe(features[each.name]) for each in members])
+    instead = f", such as all numbers: --inputs {','.join(table)}" if table else ""
+    raise ConfigError(
+        f"the dataset has several features of kind {group!r}: {names}; name those to learn from by "
+        f"--inputs{instead}"
+    )
+
+
+def _no_input(group: str, features: Mapping[str, Feature]) -> ConfigError:
+    names = shorten([*map(describe, features.values())]) or "nothing else"
+    return ConfigError(
+        f"there is no input of kind {group!r}; the dataset has: {names}; name inputs by --inputs, "
+        "or train on another dataset"
+    )
+
+
+def _joins(feature: Feature) -> bool:
+    return (
+        feature.kind == "tensor" and len(feature.shape) == 1 and feature.dtype.startswith("float")
+    )
 
 
 def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) -> None:
@@ -97,7 +285,7 @@ def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
     return by_name
 
 
-def _reason(task: Task, features: Mapping[str, Feature]) -> str:
+def _reason(task: Task, features: Mapping[str, Feature], reasons: Mapping[str, str]) -> str:
     inputs = [features[each.name] for each in task.inputs.values()]
     used = {*task.features, task.sample_weight}
     left_out = [each for each in features.values() if each.name not in used]
@@ -105,10 +293,107 @@ def _reason(task: Task, features: Mapping[str, Feature]) -> str:
     classes = f" of {num_classes} class{'es' * (num_classes > 1)}" if num_classes else ""
     parts = [f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}"]
     if left_out:
-        parts.append(f"left out: {_list_features(left_out)}")
+        words = [
+            f"{each.name} ({reasons[each.name]})" if each.name in reasons else describe(each)
+            for each in left_out
+        ]
+        parts.append(f"left out: {shorten(words)}")
     assumed = [each.assumed(features[each.name]) for each in task.inputs.values()]
     return "; ".join([*parts, *filter(None, assumed)])
 
 
 def _list_features(features: Sequence[Feature]) -> str:
     return shorten([describe(each) for each in features])
+
+
+def choose_target(
+    features: Mapping[str, Feature], name: str | None, task: str | None = None
+) -> Target:
+    """The target.
+
+    Args:
+        features: The dataset's.
+        name: Of the feature; None for the only class label, or the one named label, else for
+            the feature named label, target or y, else for the boxes or the map.
+        task: What is learned of it, such as "regression"; None decides by the feature: fractions
+            are numbers, whole numbers and strings are classes.
+
+    Raises:
+        UnknownNameError: No such feature.
+        ConfigError: The feature is unsuitable, or there is none.
+    """
+    if name is not None and name not in features:
+        raise UnknownNameError("feature for the target", name, features)
+    kinds = [each for each in TARGETS.values() if task in (None, each.learns)]
+    feature = features[name or _usual(_suiting(features, kinds, task))]
+    suitable = {each.learns: each for each in kinds if each.suits(feature)}
+    usual = "regression" if feature.dtype.startswith("float") else "classification"
+    found = suitable.get(usual) or next(iter(suitable.values()), None)
+    if found is not None:
+        return found.from_feature(feature)
+    if task is not None:
+        raise ConfigError(
+            f"--task {task} does not suit {describe(feature)}; leave it out, or name another "
+            "feature by --target"
+        )
+    for kind in kinds:
+        if why := kind.why_not(feature):
+            raise ConfigError(f"{describe(feature)} {why}; name another by --target")
+    raise ConfigError(
+        f"{describe(feature)} has no class to predict; declare it a class_label, with shape [null] "
+        "if records may have several, or name another by --target"
+    )
+
+
+def _suiting(
+    features: Mapping[str, Feature], kinds: Sequence[type[Target]], task: str | None
+) -> Mapping[str, Feature]:
+    """The features of which a task can be learned."""
+    suiting = {
+        name: each
+        for name, each in features.items()
+        if task is None or any(kind.suits(each) for kind in kinds)
+    }
+    if not suiting:
+        names = shorten([*map(describe, features.values())])
+        raise ConfigError(
+            f"--task {task} does not suit the dataset's features: {names}; leave it out, or train "
+            "on another dataset"
+        )
+    return suiting
+
+
+def describe(feature: Feature) -> str:
+    """`caption (text)`, or with the dtype `age (scalar of int64)`."""
+    has_dtype = feature.kind in ("scalar", "tensor", "sequence")
+    return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if has_dtype else ''})"
+
+
+def shorten(words: Sequence[str]) -> str:
+    """The first words of a list: `a, b, 7 more`."""
+    more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
+    return ", ".join([*words[:_SHOWN], *more])
+
+
+def _usual(features: Mapping[str, Feature]) -> str:
+    labels = [each.name for each in features.values() if each.kind == "class_label"]
+    if len(labels) == 1:
+        return labels[0]
+    usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
+    if usual:
+        return usual[0]
+    for kind in _IN_IMAGES:
+        of_kind = [each.name for each in features.values() if kind.suits(each)]
+        if len(of_kind) == 1 and not labels:
+            return of_kind[0]
+    names = shorten([*map(describe, features.values())])
+    if labels:
+        raise ConfigError(f"the dataset has several class labels: {names}; name one by --target")
+    raise ConfigError(
+        f"no task suits the dataset's features: {names}; none is a class_label, or named label, "
+        "target or y; name the target by --target"
+    )
+
+
+def _learnable(features: Iterable[Feature]) -> list[str]:
+    return [each.name for each in features if each.kind in _LEARNABLE]

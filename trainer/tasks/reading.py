@@ -11,9 +11,9 @@ from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.parsing import Augment
 from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import Input
 from trainer.tasks.statistics import Statistic
-from trainer.tasks.target_choice import shorten
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
 from trainer.tensors import Tensor

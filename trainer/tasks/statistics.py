@@ -1,6 +1,7 @@
 """Statistics of the train split that are computed before training, in one pass."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -221,6 +222,37 @@ class Distinct:
         """
         try:
             return {"classes": tuple(sorted(value.decode() for value in self._values))}
+        except UnicodeDecodeError as error:
+            raise ConfigError(not_utf8(self._name, error)) from error
+
+
+class Frequent:
+    """The most frequent strings."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._name = name
+        self._most = most
+        self._counts: Counter[bytes] = Counter()
+
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        """Takes `strings`, by how often they are there."""
+        stated = facts.get("strings", {})
+        self._counts = Counter({text.encode(): count for text, count in stated.items()})
+        return bool(stated)
+
+    def add(self, values: Any) -> None:
+        """Adds strings of any shape."""
+        self._counts.update(np.ravel(values).tolist())
+
+    def found(self) -> dict[str, Any]:
+        """`vocabulary`: the strings, the most frequent first.
+
+        Raises:
+            ConfigError: A string is not UTF-8.
+        """
+        by_count = sorted(self._counts.items(), key=lambda each: (-each[1], each[0]))
+        try:
+            return {"vocabulary": tuple(text.decode() for text, _ in by_count[: self._most])}
         except UnicodeDecodeError as error:
             raise ConfigError(not_utf8(self._name, error)) from error
 

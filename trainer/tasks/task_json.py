@@ -10,8 +10,8 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
-from trainer.tasks.inputs import INPUTS, input_type
-from trainer.tasks.target_choice import choose_target, describe
+from trainer.tasks.choice import choose_target, describe
+from trainer.tasks.inputs import INPUTS
 from trainer.tasks.targets import TARGETS
 from trainer.tasks.task import Task
 
@@ -137,7 +137,7 @@ def check_same_inputs(task: Task, features: Mapping[str, Feature], options: Trai
         if each.name not in features:
             raise UnknownNameError("feature, which the model needs,", each.name, features)
         feature = features[each.name]
-        if input_type(feature) is not type(each) or not each.takes(feature, options):
+        if not each.suits(feature) or not each.takes(feature, options):
             rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
             raise ConfigError(
                 f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from trainer.augmentation import PLACES_POLICIES, POLICIES
 from trainer.augmentation.rand_augment import rand_augment_in_place
-from trainer.options.input import AUGMENTATIONS
+from trainer.options.shared import AUGMENTATIONS
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from tfrecord_dataset.format.feature import Feature
 from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio
-from trainer.tasks.inputs.category import Category
+from trainer.tasks.inputs.base import Input
+from trainer.tasks.inputs.category import Category, TextCategory
+from trainer.tasks.inputs.dates import Date
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.input import Input
 from trainer.tasks.inputs.merging import encode, keras_inputs, single_or_dict
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.inputs.sequences import Ids, Series
@@ -26,11 +27,10 @@ __all__ = [
 ]
 
 # A new kind of input needs a line here.
-INPUTS: Mapping[str, type[Input]] = MappingProxyType(
-    {each.kind: each for each in (Array, Audio, Category, Ids, Image, Numbers, Series, Words)}
-)
+_KINDS = (Array, Audio, Category, Ids, Image, Numbers, Series, Words, TextCategory, Date)
+INPUTS: Mapping[str, type[Input]] = MappingProxyType({each.kind: each for each in _KINDS})
 
 
 def input_type(feature: Feature) -> type[Input] | None:
-    """The kind of input for a feature; None if models cannot take it."""
+    """The kind of input for a feature, of a text its words; None if models cannot take it."""
     return next((each for each in INPUTS.values() if each.suits(feature)), None)

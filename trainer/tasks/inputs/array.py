@@ -9,7 +9,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
-from trainer.tasks.inputs.input import STRINGS, Input, statistic_field
+from trainer.tasks.inputs.base import STRINGS, Input, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Moments, Statistic
 from trainer.tensors import finite

@@ -13,7 +13,7 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.errors import DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import VaryingInput
+from trainer.tasks.inputs.base import VaryingInput
 
 DEFAULT_SAMPLE_RATE = 16_000
 

@@ -1,4 +1,4 @@
-"""A class label as an input."""
+"""Class labels, and texts of few values, as inputs."""
 
 import dataclasses
 from pathlib import Path
@@ -9,10 +9,11 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
-from trainer.tasks.inputs.input import Input, statistic_field
-from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic
+from trainer.tasks.inputs.base import Input, statistic_field
+from trainer.tasks.statistics import MAX_CLASSES, Frequent, Largest, Statistic
 
 _EMBEDDING = 16
+_MOST_VALUES = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,5 +62,51 @@ class Category(Input):
         return tf.clip_by_value(values + 1, 0, self.num_classes + 1)[:, tf.newaxis]
 
     def encode(self, x: Any) -> Any:
-        embedding = keras.layers.Embedding(self.num_classes + 2, _EMBEDDING)(x)  # [b, 1, 16]
-        return keras.layers.Flatten()(embedding)
+        return _embedded(x, self.num_classes + 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TextCategory(Input):
+    """A text of few values; models take int64 [1].
+
+    0 stands for any other text, number + 1 for a value.
+
+    Attributes:
+        name: The feature's.
+        vocabulary: The most frequent values of the train split.
+    """
+
+    kind: ClassVar[str] = "text_category"
+    shape: ClassVar[tuple[int | None, ...]] = (1,)
+    in_words: ClassVar[str] = "a text of few values"
+    group: ClassVar[str] = "category"
+    dtype: ClassVar[str] = "int64"
+
+    name: str
+    vocabulary: tuple[str, ...] = statistic_field()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_string = feature.kind == "scalar" and feature.dtype == "string"
+        return (feature.kind == "text" and not feature.shape) or is_string
+
+    @classmethod
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        return cls(name=feature.name)
+
+    def statistic(self) -> Statistic:
+        return Frequent(self.name, _MOST_VALUES)
+
+    def host_step(self) -> keras.Layer:
+        return keras.layers.StringLookup(vocabulary=list(self.vocabulary))
+
+    def prepare(self, values: Any) -> Any:
+        return values[:, tf.newaxis]
+
+    def encode(self, x: Any) -> Any:
+        return _embedded(x, len(self.vocabulary) + 1)
+
+
+def _embedded(x: Any, num_values: int) -> Any:
+    embedding = keras.layers.Embedding(num_values, _EMBEDDING)(x)  # [b, 1, 16]
+    return keras.layers.Flatten()(embedding)

@@ -15,7 +15,7 @@ from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
-from trainer.tasks.inputs.input import Input
+from trainer.tasks.inputs.base import Input
 from trainer.views import exif
 
 # At which images are shown that differ in size.

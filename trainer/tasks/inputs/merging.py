@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from trainer.tasks.inputs.input import Input
+from trainer.tasks.inputs.base import Input
 from trainer.tasks.inputs.numbers import Numbers, encode_together
 
 _HIDDEN_UNITS = 128

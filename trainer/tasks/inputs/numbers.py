@@ -15,7 +15,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 from trainer.options.train import TrainConfig
-from trainer.tasks.inputs.input import STRINGS, Input, statistic_field
+from trainer.tasks.inputs.base import STRINGS, Input, statistic_field
 from trainer.tasks.statistics import EPSILON, Moments, Statistic
 from trainer.tensors import finite
 

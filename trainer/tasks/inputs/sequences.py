@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import STRINGS, VaryingInput, statistic_field
+from trainer.tasks.inputs.base import STRINGS, VaryingInput, statistic_field
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Largest, Moments, Statistic
 from trainer.tensors import finite

@@ -12,7 +12,7 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.input import STRINGS, VaryingInput, statistic_field
+from trainer.tasks.inputs.base import STRINGS, VaryingInput, statistic_field
 from trainer.tasks.statistics import Statistic, not_utf8
 
 _MAX_WORDS = 20_000

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.inputs import Image, Input
-from trainer.tasks.inputs.input import STRINGS, statistic_field
+from trainer.tasks.inputs.base import STRINGS, statistic_field
 from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
 from trainer.tasks.targets.target import PerExample, Target
 from trainer.tensors import checked

@@ -12,7 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 from trainer.parsing import Tensors
-from trainer.tasks.inputs.input import STRINGS, statistic_field
+from trainer.tasks.inputs.base import STRINGS, statistic_field
 from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
 from trainer.tasks.targets.target import PerExample, Target

@@ -45,7 +45,7 @@ class Input(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def suits(cls, feature: Feature) -> bool:
-        """Whether a feature is this kind of input; it is at most one."""
+        """Whether a feature can be this kind of input."""
 
     @classmethod
     @abc.abstractmethod

@@ -116,6 +116,16 @@ class InputConfig(Options):
         str | None,
         RunOption("split to train on (default: train, or the only split)", metavar="SPLIT"),
     ] = None
+    validation_share: Annotated[
+        float | None,
+        RunOption(
+            "share of the train split to validate on instead of training, drawn by the records' "
+            "hashes (default: 0.1 where no split validates, 20 records at least; else 0)",
+            least=0,
+            below=1,
+            is_completed=True,
+        ),
+    ] = None
     task: Annotated[
         str | None,
         RunOption(
@@ -137,7 +147,8 @@ class InputConfig(Options):
         tuple[str, ...] | None,
         RunOption(
             "features to learn from (default: the image, audio, sequence, text or array, and the "
-            "numeric vectors in the same record; else all numbers)",
+            "numeric vectors in the same record; else all columns but ids and texts of many words; "
+            "all: both)",
             metavar="FEATURE,…",
         ),
     ] = None
