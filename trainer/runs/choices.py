@@ -5,7 +5,7 @@ import functools
 import hashlib
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.format.feature import Feature
@@ -24,7 +24,7 @@ from trainer.records.held_out import checksums
 from trainer.report.history import value_of
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
-from trainer.tasks.columns import sample_columns
+from trainer.tasks.columns import Column, sample_columns
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 
 # Records whose target is looked at to choose the size of images.
@@ -47,6 +47,7 @@ _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
 _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
 # Those of tasks that are better the lower they are; all others of tasks the higher.
 _LOWER_IS_BETTER = ("loss", "mse", "mae")
+Columns = Callable[[], Mapping[str, Column]]
 _WAYS = {"min": True, "max": False}
 
 
@@ -161,8 +162,13 @@ def _digest(index: RecordIndex, shard: int) -> str:
     return hashlib.sha256(b"".join(checksums(index, shard))).hexdigest()
 
 
+def columns_of(dataset: Dataset, split: str) -> Columns:
+    """A function that returns what a sample tells of a split's columns, which is read once."""
+    return functools.cache(functools.partial(sample_columns, dataset, split))
+
+
 def choose(
-    config: TrainConfig, dataset: Dataset, split: str, progress: Progress
+    config: TrainConfig, dataset: Dataset, split: str, columns: Columns, progress: Progress
 ) -> tuple[Task, TrainConfig]:
     """The task, and the options completed with the size of its images.
 
@@ -170,10 +176,9 @@ def choose(
         config: The options.
         dataset: The records.
         split: To train on.
+        columns: Of `columns_of`.
         progress: For messages.
     """
-
-    columns = functools.cache(functools.partial(sample_columns, dataset, split))
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
@@ -185,13 +190,13 @@ def choose(
     shown = None if config.image_size else task.goal.image_size(size, values)
     if shown is not None:
         size, (task, reason) = shown, chosen(shown)
-        progress.say(f"images are shown at {size} (--image-size)")
-    progress.say(f"task {task.name}: {reason}")
+        reason += f"; images shown at {size} (--image-size)"
     if config.image_size is not None:
         check_images("--image-size", task.inputs.values())
     if task.images and size is None:
         size = USUAL_SIZE
-        progress.say(f"images differ in size; resizing to {size} (--image-size)")
+        reason += f"; images resized to {size} (--image-size)"
+    progress.say(f"task {task.name}: {reason}")
     return task, dataclasses.replace(config, image_size=size if task.images else None)
 
 
@@ -199,19 +204,6 @@ def _first_values(dataset: Dataset, split: str, name: str) -> Any:
     """What the first records hold of a feature: a NumPy array [n, …]."""
     batches = dataset.batches(split, batch_size=_SAMPLED, features=[name])
     return next(iter(batches))[name].numpy()
-
-
-def remarks(task: Task, *, own_model: bool) -> Iterator[str]:
-    """What is to be said of a task with its statistics.
-
-    Args:
-        task: New.
-        own_model: Whether the model is the user's own.
-    """
-    for each in task.inputs.values():
-        yield from each.remarks(own_model=own_model)
-    if task.goal.excludes_classes and len(task.classes) == 1:
-        yield f"{task.target} has only one class: there is nothing to predict"
 
 
 def num_records(config: TrainConfig, dataset: Dataset, split: str) -> int:

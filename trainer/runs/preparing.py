@@ -29,7 +29,7 @@ from trainer.runs.continuing import (
     new_config,
 )
 from trainer.runs.directory import Row, RunConfig, RunDirectory, RunOrder
-from trainer.tasks import Task, models
+from trainer.tasks import Task, data_checks, models
 from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
 from trainer.tasks.image_models import check_name
@@ -259,7 +259,8 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     dataset = choices.open_given(config)
     split = choices.train_split(dataset, config.train_split)
     dataset, options = choices.hold_out(dataset, config.train_config(), split, progress)
-    task, options = choices.choose(options, dataset, split, progress)
+    columns = choices.columns_of(dataset, split)
+    task, options = choices.choose(options, dataset, split, columns, progress)
     task = with_statistics(task, dataset, split, progress.say)
     if options.batch_size is None:
         size = choices.batch_size(dataset.num_records(split))
@@ -365,10 +366,12 @@ def prepare(
             )
     else:
         order = order_of(dataset, split)
-        task, config = choices.choose(config, dataset, split, progress)
+        columns, splits = choices.columns_of(dataset, split), (split, validation_split)
+        task, config = choices.choose(config, dataset, split, columns, progress)
         task = with_statistics(task, dataset, split, progress.say)
-        for remark in choices.remarks(task, own_model=own.model is not None):
-            progress.say(remark)
+        own_model = own.model is not None
+        for warning in data_checks.warnings(task, dataset, splits, columns, own_model=own_model):
+            progress.warn(warning)
         config = choices.with_plan(
             config,
             task,

@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -103,12 +103,21 @@ def _kind_of_texts(name: str, texts: Sequence[str]) -> ColumnKind:
     return ColumnKind.CATEGORY if repeats and not _NAME_OF_ID.search(name) else ColumnKind.ID
 
 
-def sample_columns(dataset: Dataset, split: str) -> Mapping[str, Column]:
-    """The columns of a split by name: up to 2,000 records are read, evenly over the split."""
+def sample_columns(
+    dataset: Dataset, split: str, names: Collection[str] | None = None
+) -> Mapping[str, Column]:
+    """The columns of a split by name, by up to 2,000 records evenly over the split.
+
+    Args:
+        dataset: The records.
+        split: That is read.
+        names: Of features; None for all. Those that are no columns are left out.
+    """
     features = [
         each
         for each in dataset.features.values()
         if each.kind in ("scalar", "text", "class_label") and not each.shape
+        if names is None or each.name in names
     ]
     index, num_records = dataset.index(split), dataset.num_records(split)
     most = _MOST_BYTES * index.num_records // max(1, index.num_bytes)

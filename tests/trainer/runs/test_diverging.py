@@ -1,27 +1,9 @@
-"""What a training says that cannot learn, or no longer does."""
+"""What a training says that no longer learns."""
 
 import pytest
 from testdata.make_golden import GOLDEN
 
 from trainer.__main__ import main
-from trainer.runs import choices
-from trainer.tasks import Task
-from trainer.tasks.targets import BoxesTarget, ManyClasses, OneClass
-
-
-@pytest.mark.parametrize(
-    ("goal", "expected"),
-    [
-        (OneClass(name="label", classes=("a",)), ["label has only one class: there is nothing to"]),
-        (OneClass(name="label", classes=("a", "b")), []),
-        (ManyClasses(name="tags", classes=("a",)), []),
-        (BoxesTarget(name="objects", classes=("cell",)), []),
-    ],
-)
-def test_one_class_is_too_few_where_it_excludes_others(goal, expected):
-    said = [*choices.remarks(Task(name="t", inputs={}, goal=goal), own_model=False)]
-
-    assert [line[: len(start)] for line, start in zip(said, expected, strict=True)] == expected
 
 
 @pytest.mark.slow

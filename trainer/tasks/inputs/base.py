@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -89,14 +89,6 @@ class Input(abc.ABC):
     def assumed(self, feature: Feature) -> str | None:
         """What is taken for granted of a feature that leaves it open, in words; or None."""
         return None
-
-    def remarks(self, *, own_model: bool) -> Iterable[str]:
-        """Messages about the statistics.
-
-        Args:
-            own_model: Whether the model is the user's own.
-        """
-        return ()
 
     def host_step(self) -> Callable[[Any], Any]:
         """The function that prepares batches in the input pipeline, on the CPU."""

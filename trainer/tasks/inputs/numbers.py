@@ -6,7 +6,7 @@ column of 0 and 1 marks the records without them.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import keras
@@ -69,22 +69,6 @@ class Numbers(Input):
 
     def statistic(self) -> Statistic:
         return Moments(self.name, self.size, allow_missing=True)
-
-    def remarks(self, *, own_model: bool) -> Iterator[str]:
-        if any(self.missing):
-            records = f"{max(self.missing):,} records" + (" or fewer" if self.size > 1 else "")
-            what = (
-                "which the model of --model-fn has to handle"
-                if own_model
-                else "where the mean replaces it and an additional input marks it"
-            )
-            yield f"{self.name} is missing (NaN) in {records}, {what}"
-        if self.is_blurred:
-            yield (
-                f"{self.name} holds large numbers so close together that float32 cannot "
-                "distinguish them; store the difference from a number near them, or leave it out "
-                "by --inputs"
-            )
 
     def host_step(self) -> Callable[[Any], Any]:
         return lambda values: finite(self.name, values, allow_missing=True)

@@ -1,0 +1,94 @@
+"""What is wrong with data, said before training."""
+
+import functools
+
+import numpy as np
+import pytest
+from kinds_of_learning import training
+
+import trainer
+from trainer.tasks import choose_task
+from trainer.tasks.columns import sample_columns
+from trainer.tasks.data_checks import warnings
+from trainer.tasks.reading import with_statistics
+
+FLOAT, TEXT = {"kind": "scalar", "dtype": "float32"}, {"kind": "text"}
+LABEL = {"kind": "class_label", "classes": ["a", "b", "c"]}
+RNG = np.random.default_rng(3)
+X, Y = RNG.normal(size=(2, 60)).round(3).tolist()
+HALF = [number % 2 for number in range(60)]
+
+
+@pytest.fixture
+def warned(write_dataset, tmp_path):
+    """A function from columns, as {name: (feature, values)}, to the warnings."""
+
+    def check(columns, own_model=False, **options):
+        features = [{"name": name, "key": name, **each} for name, (each, _) in columns.items()]
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*(values for _, values in columns.values()), strict=True)
+        ]
+        splits = {"train": rows[:40], "validation": rows[40:]}
+        dataset = trainer.open(write_dataset(tmp_path / "data" / "1.0.0", features, splits))
+        columns = functools.partial(sample_columns, dataset, "train")
+        task, _ = choose_task(dataset.features, training(**options), columns)
+        task = with_statistics(task, dataset, "train", lambda line: None)
+        both = ("train", "validation")
+        return [*warnings(task, dataset, both, columns, own_model=own_model)]
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        pytest.param({"label": (LABEL, [i % 3 for i in range(60)])}, [], id="nothing"),
+        pytest.param(
+            {"label": (LABEL, [*[0, 1] * 18, *[2] * 4, *[0, 1] * 10])},
+            [
+                "fewer than 10 records of a class in train: c (4)",
+                "validation has no record of 1 class: c",
+            ],
+            id="classes",
+        ),
+        pytest.param(
+            {"zero": (FLOAT, [0.0] * 60), "label": (LABEL, HALF)},
+            [
+                "the same value in all records: zero",
+                "fewer than 10 records of a class in train: c (0)",
+                "validation has no record of 1 class: c",
+            ],
+            id="constant",
+        ),
+        pytest.param(
+            {
+                "kind": (TEXT, [b"xy"[i % 2 : i % 2 + 1] for i in range(60)]),
+                "y": (TEXT, [b"no", b"si"] * 30),
+            },
+            ["the target y follows from one input alone: kind; leave out by"],
+            id="a class tells the class",
+        ),
+        pytest.param(
+            {"cents": (FLOAT, [100 * each for each in Y]), "y": (FLOAT, Y)},
+            ["the target y follows from one input alone: cents; leave out by"],
+            id="a number tells the number",
+        ),
+        pytest.param(
+            {"z": (FLOAT, [float("nan"), *X[1:]]), "y": (FLOAT, Y)},
+            ["missing numbers (NaN) of z in up to 1 record: the mean replaces"],
+            id="missing",
+        ),
+        pytest.param(
+            {"t": (FLOAT, [1.7e9 + 300 * (i % 7) for i in range(60)]), "y": (FLOAT, Y)},
+            ["float32 cannot distinguish the large numbers of t, which are close"],
+            id="blurred",
+        ),
+    ],
+)
+def test_warnings(warned, columns, expected):
+    columns = {"x": (FLOAT, X), **columns}
+    found = warned(columns)
+    assert len(found) == len(expected), found
+    for warning in expected:
+        assert any(line.startswith(warning) for line in found), found

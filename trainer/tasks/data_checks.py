@@ -1,0 +1,124 @@
+"""What is wrong with a training's data, a line each: found before the first step."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from tfrecord_dataset.shown_text import counted
+from trainer.dataset import Dataset
+from trainer.tasks.choice import shorten
+from trainer.tasks.columns import Column, sample_columns
+from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.task import Task
+
+_FEWEST_OF_CLASS = 10
+# Of a sample from which something follows.
+_FEWEST_SAMPLED = 20
+_SAME = 1 - 1e-9  # correlation of what is equal but for rounding, or a unit
+
+
+def warnings(
+    task: Task,
+    dataset: Dataset,
+    splits: tuple[str, str | None],
+    columns: Callable[[], Mapping[str, Column]],
+    *,
+    own_model: bool,
+) -> Iterator[str]:
+    """What keeps a model from learning, or lets it learn what is not there later.
+
+    Args:
+        task: With its statistics.
+        dataset: The records.
+        splits: To train on, and to validate on or None.
+        columns: Returns what a sample tells of the train split's columns, by name.
+        own_model: Whether the model is the user's own.
+    """
+    yield from _of_numbers(task, own_model=own_model)
+    if task.goal.excludes_classes and len(task.classes) == 1:
+        yield f"{task.target} has only one class: there is nothing to predict"
+    yield from _few_of_classes(task, dataset, splits)
+    tabular = [each.name for each in task.inputs.values() if each.group in ("numbers", "category")]
+    known = columns() if tabular else {}
+    inputs = {name: known[name] for name in tabular if name in known}
+    constant = [name for name, column in inputs.items() if _is_constant(column)]
+    if constant:
+        yield f"the same value in all records: {shorten(constant)}"
+    target = known.get(task.target)
+    same = [name for name, column in inputs.items() if target and _tells(column, target)]
+    if same:
+        yield (
+            f"the target {task.target} follows from one input alone: {shorten(same)}; leave out by "
+            "--inputs what is not known when the model is used"
+        )
+
+
+def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
+    numbers = [each for each in task.inputs.values() if isinstance(each, Numbers)]
+    missing = {each.name: max(each.missing) for each in numbers if any(each.missing)}
+    if missing:
+        what = "the model of --model-fn has to handle them"
+        if not own_model:
+            what = "the mean replaces them and an additional input marks them"
+        most = counted(max(missing.values()), "record")
+        yield f"missing numbers (NaN) of {shorten([*missing])} in up to {most}: {what}"
+    if blurred := [each.name for each in numbers if each.is_blurred]:
+        yield (
+            f"float32 cannot distinguish the large numbers of {shorten(blurred)}, which are close "
+            "together; store the difference from a number near them"
+        )
+
+
+def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]) -> Iterator[str]:
+    if not task.goal.has_one_class or len(task.classes) < 2:
+        return
+    for split in filter(None, splits):
+        counts = _class_counts(task, dataset, split)
+        if counts is None:
+            continue
+        least = _FEWEST_OF_CLASS if split == splits[0] else 1
+        few = [f"{name} ({counts[name]})" for name in task.classes if counts[name] < least]
+        if few and least == 1:
+            none = [name for name in task.classes if not counts[name]]
+            yield f"{split} has no record of {counted(len(few), 'class')}: {shorten(none)}"
+        elif few:
+            yield f"fewer than {least} records of a class in {split}: {shorten(few)}"
+
+
+def _class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | None:
+    """The records of each class; None where nothing states them, and there are many records."""
+    facts = {} if split in dataset.parts else dataset.statistics(split).get(task.target, {})
+    if stated := facts.get("classes") or facts.get("strings"):
+        return Counter(stated)
+    feature = dataset.features[task.target]
+    column = sample_columns(dataset, split, [task.target]).get(task.target)
+    if column is None or len(column.values) < dataset.num_records(split):
+        return None
+    stored = [value for value in column.values if value is not None]
+    offset = feature.label_offset or 0
+    numbers = [
+        task.goal.number_of(each if isinstance(each, bytes) else each - offset) for each in stored
+    ]
+    return Counter(task.classes[each] for each in numbers if 0 <= each < len(task.classes))
+
+
+def _is_constant(column: Column) -> bool:
+    return len(column.values) >= _FEWEST_SAMPLED and len(set(column.values)) == 1
+
+
+def _tells(column: Column, target: Column) -> bool:
+    """Whether the target follows from an input's value alone, and the value from the target."""
+    pairs = [
+        pair
+        for pair in zip(column.values, target.values, strict=True)
+        if pair[0] is not None and pair[1] is not None
+    ]
+    given, wanted = zip(*pairs, strict=True) if pairs else ((), ())
+    num_given, num_wanted = len(set(given)), len(set(wanted))
+    if len(pairs) < _FEWEST_SAMPLED or min(num_given, num_wanted) < 2:
+        return False
+    if not any(isinstance(each, bytes) for each in pairs[0]) and num_wanted > 2:
+        return bool(abs(np.corrcoef(given, wanted)[0, 1]) > _SAME)
+    repeats = 2 * num_given <= len(pairs)
+    return repeats and len(set(pairs)) == num_given == num_wanted
