@@ -13,8 +13,8 @@ both sides' files. The cases:
     crops        photographs of 500x375, random resized crops of 224, shuffled
     whole        the same photographs, seen whole at 224, shuffled
     halves       photographs of twice the size at which they are seen, 448 to 224
-    jpeg, mix,   as `whole`, of images of 256 on the longer side, as `build --image-max-side` stores
-    bmp          them; theirs of the originals
+    jpeg, bmp    as `whole`, of images of 256 on the longer side, as `build --image-max-side` stores
+                 them; theirs of the originals
     …-crops      as `crops`, likewise
     table        50 scalars, parsed in whole batches, shuffled
     sequences    lists of 5 to 60 numbers, padded, parsed in whole batches, shuffled
@@ -211,7 +211,6 @@ MIXED = (
 SIZED = ("--image-max-side", "256", "--jpeg-quality", "90")
 WAYS = {
     "jpeg": SIZED,
-    "mix": (*SIZED, "--image-format", "mix=0.5"),
     "bmp": (*SIZED, "--image-format", "bmp"),
 }
 

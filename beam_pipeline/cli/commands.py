@@ -268,10 +268,7 @@ def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = Fals
 def _report(config: ReportOptions, options: PipelineOptions) -> None:
     from beam_pipeline.report.page import write_report  # 0.2 s, for this command alone
 
-    page = write_report(
-        config.dataset, config.output, seed=config.seed, rejects_from=config.rejects_from
-    )
-    print(page)
+    print(write_report(config.dataset, config.output, seed=config.seed))
 
 
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:

@@ -80,13 +80,6 @@ class ReportOptions(Options):
         str | None, Option("the folder of the page (default: the dataset's)", metavar="DIR")
     ] = None
     seed: Annotated[int, Option("decides which records are shown", metavar="SEED")] = 0
-    rejects_from: Annotated[
-        str,
-        Option(
-            "the folder that the build has read: rejects that are images are shown",
-            metavar="INPUT",
-        ),
-    ] = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

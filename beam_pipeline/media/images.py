@@ -92,7 +92,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
             "image too large" or "unsupported image".
     """
     header = _read(data, options.max_pixels)
-    encoding = stored_format(header, data, options.format)
+    encoding = stored_format(header, options.format)
     upright = header.size.turned(header.orientation)
     size = _stored_size(upright, options)
     resized = size != upright

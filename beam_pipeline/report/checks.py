@@ -54,8 +54,6 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
     for each in map(_with_short_names, figures["classes"]):
         yield from _classes(each, figures["splits"])
         yield from _labels(each, figures)
-    for each in figures["quality"]:
-        yield _quality(each)
     for each in figures["objects"]:
         yield _empty(each, figures["sampled"])
     for each in figures["numbers"]:
@@ -203,15 +201,6 @@ def _labels(classes: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
                 f"{row['splits'][place] / number:.0%} of it, and {row['total'] / total:.0%} of all"
             )
             yield Check("amber", "drift", text, "draw the splits at random", "classes")
-
-
-def _quality(images: Mapping[str, Any]) -> Check:
-    name = f"images of {images['feature']!r}"
-    if not images["found"]:
-        return Check("green", name, f"nothing odd about {images['looked']:,} sampled images")
-    told = ", ".join(f"{len(where):,} {what}" for what, where in images["found"].items())
-    text = f"of {images['looked']:,} sampled: {told}"
-    return Check("amber", name, text, "look at them; --ignore leaves files out", "images")
 
 
 def _empty(objects: Mapping[str, Any], sampled: int) -> Check:

@@ -22,7 +22,7 @@ from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
 from beam_pipeline.report.gallery import gallery, rare_classes, side_by_side
-from beam_pipeline.report.rejects import as_shown, first_rejects, pictured
+from beam_pipeline.report.rejects import as_shown, first_rejects
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
@@ -49,7 +49,6 @@ def write_report(
     output: str | os.PathLike[str] | None = None,
     *,
     seed: int = 0,
-    rejects_from: str | os.PathLike[str] = "",
 ) -> str:
     """Writes `report.html` and `report.json` of a dataset, and returns the path of the page.
 
@@ -61,11 +60,9 @@ def write_report(
             glob or folder of TFRecord files.
         output: The folder of both files; by default the dataset's directory.
         seed: Decides which records are shown.
-        rejects_from: The folder that the build has read, from which rejects that are images are
-            shown; "" for none.
 
     Raises:
-        ConfigError: There is no dataset, or no folder for the report or of the rejects.
+        ConfigError: There is no dataset, or no folder for the report.
         DatasetDamagedError: A record that is shown is damaged.
     """
     path = os.fspath(path)
@@ -77,7 +74,7 @@ def write_report(
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     rare = of_classes(dataset, rare_classes(dataset, records), each=2)
-    return _write(folder, facts_of(dataset, records, rare, os.fspath(rejects_from)))
+    return _write(folder, facts_of(dataset, records, rare))
 
 
 def _opened(path: str) -> Contents:
@@ -140,13 +137,11 @@ def _cut(name: str, value: Any) -> Any:
 
 
 # What only the page has.
-_PICTURED = frozenset(
-    {"gallery", "sounds", "texts_shown", "equal_shown", "near_shown", "rejects_shown"}
-)
+_PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_shown"})
 
 
 def facts_of(
-    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled], rejects_from: str = ""
+    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled]
 ) -> dict[str, Any]:
     """All that the page shows, as JSON has it; names of others without what acts.
 
@@ -154,7 +149,6 @@ def facts_of(
         dataset: Whose.
         records: A sample of them, in no order.
         rare: More, of rare classes, to be shown first.
-        rejects_from: As `write_report` has it.
     """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     found = figures(dataset, records)
@@ -188,7 +182,6 @@ def facts_of(
         "figures": found,
         "rejected": metadata.get("rejected", {}),
         "rejects": [as_shown(each) for each in rejects],
-        "rejects_shown": list(pictured(rejects, rejects_from)) if rejects_from else [],
         "duplicates": duplicates,
         "equal_shown": equal_shown,
         "near_duplicates": near,

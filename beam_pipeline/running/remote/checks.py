@@ -8,7 +8,7 @@ import contextlib
 import os
 import shutil
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
@@ -23,7 +23,6 @@ from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 
 _CONNECT_S = 5.0
-_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "ceph", "gluster", "lustre", "gpfs", "fuse", "9p")
 
 
 def check_job_endpoint(options: PipelineOptions) -> None:
@@ -127,26 +126,9 @@ def check_java(options: PipelineOptions, runner: str) -> None:
         )
 
 
-def is_own_disk(path: str, mounts: Callable[[], str] | None = None) -> bool:
-    """Whether a local folder lies on the disk that holds "/", and that is no network's.
-
-    Args:
-        path: The folder, which need not be there yet.
-        mounts: Gives the text of Linux's /proc/mounts.
-    """
+def is_own_disk(path: str) -> bool:
+    """Whether a local folder, which need not be there yet, is on the disk that holds "/"."""
     path = os.path.abspath(path)
     while not os.path.exists(path):
         path = os.path.dirname(path)
-    if os.stat(path).st_dev != os.stat("/").st_dev:
-        return False
-    try:
-        lines = (mounts or _mounts)().splitlines()
-    except OSError:  # not Linux
-        return True
-    kinds = [line.split()[2] for line in lines if line.split()[1:2] == ["/"]]
-    return not (kinds and kinds[-1].startswith(_NETWORK_FILE_SYSTEMS))
-
-
-def _mounts() -> str:
-    with open("/proc/mounts") as handle:
-        return handle.read()
+    return os.stat(path).st_dev == os.stat("/").st_dev

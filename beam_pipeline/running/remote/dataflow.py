@@ -1,14 +1,11 @@
 """Google Cloud Dataflow: what a job needs there, and a job seen through its REST interface."""
 
-import importlib.metadata
 import importlib.util
-import json
 import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
@@ -18,7 +15,6 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
-from apache_beam.runners.portability.stager import SKIP_REQUIREMENTS_CACHE
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
@@ -26,7 +22,6 @@ from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.clusters import Cluster, JobState
 from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
-from tfrecord_dataset.store.user_cache import cache_folder
 
 _REST_S = 10.0
 # The service counts requests.
@@ -39,10 +34,6 @@ _STATES = {
     "JOB_STATE_CANCELLED": JobState.CANCELLED,
 }
 _CONSOLE = "https://console.cloud.google.com/dataflow/jobs"
-_DISTRIBUTION = "beam-tfrecords"
-_REMEDY = (
-    "pass --setup_file=CLONE/setup.py, or --sdk_container_image with docker/pipeline.Dockerfile's"
-)
 
 
 class _Validator(PipelineOptionsValidator):
@@ -227,13 +218,10 @@ def _check_credentials() -> None:
 
 
 def stage_package(options: PipelineOptions) -> None:
-    """Sets how workers get this package, unless the user's options say what they have.
-
-    In a clone of the repository that is its setup.py, of which Beam makes a source distribution;
-    of an installed package, a requirement that pip takes to the same code.
+    """Gives workers this clone of the repository, unless the user's options say what they have.
 
     Raises:
-        ConfigError: Neither is possible.
+        ConfigError: This package is not run from a clone.
     """
     setup = options.view_as(SetupOptions)
     if (
@@ -244,30 +232,10 @@ def stage_package(options: PipelineOptions) -> None:
     ):
         return
     clone = Path(__file__).parents[3]
-    if (clone / "setup.py").exists() and (clone / "pyproject.toml").exists():
-        setup.setup_file = str(clone / "setup.py")
-        return
-    requirements = cache_folder() / "requirements.txt"
-    requirements.parent.mkdir(parents=True, exist_ok=True)
-    requirements.write_text(f"{_requirement()}\n")
-    setup.requirements_file = str(requirements)
-    setup.requirements_cache = SKIP_REQUIREMENTS_CACHE
-
-
-def _requirement() -> str:
-    """What pip calls the installed code."""
-    try:
-        found = importlib.metadata.distribution(_DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise ConfigError(f"it is unknown how workers get this package; {_REMEDY}") from error
-    origin = json.loads(found.read_text("direct_url.json") or "{}")
-    if not origin:
-        return f"{_DISTRIBUTION}=={found.version}"
-    if urlsplit(origin["url"]).scheme == "file":
-        path = urlsplit(origin["url"]).path
+    if not ((clone / "setup.py").exists() and (clone / "pyproject.toml").exists()):
         raise ConfigError(
-            f"this package was installed from {path}, which workers do not have; {_REMEDY}"
+            "Dataflow's workers do not have this package; pass --setup_file=CLONE/setup.py, a "
+            "--requirements_file that names it, or --sdk_container_image with "
+            "docker/pipeline.Dockerfile's"
         )
-    vcs = origin.get("vcs_info")
-    url = f"{vcs['vcs']}+{origin['url']}@{vcs['commit_id']}" if vcs else origin["url"]
-    return f"{_DISTRIBUTION} @ {url}"
+    setup.setup_file = str(clone / "setup.py")

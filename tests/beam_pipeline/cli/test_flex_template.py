@@ -43,7 +43,7 @@ EXAMPLES = {
     "leaks": (["error", "warn"], ["keep"]),
     "image_max_side": (["640"], ["0", "640x480"]),
     "image_size": (["224", "640x480"], ["x480", "0x0", "640X480"]),
-    "image_format": (["keep", "jpeg", "bmp", "mix=0.5", "mix=.25"], ["jpg", "mix=1", "mix"]),
+    "image_format": (["keep", "jpeg", "bmp"], ["jpg"]),
     "jpeg_quality": (["1", "95", "100"], ["0", "101", "best"]),
     "audio_sample_rate": (["16000"], ["16k", "0"]),
     "audio_mono": (["true", "false"], ["yes", ""]),

@@ -41,7 +41,7 @@ def test_paths_may_be_pathlibs(tmp_path):
     assert beam_pipeline.verify(dataset) == []
     assert beam_pipeline.read_schema(dataset / "metadata.json")
     assert not beam_pipeline.diff(dataset, GOLDEN)
-    page = beam_pipeline.write_report(dataset, tmp_path / "page", rejects_from=tmp_path)
+    page = beam_pipeline.write_report(dataset, tmp_path / "page")
     assert page == str(tmp_path / "page/report.html")
     (dataset / "metadata.json").unlink()
     assert beam_pipeline.adopt(dataset).path == str(dataset)

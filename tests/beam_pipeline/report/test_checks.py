@@ -2,40 +2,8 @@
 
 import numpy as np
 import pytest
-from file_bytes import image_bytes
-from PIL import Image, ImageFilter
 
 from beam_pipeline.report.checks import checks
-from beam_pipeline.report.figures import faults
-from beam_pipeline.schema.declaration import parse_schema
-
-[FEATURE] = parse_schema([{"name": "photo", "kind": "image", "dtype": "uint8"}])
-
-
-def scene(width=320, height=240, side=40):
-    """Rectangles with edges, as photographs have."""
-    rng = np.random.default_rng(0)
-    coarse = rng.integers(0, 256, (height // side, width // side, 3), np.uint8)
-    return Image.fromarray(coarse).resize((width, height), Image.Resampling.NEAREST)
-
-
-def encoded(image, form="JPEG"):
-    return image_bytes(image, form)
-
-
-@pytest.mark.parametrize(
-    ("image", "found"),
-    [
-        pytest.param(scene(), [], id="fine"),
-        pytest.param(scene().point(lambda value: value // 8), ["dark"], id="dark"),
-        pytest.param(scene().filter(ImageFilter.GaussianBlur(8)), ["blurred"], id="blurred"),
-        pytest.param(Image.new("RGB", (90, 90), "red"), ["of one colour"], id="plain"),
-        pytest.param(scene(800, 80), ["long and narrow"], id="long"),
-        pytest.param(scene(24, 24, 8), ["tiny"], id="tiny"),
-    ],
-)
-def test_faults(image, found):
-    assert faults(encoded(image, "PNG")) == found
 
 
 @pytest.mark.parametrize(
@@ -59,7 +27,7 @@ def test_faults(image, found):
 def test_rejects_are_bad_only_where_bad_records_are_allowed(rejected, allowed, expected):
     metadata = {"rejected": rejected, "config": {"max_bad_fraction": allowed}}
     figures = {"splits": [{"name": "train", "records": 150}]}
-    figures |= {name: [] for name in ("classes", "quality", "objects", "numbers")}
+    figures |= {name: [] for name in ("classes", "objects", "numbers")}
     first = next(checks(metadata, figures))
     assert (first.level, first.text) == expected
 
@@ -77,7 +45,7 @@ def told(rows, *, without=0, of_objects=False):
     named = zip(("train", "test"), sizes, strict=True)
     figures = {
         "splits": [{"name": name, "records": size} for name, size in named],
-        "classes": [classes], "quality": [], "objects": [], "numbers": [], "sampled": 60,
+        "classes": [classes], "objects": [], "numbers": [], "sampled": 60,
     }  # fmt: skip
     return [each.text for each in checks({}, figures) if each.level != "green"]
 

@@ -61,19 +61,6 @@ def test_this_machine(host, here):
     assert checks.is_this_machine(host) == here
 
 
-@pytest.mark.parametrize(
-    ("mounts", "own"),
-    [
-        pytest.param("/dev/sda1 / ext4 rw 0 0", True, id="a disk"),
-        pytest.param("overlay / overlay rw 0 0", True, id="a container's"),
-        pytest.param("server:/root / nfs4 rw 0 0", False, id="a network's"),
-        pytest.param("none / ramfs rw 0 0\nserver:/ / ceph rw 0 0", False, id="mounted over"),
-    ],
-)
-def test_the_disk_that_holds_the_root(mounts, own):
-    assert checks.is_own_disk("/not there/yet", mounts=lambda: mounts) == own
-
-
 def test_an_output_that_no_worker_sees():
     runner = "Flink at http://cluster:8081"
     checks.check_places("/not there/yet", [], True, runner)
