@@ -77,8 +77,8 @@ SEED ?= 0
 fuzz: $(READY)
 	PYTHONPATH=.:tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)
 
-# Against the peers, whose environments are made in the user's cache: benchmarks/RESULTS.md and the
-# table of docs/measurements.md. Under 15 minutes on two idle cores once they are there.
+# Against the peers, whose environments are made in the user's cache: writes benchmarks/RESULTS.md.
+# Under 15 minutes on two idle cores once they are there.
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
 

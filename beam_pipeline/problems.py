@@ -28,7 +28,7 @@ SENTENCES: Mapping[str, str] = {
     "two maps of an image": "{one} and {other} both hold maps of the images; leave one out with "
     "--ignore",
     "a mask an object": "{folder}/ holds a mask for each object of an image; unite them in one map "
-    "per image (docs/layouts.md)",
+    "per image (docs/from/masks.md)",
     "black and white maps": "{table} names {number} classes for black and white maps; name two",
     "unnamed colours": "the maps have colours such as {colour} that no file gives a class; put a "
     "class_dict.csv with the columns name,r,g,b beside the folders",

@@ -46,11 +46,6 @@ def main() -> None:
             found[suite.name] = run(suite, count=args.count, full=args.full, rounds=args.rounds)
             kept.write_text(json.dumps(found, indent=1) + "\n")
     results.write(args.output, found)
-    if args.output == HERE:
-        tables = {"docs/measurements.md": results.summary, "README.md": results.brief}
-        for page, table in tables.items():
-            path = HERE.parent / page
-            path.write_text(results.into_page(path.read_text(), table(found)))
 
 
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:

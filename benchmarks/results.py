@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -15,7 +14,6 @@ from process_tree import median_ratio
 from suites import SUITES, Contender, Goal, Suite
 
 _PACKAGES = ("apache-beam", "tensorflow-cpu", "tensorflow-datasets", "keras", "pillow", "numpy")
-_BETWEEN = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
 _HEAD = """# Results
 
 Made by `make bench` (`python benchmarks/bench.py`); what each contender runs is in
@@ -49,40 +47,6 @@ def write(folder: Path, found: Mapping[str, Any]) -> None:
             parts.append(section(suite, found[suite.name]))
             (folder / f"{suite.name}.svg").write_text(_picture(suite, found[suite.name]["runs"]))
     (folder / "RESULTS.md").write_text("\n".join(parts))
-
-
-def into_page(text: str, table: str) -> str:
-    """A page with another table between its marks."""
-    return _BETWEEN.sub(lambda _: table, text)
-
-
-def brief(found: Mapping[str, Any]) -> str:
-    """A table of all suites for the README: a row each, with the times of the others over ours."""
-    lines = ["| | ours | time of others, where ours is 1 |", "|---|---|---|"]
-    for suite in (each for each in SUITES if each.name in found):
-        runs = found[suite.name]["runs"]
-        ours, *others = runs
-        rate = statistics.median(run["records"] / run["wall_s"] for run in runs[ours])
-        times = " · ".join(f"{title} {_ratio(runs, title, ours, 'wall_s'):.2f}" for title in others)
-        lines.append(f"| {suite.title} | {rate:,.0f} records/s | {times} |")
-    return "\n".join([*lines, ""])
-
-
-def summary(found: Mapping[str, Any]) -> str:
-    """A table of all suites: each contender's time against ours, CPU time and memory."""
-    lines = [
-        "| | | time / ours | CPU ms a record | peak MiB |",
-        "|---|---|---|---|---|",
-    ]
-    for suite in SUITES:
-        runs = found[suite.name]["runs"] if suite.name in found else {}
-        for place, (title, each) in enumerate(runs.items()):
-            ratio = _ratio(runs, title, suite.contenders[0].title, "wall_s")
-            lines.append(
-                f"| {'' if place else suite.title} | {title} | {ratio:.2f} | "
-                f"{statistics.median(_cpu_ms(each)):.2f} | {_median(each, 'peak_mib'):,.0f} |"
-            )
-    return "\n".join([*lines, ""])
 
 
 def section(suite: Suite, told: Mapping[str, Any]) -> str:

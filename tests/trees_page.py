@@ -1,32 +1,46 @@
-"""docs/trees.md: what a build makes of each of 420 well-known trees, in one word.
+"""docs/trees.md: which of 420 well-known trees a build reads, by a word.
 
 `PYTHONPATH=. python tests/trees_page.py` writes it from `tests/cases/zoo/outcomes.tsv`.
 """
 
+import textwrap
 from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent
 PAGE = _ROOT / "docs" / "trees.md"
 _OUTCOMES = _ROOT / "tests" / "cases" / "zoo" / "outcomes.tsv"
-_HEAD = """# Trees of well-known datasets
+_HEAD = """# Well-known datasets
 
-What `build` makes of well-known trees. "Read by a recipe" needs options or a recipe, which the
-refusal names; "refused" needs a step first, such as a conversion. [layouts.md](layouts.md) has the
-rules.
-
-| tree | what it is | |
-|---|---|---|
+Tests build a small tree of each of these names, as its authors or Kaggle distribute it.
 """
+# By heading: its text, and the outcomes that it has.
+_PARTS = {
+    "Read as they are": ("", ("read as before", "read now")),
+    "Read with a recipe": (
+        "`build` stops with a question; an option or a [recipe](recipe.md) answers it.",
+        ("read by a recipe",),
+    ),
+    "Refused": (
+        "A step comes first, such as a [conversion](from/convert.md); the message names it.",
+        ("refused",),
+    ),
+}
+_WIDTH = 185
 
 
 def page() -> str:
-    """The page, a row a tree."""
-    rows = (line.split("\t") for line in _OUTCOMES.read_text("utf-8").splitlines())
-    return _HEAD + "".join(f"| {name} | {_plain(what)} | {word} |\n" for name, word, what in rows)
-
-
-def _plain(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    """The page: the names, by what becomes of them."""
+    rows = [line.split("\t") for line in _OUTCOMES.read_text("utf-8").splitlines()]
+    parts = [_HEAD]
+    for heading, (text, outcomes) in _PARTS.items():
+        names = [name for name, outcome, _ in rows if outcome in outcomes]
+        listed = textwrap.fill(
+            ", ".join(names), _WIDTH, break_long_words=False, break_on_hyphens=False
+        )
+        parts.append(f"## {heading} ({len(names)})\n")
+        parts.append(f"{text}\n" if text else "")
+        parts.append(f"{listed}\n")
+    return "\n".join(filter(None, parts))
 
 
 if __name__ == "__main__":

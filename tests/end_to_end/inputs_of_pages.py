@@ -3,6 +3,8 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
+
+from tfrecord_dataset.format import frames
+from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
 
 _DATA = Path(__file__).parents[2] / "examples/data"
 _CLASSES = ["Platelets", "RBC", "WBC"]
@@ -169,6 +174,46 @@ def _zip(root: Path) -> None:
             archive.write(image, f"{name}/{image.name}")
 
 
+def _masks(root: Path) -> None:
+    words = [sys.executable, str(_DATA.parent / "blood_maps.py"), str(_DATA / "blood")]
+    subprocess.run([*words, str(root / "blood_maps")], check=True)
+
+
+def _arrays(root: Path) -> None:
+    names, images = zip(*_cells(), strict=True)
+    pixels = np.stack([np.asarray(Image.open(image).convert("RGB")) for image in images])
+    labels = np.array([_CLASSES.index(name) for name in names])
+    parts = {"train": slice(24), "test": slice(24, None)}
+    arrays = {f"x_{split}": pixels[part] for split, part in parts.items()}
+    arrays |= {f"y_{split}": labels[part] for split, part in parts.items()}
+    np.savez(root / "cells.npz", **arrays)
+
+
+def _tfrecords(root: Path) -> None:
+    (root / "downloads").mkdir()
+    with (root / "downloads/cells.tfrecord").open("wb") as file:
+        for name, image in _cells():
+            features = {
+                "image": bytes_feature(image.read_bytes()),
+                "label": int64_feature(_CLASSES.index(name)),
+            }
+            file.write(frames.framed(serialize(features)))
+
+
+def _answers(root: Path) -> None:
+    (root / "photos").mkdir()
+    lines = ["id;year;smooth;features;artifact"]
+    for number, (_, image) in enumerate(_cells(2)):
+        _copy(image, root / f"photos/{number}.jpg")
+        is_class = [str(int(number % 3 == each)) for each in range(3)]
+        lines.append(f"{number};{2023 + number // 3};{';'.join(is_class)}")
+    (root / "answers.csv").write_text("".join(f"{line}\n" for line in lines))
+
+
+def _examples(root: Path) -> None:
+    (root / "examples").symlink_to(_DATA.parent)
+
+
 # Writes the tree of a page below a folder, by the page's name.
 TREES: dict[str, Callable[[Path], None]] = {
     "class-folders": _class_folders,
@@ -182,4 +227,9 @@ TREES: dict[str, Callable[[Path], None]] = {
     "audio": _digits,
     "text": _reviews,
     "archives": _zip,
+    "masks": _masks,
+    "arrays": _arrays,
+    "tfrecords": _tfrecords,
+    "convert": _answers,
+    "index": _examples,
 }

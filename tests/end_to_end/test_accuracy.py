@@ -1,4 +1,4 @@
-"""What the defaults reach, as docs/accuracy.md states it."""
+"""What the defaults reach, as docs/measurements.md states it."""
 
 import json
 from pathlib import Path

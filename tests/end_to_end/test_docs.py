@@ -184,7 +184,7 @@ def test_pages_that_the_code_refers_to_exist() -> None:
         *_ROOT.glob("trainer/**/*.py"),
         *_ROOT.glob("examples/*.py"),
     ]
-    named = {name for path in sources for name in re.findall(r"docs/[\w-]+\.md", path.read_text())}
+    named = {name for path in sources for name in re.findall(r"docs/[\w/-]+\.md", path.read_text())}
 
     assert named
     assert [name for name in sorted(named) if not (_ROOT / name).exists()] == []
@@ -195,7 +195,7 @@ def test_every_page_is_in_the_site() -> None:
     navigation = (_ROOT / "mkdocs.yml").read_text()
     pages = [str(page.relative_to(_ROOT / "docs")) for page in _PAGES[len(_OUTSIDE) :]]
 
-    assert [page for page in pages if f": {page}\n" not in navigation] == []
+    assert [page for page in pages if f" {page}\n" not in navigation] == []
 
 
 def test_every_reason_of_a_reject_is_explained() -> None:

@@ -1,4 +1,5 @@
-"""The pages of docs/ as they are read: every command and every Python snippet, in their order.
+"""The pages of docs/ as they are read: every command and every Python snippet, in their order, and
+what they print.
 
 What takes a cluster, a cloud, a GPU, the network or hours is listed in `_NOT_HERE`, and what other
 tests run in `_ELSEWHERE`; nothing else may be left out.
@@ -13,49 +14,43 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from end_to_end import pages
 from end_to_end.inputs_of_guides import EXAMPLES, INPUTS
 from end_to_end.test_readme import NOISE
 
 _DOCS = Path(__file__).parents[2] / "docs"
-_FENCE = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # By page: what begins a line, or stands in a snippet, that cannot run here, and why.
 _NOT_HERE = {
-    "archives-and-arrays": dict.fromkeys(("import pickle", "scipy.io"), "test_not_read.py"),
     "detection": {"pip install": "network", "git clone": "network"},
     "training": {
         "--weights mobilenet": "network: Keras's weights",
-        "export TF_CONFIG": "several machines",
+        "TF_CONFIG": "several machines",
         "--output runs/both": "several machines",
     },
 }
+# Pages that show what their trainings print: they are not made shorter.
+_AS_WRITTEN = {"tutorial"}
 # Pages whose commands other tests run, or that need what no test here has.
 _ELSEWHERE = {
-    "audio-classification": "test_audio_classification.py",
-    "dataflow": "a cloud; tests/dataflow has its service's answers",
+    "clusters": "Flink, Spark, a cloud; tests/flink, tests/runners, tests/dataflow",
     "docker": "containers; tests/docker",
-    "flink": "a cluster; tests/flink",
     "gpus": "GPUs; tests/gpu",
     "migrate": "test_migrate.py",
     "other-readers": "test_other_projects.py",
     "own-source": "a part of examples/custom_source.py, which test_examples.py runs",
-    "runners": "Spark; tests/runners",
     "scaling": "hours; test_benchmarks.py runs it small",
     "serving": "test_serving.py",
 }
 
 
 def _snippets(page: str) -> Iterator[tuple[str, str]]:
-    """("bash", a command), ("shell", a loop of several) and ("python", a block)."""
-    for language, block in _FENCE.findall((_DOCS / f"{page}.md").read_text()):
-        if language == "python":
+    """("bash", a command), ("python", a block), and ("text", what those before it print)."""
+    for language, block in pages.fences(_DOCS / f"{page}.md"):
+        if language == "bash":
+            for words in pages.commands(block):
+                yield language, shlex.join(words)
+        else:
             yield language, block
-            continue
-        if "\ndone" in block:
-            yield "shell", block
-            continue
-        for line in block.replace("\\\n", "").splitlines():
-            if shlex.split(line, comments=True):
-                yield language, line
 
 
 def _reason(page: str, code: str) -> str:
@@ -65,8 +60,8 @@ def _reason(page: str, code: str) -> str:
 
 
 def test_every_page_is_run_or_listed():
-    pages = {path.stem for path in _DOCS.glob("*.md") if _FENCE.search(path.read_text())}
-    assert pages == INPUTS.keys() | _ELSEWHERE.keys()
+    found = {path.stem for path in _DOCS.glob("*.md") if pages.fences(path)}
+    assert found == INPUTS.keys() | _ELSEWHERE.keys()
     assert not INPUTS.keys() & _ELSEWHERE.keys()
 
 
@@ -105,21 +100,24 @@ def test_the_snippets_run(page, tmp_path, demo, bucket, command):
     (tmp_path / "demo").symlink_to(demo)
     INPUTS[page](tmp_path)
     store.put_folder(f"{url}/pets", tmp_path / "cells")  # of object-stores.md
-    for file in tmp_path.glob("downloads/*.zip"):  # of archives-and-arrays.md
-        store.put(f"{url}/{file.name}", file.read_bytes())
-    ran = 0
+    ran, printed, is_output = 0, "", False
     for language, code in _snippets(page):
+        if language == "text":
+            assert not pages.not_printed(code, printed), printed
+            is_output = True
+            continue
         if _reason(page, code):
             continue
+        if is_output:
+            printed, is_output = "", False
         code = code.replace("s3://bucket", url)
         if language == "python":
             words = [sys.executable, "-c", code.replace("epochs=5", "epochs=1")]
             done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
             assert done.returncode == 0, (code, done.stderr)
-        elif language == "shell":
-            subprocess.run(["bash", "-ec", code], cwd=tmp_path, check=True)
         else:
-            python, option, *words = shlex.split(_shorter(code), comments=True)
+            line = code if page in _AS_WRITTEN else _shorter(code)
+            python, option, *words = shlex.split(line)
             assert python == "python", code
             if option == "-m":
                 done = command(*words, cwd=tmp_path)
@@ -128,5 +126,6 @@ def test_the_snippets_run(page, tmp_path, demo, bucket, command):
                 done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
             assert done.returncode == 0, (code, done.stderr)
             assert not NOISE.search(done.stderr), (code, done.stderr)
+        printed += done.stdout + done.stderr
         ran += 1
     assert ran

@@ -1,4 +1,4 @@
-"""What a cluster loses, what of a build is kept then, and what is done again: docs/flink.md."""
+"""What a cluster loses, what of a build is kept then, and what is done again: docs/clusters.md."""
 
 import time
 

@@ -1,8 +1,9 @@
 """Records by their number, as NumPy values and without TensorFlow: for PyTorch, Grain, anything.
 
->>> split = tfrecord_dataset.open("data/cells")["train"]
->>> len(split), split[0]["image"].shape
-(24, (48, 48, 3))
+Examples:
+    >>> split = tfrecord_dataset.open("data/cells")["train"]
+    >>> len(split), split[0]["image"].shape
+    (24, (48, 48, 3))
 """
 
 import dataclasses
