@@ -5,7 +5,7 @@ many at once) is for tests that run them.
 """
 
 import collections
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -19,6 +19,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_pipeline.records import Consumed
+from beam_pipeline.rows import Rows
 from beam_pipeline.running.local_runner import local_runner
 
 Values = list[WindowedValue]
@@ -37,7 +38,13 @@ def yielded(transform: beam.PTransform) -> list[Any]:
     found = EagerPipeline() | transform
     collections = found if isinstance(found, tuple) else (found,)
     values = (value.value for each in collections for value in each.values)
-    return [value for value in values if not isinstance(value, Consumed)]
+    return [value for value in by_record(values) if not isinstance(value, Consumed)]
+
+
+def by_record(elements: Iterable[Any]) -> Iterator[Any]:
+    """Elements, with a record for each of their rows."""
+    for each in elements:
+        yield from each.records() if isinstance(each, Rows) else [each]
 
 
 class _Values(beam.PCollection):

@@ -51,6 +51,7 @@ LAYERS = {
     "beam_pipeline": """
         errors beam_import
         records
+        rows
         files
         tfrecord
         media

@@ -10,9 +10,10 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
+import itertools
 import pickle
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ import pyarrow as pa
 
 from beam_pipeline import kinds
 from beam_pipeline.inspect.digest import annotations
+from beam_pipeline.inspect.record import InspectedRows
 from beam_pipeline.records import FileRef, Inspected, alike
+from beam_pipeline.rows import features_by_row, value_columns
 
 # Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -38,7 +41,8 @@ _DIGEST_BYTES = 8
 #   position        where it stands in its split's order
 #   source          what the record says of where it is from; may be empty
 #   num_bytes       about how many bytes it takes in a shard
-#   record          the packed record
+#   record          the packed record; null of a row, whose values are in columns of their own
+#                   behind it (`beam_pipeline.rows`)
 SCHEMA = pa.schema(
     [
         ("content_digest", pa.binary(_CONTENT_BYTES)),
@@ -56,8 +60,8 @@ SCHEMA = pa.schema(
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 READ = pa.ipc.IpcReadOptions(use_threads=False)
-# What nobody asks for is not even unpacked: most of the bytes.
-_WITHOUT_RECORDS = [number for number, field in enumerate(SCHEMA) if field.name != "record"]
+# What nobody asks for is not even unpacked: most of the bytes. Columns of values are behind these.
+_WITHOUT_RECORDS = list(range(SCHEMA.get_field_index("record")))
 READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_RECORDS)
 
 
@@ -72,8 +76,7 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
     }
     annotated = [said[id(record)] for record in inspected]
     identities = [
-        f"{each.key!r} {each.source!r} {each.source_id!r} {each.content_digest}"
-        for each in inspected
+        _identity(each.key, each.source, each.source_id, each.content_digest) for each in inspected
     ]
     columns = {
         "content_digest": list(map(content_of, inspected)),
@@ -87,6 +90,36 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
         "record": list(map(pack_record, inspected)),
     }
     return pa.Table.from_pydict(columns, schema=SCHEMA)
+
+
+def table_of_rows(
+    inspected: InspectedRows, splits: Sequence[str], positions: Sequence[int]
+) -> pa.Table:
+    """The table of rows in their splits, at their positions."""
+    table = inspected.rows.table
+    names = (table.column("key").to_pylist(), table.column("source").to_pylist())
+    annotated = list(map(_digest, inspected.texts))
+    identities = map(_identity, *names, itertools.repeat(""), inspected.content_digests)
+    contents = [bytes.fromhex(each)[:_CONTENT_BYTES] for each in inspected.content_digests]
+    routes = {
+        "content_digest": contents,
+        "annotation": annotated,
+        "digest": list(map(_digest, identities, annotated)),
+        "key": table.column("key"),
+        "split": splits,
+        "position": pa.array(positions, pa.uint64()),
+        "source": table.column("source"),
+        "num_bytes": inspected.num_bytes,
+        "record": pa.nulls(len(splits), pa.large_binary()),
+    }
+    made = pa.Table.from_pydict(routes, schema=SCHEMA)
+    for name in value_columns(table):
+        made = made.append_column(name, table.column(name))
+    return made
+
+
+def _identity(key: str, source: str, source_id: str, content_digest: str) -> str:
+    return f"{key!r} {source!r} {source_id!r} {content_digest}"
 
 
 def _digest(text: str, more: bytes = b"") -> bytes:
@@ -138,9 +171,33 @@ def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Ins
             every record its own.
     """
     columns = (table.column(name).to_pylist() for name in ("key", "source", "record"))
-    for row, (key, source, data) in enumerate(zip(*columns, strict=True)):
-        number = "" if first_number is None else str(first_number + row)
-        yield unpack_record(key, source, data, number)
+    numbers = source_ids(table, first_number)
+    for key, source, data, number, features in zip(
+        *columns, numbers, features_by_row(table), strict=True
+    ):
+        if data is None:
+            yield Inspected(key=key, source=source, source_id=number, features=features)
+        else:
+            yield unpack_record(key, source, data, number)
+
+
+def sources_of(table: pa.Table) -> list[str]:
+    """Where each record is from: its key, if it says nothing else."""
+    named = zip(table.column("source").to_pylist(), table.column("key").to_pylist(), strict=True)
+    return [source or key for source, key in named]
+
+
+def source_ids(table: pa.Table, first_number: int | None) -> Sequence[str]:
+    """The `source_id` of each record, as `records_of` has it; "" of one with its own."""
+    if first_number is None:
+        return [""] * table.num_rows
+    return list(map(str, range(first_number, first_number + table.num_rows)))
+
+
+def are_rows(table: pa.Table) -> bool:
+    """Whether all values are in columns, and no record is packed."""
+    packed: int = table.num_rows - table.column("record").null_count
+    return not packed
 
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
@@ -154,9 +211,13 @@ def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
 
 
 def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
-    """All tables of `to_bytes`, of one schema, as one."""
-    tables = map(table_from_bytes, batches)
-    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+    """All tables of `to_bytes` as one, with the columns of `schema` and of values."""
+    return concatenated([schema.empty_table(), *map(table_from_bytes, batches)])
+
+
+def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
+    """Tables as one; a column that one of them lacks is null there."""
+    return pa.concat_tables(tables, promote_options="default").combine_chunks()
 
 
 def table_from_bytes(data: bytes) -> pa.Table:
@@ -175,10 +236,10 @@ def parts(
         waiting.append(table)
         num_rows += table.num_rows
         if num_rows >= max_rows:
-            yield pa.concat_tables(waiting).combine_chunks()
+            yield concatenated(waiting)
             waiting, num_rows = [], 0
     if waiting:
-        yield pa.concat_tables(waiting).combine_chunks()
+        yield concatenated(waiting)
 
 
 def numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:

@@ -138,7 +138,8 @@ class _Groups:
         places = zip(groups.tolist(), part.column("split").to_pylist(), strict=True)
         for place, key in zip(places, part.column("key").to_pylist(), strict=True):
             self._first_in_split[place] = min(key, self._first_in_split.get(place, key))
-        self._first = _first_of_each(pa.concat_tables([self._first, _in_groups(part, groups)]))
+        first = columns.concatenated([self._first, _in_groups(part, groups)])
+        self._first = _first_of_each(first)
 
     def described(self, drops: bool) -> Iterator[DuplicateGroup]:
         """What is told of each group, of which one record alone may stay."""

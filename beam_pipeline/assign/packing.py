@@ -5,7 +5,9 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
 
 from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.statistics import Statistics
@@ -13,6 +15,7 @@ from beam_pipeline.assign.stratification import class_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch
+from beam_pipeline.inspect.record import InspectedRows
 from beam_pipeline.records import DeclaredClasses, Inspected, InspectedElement, Rejected, composed
 from beam_pipeline.running.pickling import pack
 
@@ -27,41 +30,75 @@ class Packer:
 
     config: BuildConfig
 
-    def pack(self, elements: Iterable[InspectedElement]) -> PackedBatch:
+    def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
         """All elements of a batch, packed."""
         statistics = Statistics()
+        tables: list[pa.Table] = []
         rows: list[tuple[Inspected, str, int]] = []
-        by_split: defaultdict[str, list[Inspected]] = defaultdict(list)
         rejects: list[Rejected] = []
-        for element in elements:
+        for element in self._by_record(elements):
             match element:
+                case InspectedRows():
+                    tables.append(self._table_of_rows(element, statistics))
                 case Inspected():
                     try:
                         split = self._split_of(element, statistics)
                     except RecordError as error:
-                        source = element.source or element.key
-                        rejects.append(Rejected.of(source, error))
+                        rejects.append(Rejected.of(element.source or element.key, error))
                         continue
                     rows.append((element, split, placement.position(element.key, self.config.seed)))
-                    by_split[split].append(element)
                 case Rejected():
                     rejects.append(element)
                 case DeclaredClasses():
                     statistics.add_declared(element)
-        if not self.config.observes_last:
-            for split, records in by_split.items():
-                statistics.observe(records, split)
+        if rows:
+            tables.append(columns.table_of(rows))
+            self._observe(rows, statistics)
         for reject in rejects:
             statistics.add_rejected(reject)
-        statistics.num_inspected = len(rows)
+        statistics.num_inspected = sum(table.num_rows for table in tables)
         return PackedBatch(
-            num_records=len(rows),
-            records=columns.to_bytes(columns.table_of(rows)) if rows else b"",
+            num_records=statistics.num_inspected,
+            records=columns.to_bytes(columns.concatenated(tables)) if tables else b"",
             num_rejects=len(rejects),
             rejects=pack(rejects) if rejects else b"",
             statistics=statistics,
             looks=likeness.looks_of(rows) if self.config.near_duplicates else b"",
         )
+
+    def _observe(self, rows: Iterable[tuple[Inspected, str, int]], statistics: Statistics) -> None:
+        if self.config.observes_last:
+            return
+        by_split: defaultdict[str, list[Inspected]] = defaultdict(list)
+        for record, split, _ in rows:
+            by_split[split].append(record)
+        for split, records in by_split.items():
+            statistics.observe(records, split)
+
+    def _by_record(
+        self, elements: Iterable[InspectedElement | InspectedRows]
+    ) -> Iterator[InspectedElement | InspectedRows]:
+        """Elements, with records for rows whose splits do not follow from their contents alone."""
+        is_plain = not (self.config.group_by or self.config.chooses_splits_last)
+        for element in elements:
+            if isinstance(element, InspectedRows) and not (is_plain and _has_no_split(element)):
+                yield from element.records()
+            else:
+                yield element
+
+    def _table_of_rows(self, rows: InspectedRows, statistics: Statistics) -> pa.Table:
+        config = self.config
+        splits = [
+            placement.choose_split(digest, config.fractions, config.seed)
+            for digest in rows.content_digests
+        ]
+        keys = rows.rows.table.column("key").to_pylist()
+        table = columns.table_of_rows(
+            rows, splits, [placement.position(key, config.seed) for key in keys]
+        )
+        if not config.observes_last:
+            statistics.observe_rows(rows.columns, table)
+        return table
 
     def _split_of(self, record: Inspected, statistics: Statistics) -> str:
         """The record's split, or its place until all records are known (`likeness.open_place`)."""
@@ -79,3 +116,8 @@ class Packer:
         if config.stratifies and (label := class_of(record)) is not None:
             statistics.strata.add(label, placement.split_hash(group, config.seed))
         return likeness.open_place(group)
+
+
+def _has_no_split(rows: InspectedRows) -> bool:
+    splits = rows.rows.table.column("split")
+    return bool(splits.null_count == len(splits))

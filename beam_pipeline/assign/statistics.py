@@ -7,7 +7,7 @@ import dataclasses
 import heapq
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.assign.stratification import Strata
 from beam_pipeline.kinds.observed import Observed, merged
-from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, composed
+from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, composed
 from beam_pipeline.schema.names import check_number
 from tfrecord_dataset.shown_text import reading_order
 
@@ -152,6 +152,25 @@ class Statistics:
             if record.notes:
                 self.notes.update(record.notes)
             self.num_ids += bool(record.source_id)
+
+    def observe_rows(
+        self, values_by_feature: Mapping[str, Sequence[Value]], table: pa.Table
+    ) -> None:
+        """The same of the columns of rows (`columns.table_of_rows`).
+
+        Raises:
+            DataError: They have too many features.
+        """
+        splits, sources = table.column("split").to_numpy(), columns.sources_of(table)
+        for split in dict.fromkeys(splits):
+            values = self.values.setdefault(split, {})
+            rows = np.flatnonzero(splits == split).tolist()
+            is_whole = len(rows) == len(splits)
+            some = sources if is_whole else [sources[row] for row in rows]
+            for name, column in values_by_feature.items():
+                part = column if is_whole else [column[row] for row in rows]
+                kinds.observe_column(part, some, values.setdefault(name, Observed()))
+            check_number(values)
 
     def features(self) -> dict[str, Observed]:
         """What the values of all splits are, by feature name.

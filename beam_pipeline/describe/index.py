@@ -5,7 +5,7 @@ written. No Beam here: worker processes import this module.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -56,6 +56,24 @@ def column(data: bytes, name: str) -> Iterator[Any]:
 
 
 def rows(schema: Sequence[Feature], records: Sequence[Inspected]) -> pyarrow.Table:
+    """Return the rows of a shard's index, as `rows_of_columns`, of these records."""
+
+    def values_of(feature: Feature) -> list[Value | None]:
+        return [
+            record.features.get(feature.name, record.features.get(feature.key))
+            for record in records
+        ]
+
+    keys, sources = [each.key for each in records], [each.source or each.key for each in records]
+    return rows_of_columns(schema, keys, sources, values_of)
+
+
+def rows_of_columns(
+    schema: Sequence[Feature],
+    keys: Sequence[str],
+    sources: Sequence[str],
+    values_of: Callable[[Feature], Sequence[Value | None]],
+) -> pyarrow.Table:
     """Return the rows of a shard's index, but for offset and length, in the order of its records.
 
     Columns: key, source (strings); offset, length (int64, bytes: where the record's frame
@@ -67,18 +85,12 @@ def rows(schema: Sequence[Feature], records: Sequence[Inspected]) -> pyarrow.Tab
     names of record and boxes. Of Examples that others wrote, sha256 is of the stored image or
     audio, and a long text is null.
     """
-    columns: dict[str, list[Any]] = {
-        "key": [record.key for record in records],
-        "source": [record.source or record.key for record in records],
-    }
-    labels: list[tuple[str, ...]] = [()] * len(records)
+    columns: dict[str, Sequence[Any]] = {"key": keys, "source": sources}
+    labels: list[Sequence[str]] = [()] * len(keys)
     own_columns = _own_columns(schema)
     for feature in schema:
         kind = kinds.named(feature)
-        values = [
-            record.features.get(feature.name, record.features.get(feature.key))
-            for record in records
-        ]
+        values = values_of(feature)
         if column := own_columns.get(feature.name):
             columns[column] = [_own(feature, value) for value in values]
         elif facts := kind.fact_types(feature):
@@ -89,7 +101,9 @@ def rows(schema: Sequence[Feature], records: Sequence[Inspected]) -> pyarrow.Tab
                 columns[fact_column(feature, fact)] = [each.get(fact) for each in stated]
         else:
             named = [kind.class_names(value, feature) for value in values]
-            labels = [(*one, *more) for one, more in zip(labels, named, strict=True)]
+            labels = [
+                (*one, *more) if one else more for one, more in zip(labels, named, strict=True)
+            ]
     columns["labels"] = labels
     fields = [field for field in arrow_schema(schema) if field.name not in _SPANS]
     return pyarrow.Table.from_pydict(columns, schema=pyarrow.schema(fields))

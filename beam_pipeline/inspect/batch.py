@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Protocol
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import Problem, inspect_elements, rejected
+from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_elements, rejected
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
+from beam_pipeline.rows import Rows
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
@@ -52,7 +53,7 @@ class PackedBatch(NamedTuple):
 class Packs(Protocol):
     """What packs inspected elements (`assign.packing.Packer`)."""
 
-    def pack(self, elements: Iterable[InspectedElement]) -> PackedBatch:
+    def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
         """All elements of a batch, packed."""
 
 
@@ -85,8 +86,8 @@ class InspectBatch(Work[bytes, PackedBatch]):
         rules = self.settings.value.rules
 
         def inspect_all(
-            elements: Sequence[Element], read: storage.ReadFile
-        ) -> list[InspectedElement]:
+            elements: Sequence[Element | Rows], read: storage.ReadFile
+        ) -> list[InspectedElement | InspectedRows]:
             with (
                 bounded_memory(read, self.threads) as bounded,
                 ending_after(rules.max_seconds * self.threads) as start_time,
@@ -108,8 +109,8 @@ class InspectBatch(Work[bytes, PackedBatch]):
         rules = self.settings.value.rules
 
         def inspect_all(
-            elements: Sequence[Element], read: storage.ReadFile
-        ) -> list[InspectedElement]:
+            elements: Sequence[Element | Rows], read: storage.ReadFile
+        ) -> list[InspectedElement | InspectedRows]:
             def each(function: Callable[[Any], Problem], records: Iterable[Any]) -> Problems:
                 def timed(record: Any) -> Problem:
                     before = time.thread_time()
@@ -126,7 +127,9 @@ class InspectBatch(Work[bytes, PackedBatch]):
     def _inspected(
         self,
         batch: bytes,
-        inspect_all: Callable[[Sequence[Element], storage.ReadFile], list[InspectedElement]],
+        inspect_all: Callable[
+            [Sequence[Element | Rows], storage.ReadFile], list[InspectedElement | InspectedRows]
+        ],
     ) -> PackedBatch:
         elements = unpack(batch)
         reader = storage.Reader(file for each in elements for file in files_of(each))
@@ -136,7 +139,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer
-        elements = unpack(batch)
+        elements = [*_one_by_one(unpack(batch))]
         outcomes = each_alone(functools.partial(_inspect_alone, rules=rules), elements)
         return packer.pack(
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
@@ -144,7 +147,15 @@ class InspectBatch(Work[bytes, PackedBatch]):
         )
 
 
-def _inspect_alone(element: Element, rules: Rules) -> InspectedElement:
+def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:
+    for element in elements:
+        if isinstance(element, Rows):
+            yield from element.records()
+        else:
+            yield element
+
+
+def _inspect_alone(element: Element, rules: Rules) -> InspectedElement | InspectedRows:
     """What a process of its own does to a record."""
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
         [inspected] = inspect_elements([element], rules, read)

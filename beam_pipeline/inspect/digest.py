@@ -18,7 +18,7 @@ def content_digests(rows: Sequence[Features]) -> list[str]:
         rows: The features of records that are `alike`.
     """
     if not any(map(_may_have_file, rows[0].values())):
-        return list(map(_sha256, _texts_beside_files(rows, "content")))
+        return list(map(sha256_of, _texts_beside_files(rows, "content")))
     return list(map(_digest_of_files, rows))
 
 
@@ -29,7 +29,7 @@ def _digest_of_files(features: Features) -> str:
     if len(contents) == 1:
         return str(contents[0])
     [text] = [repr(contents)] if contents else _texts_beside_files([features], "content")
-    return _sha256(text)
+    return sha256_of(text)
 
 
 def annotations(records: Sequence[Inspected]) -> list[str]:
@@ -67,13 +67,21 @@ def _texts_beside_files(
     names = [name for name, value in sorted(rows[0].items()) if file_of(value) is None]
     if len(rows) > 1 and any(isinstance(value, Array) for value in rows[0].values()):
         return [text for row in rows for text in _texts_beside_files([row], stated)]
+    if not names:
+        return ["[]"] * len(rows)
+    return texts_of({name: [row[name] for row in rows] for name in names}, stated)
+
+
+def texts_of(
+    columns: Mapping[str, Sequence[Value]], stated: Literal["content", "annotation"] = "content"
+) -> list[str]:
+    """The same texts of columns of values of one class each; at least one column."""
+    names = sorted(columns)
     pairs = ", ".join(f"({name!r}, ".replace("%", "%%") + "%r)" for name in names)
-    columns = [
-        map(getattr(kinds.of(rows[0][name]), stated), [row[name] for row in rows]) for name in names
-    ]
-    stated_by_row = zip(*columns, strict=True) if columns else [()] * len(rows)
-    return [f"[{pairs}]" % each for each in stated_by_row]
+    values = [map(getattr(kinds.of(columns[name][0]), stated), columns[name]) for name in names]
+    return [f"[{pairs}]" % each for each in zip(*values, strict=True)]
 
 
-def _sha256(text: str) -> str:
+def sha256_of(text: str) -> str:
+    """The digest of such a text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

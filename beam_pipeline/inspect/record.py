@@ -6,17 +6,18 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect import tokens
 from beam_pipeline.inspect.deferred import read_deferred
-from beam_pipeline.inspect.digest import content_digests
+from beam_pipeline.inspect.digest import content_digests, sha256_of, texts_of
 from beam_pipeline.inspect.stored_example import inspect_existing
 from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, check_text
@@ -32,6 +33,7 @@ from beam_pipeline.records import (
     Value,
     alike,
 )
+from beam_pipeline.rows import Rows, values_by_feature
 from beam_pipeline.running.record_limits import TOO_MUCH_MEMORY, too_large
 from beam_pipeline.schema.conformance import conforming
 
@@ -41,6 +43,30 @@ _EXAMPLE_OVERHEAD_BYTES = 400
 Problem = RecordError | None
 Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 """`map`, or what bounds each call and returns a problem of one that goes beyond."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InspectedRows:
+    """Rows that were checked.
+
+    Attributes:
+        rows: They.
+        columns: Their values by feature.
+        texts: What each says, of which its digests are made.
+        content_digests, num_bytes: As `Inspected` has them.
+    """
+
+    rows: Rows
+    columns: Mapping[str, Sequence[Value]]
+    texts: Sequence[str]
+    content_digests: Sequence[str]
+    num_bytes: npt.NDArray[np.int64]
+
+    def records(self) -> Iterator[Inspected]:
+        """Return a record for each row."""
+        found = zip(self.content_digests, self.num_bytes.tolist(), strict=True)
+        for record, (digest, num_bytes) in zip(self.rows.records(), found, strict=True):
+            yield Inspected.of(record, content_digest=digest, num_bytes=num_bytes)
 
 
 def inspect_record(
@@ -65,11 +91,11 @@ def inspect_record(
 
 
 def inspect_elements(
-    elements: Iterable[Element],
+    elements: Iterable[Element | Rows],
     rules: Rules,
     read: storage.ReadFile = storage.read_bytes,
     each: Each = map,
-) -> list[InspectedElement]:
+) -> list[InspectedElement | InspectedRows]:
     """Records inspected, or Rejected if they cannot be used; anything else as it is; in no order.
 
     Args:
@@ -79,10 +105,15 @@ def inspect_elements(
         each: Calls functions of one record.
     """
     records: list[Record] = []
-    found: list[InspectedElement] = []
+    found: list[InspectedElement | InspectedRows] = []
     for element in elements:
         if isinstance(element, Record):
             records.append(element)
+        elif isinstance(element, Rows):
+            if inspected := inspect_rows(element, rules):
+                found.append(inspected)
+            else:
+                records += element.records()
         else:
             found.append(element)
     for under_way in _inspected(records, rules, read, each):
@@ -91,6 +122,26 @@ def inspect_elements(
         elif under_way.inspected:
             found.append(under_way.inspected)
     return found
+
+
+def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
+    """Return rows that can be used as they are; None if their records need to be looked at."""
+    if rules.tokenizer or rules.schema:
+        return None
+    columns: Mapping[str, Sequence[Any]] = values_by_feature(rows.table)
+    num_bytes = np.full(len(rows), _EXAMPLE_OVERHEAD_BYTES, np.int64)
+    try:
+        for name, values in columns.items():
+            checked, sizes = kinds.of(values[0]).check_column(name, values)
+            if checked is not values:
+                return None
+            num_bytes += sizes
+    except RecordError:
+        return None
+    if not columns or (num_bytes > MAX_RECORD_BYTES).any():
+        return None
+    texts = texts_of(columns)
+    return InspectedRows(rows, columns, texts, list(map(sha256_of, texts)), num_bytes)
 
 
 def rejected(record: Record, problem: RecordError) -> Rejected:

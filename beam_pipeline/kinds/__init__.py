@@ -5,7 +5,7 @@ Elsewhere nothing asks of what kind a value is (tests/test_architecture.py).
 """
 
 import builtins
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.array import ArrayKind
@@ -21,7 +21,7 @@ from beam_pipeline.kinds.scalar import ScalarKind
 from beam_pipeline.kinds.stored import StoredKind, observe_class_names
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported
-from beam_pipeline.records import Inspected, alike
+from beam_pipeline.records import Inspected, Value, alike
 from tfrecord_dataset.format.feature import Feature
 
 STORED = StoredKind()
@@ -99,15 +99,30 @@ def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None
                 seen = observed[name] = Observed()
             kind = STORED if group[0].example else of(value)
             values = [record.features[name] for record in group]
-            if len({kind.type_of(each) for each in values}) == 1:
-                seen.count(kind.type_of(value), len(values), first)
-            else:
-                for each, source in zip(values, sources, strict=True):
-                    seen.count(kind.type_of(each), 1, source)
-            kind.observe_column(values, sources, seen)
+            _observe_column(kind, values, sources, first, seen)
         if group[0].example:
             for record in group:
                 observe_class_names(record.features, observed)
+
+
+def observe_column(values: Sequence[Value], sources: Sequence[str], observed: Observed) -> None:
+    """Counts values of one class, of records from these sources."""
+    _observe_column(of(values[0]), values, sources, min(sources), observed)
+
+
+def _observe_column(
+    kind: Kind[Any],
+    values: Sequence[Value],
+    sources: Sequence[str],
+    first: str,
+    observed: Observed,
+) -> None:
+    if len({kind.type_of(each) for each in values}) == 1:
+        observed.count(kind.type_of(values[0]), len(values), first)
+    else:
+        for each, source in zip(values, sources, strict=True):
+            observed.count(kind.type_of(each), 1, source)
+    kind.observe_column(values, sources, observed)
 
 
 def observe_all(records: Iterable[Inspected]) -> dict[str, Observed]:

@@ -14,6 +14,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import kinds
 from beam_pipeline.records import Consumed, Element, Record, Rejected
+from beam_pipeline.rows import Rows
 from beam_pipeline.running.buckets import Waiting
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.gathering import Balance
@@ -69,8 +70,13 @@ class BatchSource(beam.DoFn):
         )
         self._count = 0
 
-    def process(self, element: Element) -> Iterator[Any]:
+    def process(self, element: Element | Rows) -> Iterator[Any]:
         if isinstance(element, Consumed):
+            return
+        if isinstance(element, Rows):  # a batch already
+            self._count += len(element)
+            self._meter.add(len(element))
+            yield from self._batch([element])
             return
         if isinstance(element, Record | Rejected):
             self._count += 1
@@ -84,7 +90,7 @@ class BatchSource(beam.DoFn):
         self._num_read.inc(self._count)
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
-    def _batch(self, elements: Sequence[Element]) -> Iterator[bytes]:
+    def _batch(self, elements: Sequence[Element | Rows]) -> Iterator[bytes]:
         yield pack(elements, compressed=not self._job.is_here)
 
 

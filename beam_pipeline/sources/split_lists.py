@@ -20,6 +20,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
+from beam_pipeline.rows import Rows
 from beam_pipeline.sources.paths import left_out, split_at, stem
 from beam_pipeline.sources.references import last_parts, parent
 from beam_pipeline.sources.splits import PARTITION, is_partition
@@ -239,14 +240,21 @@ class WithSplits(beam.PTransform):
         return (placed, missing, pipeline | "Read" >> beam.Create([consumed])) | beam.Flatten()
 
 
-def line_of(element: Element, lines: Lines) -> Iterator[int]:
+def line_of(element: Element | Rows, lines: Lines) -> Iterator[int]:
     """The lines that name a record, or what was rejected."""
-    if isinstance(element, Record | Rejected):
+    if isinstance(element, Rows):
+        for record in element.records():
+            yield from lines.of(record.key)
+    elif isinstance(element, Record | Rejected):
         yield from lines.of(element.key if isinstance(element, Record) else element.source)
 
 
-def placed_in_split(element: Element, lines: Lines) -> Iterator[Element]:
+def placed_in_split(element: Element | Rows, lines: Lines) -> Iterator[Element]:
     """A record in its split, or why it is left out; all else as it is, but for lists themselves."""
+    if isinstance(element, Rows):
+        for record in element.records():
+            yield from placed_in_split(record, lines)
+        return
     if not isinstance(element, Record):
         if not (isinstance(element, Rejected) and lines.has_list(element)):
             yield element

@@ -21,6 +21,7 @@ from beam_pipeline.inspect.deferred import changed, hash_change, with_values
 from beam_pipeline.kinds.kind import Kind, Stored
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import FileRef, Inspected, file_of
+from beam_pipeline.rows import values_by_feature
 from beam_pipeline.running.isolation import Death, each_alone
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
@@ -125,6 +126,20 @@ class Encoder:
         made = iter(encode_columns(self.values(others), self._lists) if others else ())
         return [each.example or next(made) for each in records]
 
+    def encode_rows(
+        self, columns: Mapping[str, Sequence[Any]], keys: Sequence[str], ids: Sequence[str]
+    ) -> list[bytes]:
+        """Return the same of rows, whose values are in columns by feature.
+
+        Raises:
+            RecordError: A row's values do not fit the schema.
+        """
+        nothing = [None] * len(keys)
+        named = zip(keys, ids, strict=True)
+        stored = [Stored(key, source_id, {}, self._numbers) for key, source_id in named]
+        values = self._values(stored, lambda name: columns.get(name, nothing))
+        return encode_columns(values, self._lists)
+
     def values(self, records: Sequence["ReadRecord"]) -> dict[str, Sequence[FeatureValue]]:
         """Return what each record holds, by key: every key of the schema.
 
@@ -135,10 +150,16 @@ class Encoder:
             Stored(each.record.key, each.record.source_id, each.payloads, self._numbers)
             for each in records
         ]
+        return self._values(
+            stored, lambda name: [each.record.features.get(name) for each in records]
+        )
+
+    def _values(
+        self, stored: Sequence[Stored], column: Callable[[str], Sequence[Any]]
+    ) -> dict[str, Sequence[FeatureValue]]:
         values: dict[str, Sequence[FeatureValue]] = {}
         for feature, kind in self._kinds:
-            column = [each.record.features.get(feature.name) for each in records]
-            values.update(kind.encode_column(feature, column, stored))
+            values.update(kind.encode_column(feature, column(feature.name), stored))
         return values
 
 
@@ -195,8 +216,10 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         )
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
-        encoder = self.encoder.value
-        records = columns.records_of(columns.from_bytes([chunk.table]), chunk.first_number)
+        encoder, table = self.encoder.value, columns.from_bytes([chunk.table])
+        if columns.are_rows(table):
+            return _encoded_rows(encoder, table, chunk.first_number)
+        records = columns.records_of(table, chunk.first_number)
 
         def read(record: Inspected) -> ReadRecord:
             if not record.example and kinds.are_by_column(record.features.values()):
@@ -205,13 +228,31 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
             return encoder.read(record)
 
         read_records = list(map_threads(read, records, self.threads))
-        frames = list(map(framed, encoder.encode(read_records)))
         rows = index.rows(encoder.schema, [each.record for each in read_records])
-        return EncodedChunk(
-            frames=b"".join(frames),
-            lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
-            rows=columns.to_bytes(rows, compressed=False),
-        )
+        return _chunk_of(encoder.encode(read_records), rows)
+
+
+def _encoded_rows(encoder: Encoder, table: pa.Table, first_number: int | None) -> EncodedChunk:
+    values = values_by_feature(table)
+    nothing = [None] * table.num_rows
+    keys = table.column("key").to_pylist()
+    rows = index.rows_of_columns(
+        encoder.schema,
+        keys,
+        columns.sources_of(table),
+        lambda feature: values.get(feature.name, nothing),
+    )
+    ids = columns.source_ids(table, first_number)
+    return _chunk_of(encoder.encode_rows(values, keys, ids), rows)
+
+
+def _chunk_of(examples: Sequence[bytes], rows: pa.Table) -> EncodedChunk:
+    frames = list(map(framed, examples))
+    return EncodedChunk(
+        frames=b"".join(frames),
+        lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
+        rows=columns.to_bytes(rows, compressed=False),
+    )
 
 
 def _single_records(chunk: Chunk) -> Iterator[Chunk]:

@@ -12,16 +12,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import tables_by_key
 from beam_pipeline.running.spill import Again, Spill, spilling
 
-# Of packed records that are put in order at once; their columns take some 100 bytes a record more.
+# Of rows that are put in order at once.
 _MAX_BYTES = 32 << 20
-_COLUMNS_BYTES = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class ShardRows:
         """As `columns.chunks`: the same, whatever the parts are."""
         rest = columns.SCHEMA.empty_table()
         for part in self.parts:
-            part = pa.concat_tables([rest, part]).combine_chunks() if rest.num_rows else part
+            part = columns.concatenated([rest, part]) if rest.num_rows else part
             *whole, rest = columns.chunks(part, max_bytes, max_records)
             yield from whole
             rest = rest.take(np.arange(rest.num_rows))  # a slice would hold the whole part
@@ -64,13 +62,12 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
         positions = columns.numbers(each, "position")
         first, last = min(first, int(positions.min())), max(last, int(positions.max()))
         num_rows += each.num_rows
-        num_bytes += _COLUMNS_BYTES * each.num_rows
-        num_bytes += pc.sum(pc.binary_length(each.column("record"))).as_py()
+        num_bytes += each.nbytes
         few.append(each)
         if num_bytes >= _MAX_BYTES:
             few.clear()
     if few:
-        ordered = columns.in_order(pa.concat_tables(few))
+        ordered = columns.in_order(columns.concatenated(few))
         few.clear()
         yield ShardRows(num_rows, [ordered])
         return

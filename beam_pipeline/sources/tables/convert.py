@@ -166,8 +166,8 @@ class Converter:
         )
         return cls(table, roles, kinds, main_columns(table.file, roles, kinds), others)
 
-    def features(self, batch: Batch, scratch: Scratch | None) -> Iterator[dict[str, Value]]:
-        """Yield the features of each row.
+    def features(self, batch: Batch, scratch: Scratch | None) -> Mapping[str, Sequence[Any]]:
+        """Return the values of each feature, one a row; None where a row has none.
 
         Raises:
             RecordError: A value of a row cannot be used.
@@ -180,7 +180,7 @@ class Converter:
             ]
         if self.table.is_typed and not self.roles.declared and not self.table.has_values:
             check_plain(batch.columns, self.roles)
-        return _by_row(found | _converted(self.others, batch, scratch), len(batch))
+        return found | _converted(self.others, batch, scratch)
 
 
 def _converted(
@@ -197,7 +197,8 @@ def _converted(
     return found
 
 
-def _by_row(columns: Mapping[str, Sequence[Any]], number: int) -> Iterator[dict[str, Value]]:
+def by_row(columns: Mapping[str, Sequence[Any]], number: int) -> Iterator[dict[str, Value]]:
+    """Yield the features of so many rows."""
     if not columns:
         return iter([{} for _ in range(number)])
     names = tuple(columns)

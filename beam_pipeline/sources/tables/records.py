@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -13,6 +13,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
+from beam_pipeline.rows import Rows, rows_of
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
@@ -22,6 +23,7 @@ from beam_pipeline.sources.tables.boxes import boxes_from_rows, named_boxes, obj
 from beam_pipeline.sources.tables.convert import (
     Converter,
     Kinds,
+    by_row,
     check_plain,
     kinds_of,
     main_columns,
@@ -198,12 +200,25 @@ class RecordMaker:
 
     def elements(self, batch: Batch) -> list[Record | Rejected]:
         """Return the record of each row, or why it can be none."""
+        return self._made(batch, lambda some: list(self._records(*self._parts(some))))
+
+    def rows(self, batch: Batch) -> list[Rows | Record | Rejected]:
+        """Return the rows that can be records together, or else as `elements`."""
+
+        def make(some: Batch) -> list[Rows | Record | Rejected]:
+            keys, sources, splits, features = self._parts(some)
+            rows = rows_of(keys, sources, splits, features) if features else None
+            return [rows] if rows else list(self._records(keys, sources, splits, features))
+
+        return self._made(batch, make) if len(batch) else []
+
+    def _made(self, batch: Batch, make: Callable[[Batch], list[Any]]) -> list[Any]:
         try:
-            return list(self._records(batch))
+            return make(batch)
         except RecordError as error:
             if len(batch) == 1:
                 return [self.reject(batch.lines[0], error)]
-        return [element for half in batch.halves() for element in self.elements(half)]
+        return [element for half in batch.halves() for element in self._made(half, make)]
 
     def reject(self, line: int, error: RecordError) -> Rejected:
         """Return what becomes of a row that cannot be used."""
@@ -239,7 +254,10 @@ class RecordMaker:
             return self._file.key_of(name)
         return self._table.row(line)
 
-    def _records(self, batch: Batch) -> Iterator[Record]:
+    def _parts(
+        self, batch: Batch
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[str | None], Mapping[str, Sequence[Any]]]:
+        """Return the keys, the sources, the splits and the features of the records."""
         roles, columns = self._roles, batch.columns
         rows = list(map(self._table.row, batch.lines))
         keys = rows
@@ -254,11 +272,18 @@ class RecordMaker:
                 for split, key in zip(stated, keys, strict=True)
             ]
         sources = rows if self._table.has_lines else [""] * len(rows)
-        return map(_record, keys, features, splits, sources)
+        return keys, sources, splits, features
 
-
-def _record(key: str, features: dict[str, Value], split: str | None, source: str) -> Record:
-    return Record(key=key, features=features, split=split, source=source)
+    def _records(
+        self,
+        keys: Sequence[str],
+        sources: Sequence[str],
+        splits: Sequence[str | None],
+        features: Mapping[str, Sequence[Any]],
+    ) -> Iterator[Record]:
+        rows = zip(keys, sources, splits, by_row(features, len(keys)), strict=True)
+        for key, source, split, values in rows:
+            yield Record(key=key, features=values, split=split, source=source)
 
 
 def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
@@ -272,7 +297,7 @@ def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | 
 
 def read_rows(
     table: Table | Other, all_rows: Overview, scratch_folder: str = ""
-) -> Iterator[Entry | Element]:
+) -> Iterator[Entry | Element | Rows]:
     """Yield the rows of a table: entries by their main file; records, if they go by their line."""
     if not isinstance(table, Table):
         yield table
@@ -281,7 +306,7 @@ def read_rows(
     maker = RecordMaker(table, all_rows, scratch)
     try:
         for batch in table.batches(scratch):
-            made = [*(maker.entries if all_rows.roles.key else maker.elements)(batch)]
+            made = [*(maker.entries if all_rows.roles.key else maker.rows)(batch)]
             if scratch:
                 scratch.flush()
             for row in batch.bad:
@@ -389,8 +414,8 @@ class ReadRows(beam.PTransform):
         arguments = (AsSingleton(all_rows), self.scratch)
         roles = self.questions.roles
         if not roles.key:
-            read = beam.FlatMap(read_rows, *arguments).with_output_types(Element)
-            return tables | "ReadTables" >> read  # Element
+            read = beam.FlatMap(read_rows, *arguments).with_output_types(Element | Rows)
+            return tables | "ReadTables" >> read  # Element | Rows
         sizes = storage.sizes(table.file.path for table in self.tables)
         num_bytes = sum(size or 0 for size in sizes)
         batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eager_runner import by_record
 
 from beam_pipeline.records import Element, Record, Rejected
 from beam_pipeline.running.buckets import Buckets
@@ -75,7 +76,7 @@ def read_tables(gather: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         all_rows = overview(surveys, job.questions)
         read = (each for table in job.tables for each in read_rows(table, all_rows, job.scratch))
         if not all_rows.roles.key:
-            return [*read]
+            return [*by_record(read)]
         if all_rows.roles.joins_rows:
             return gather(read, join_rows, all_rows)
         return gather(read, numbered)

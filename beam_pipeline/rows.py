@@ -1,0 +1,116 @@
+"""Rows of tables as columns: what `Record`s without files are, with no object for each.
+
+A value column is called by the type of its values and its feature; it is null where a row lacks the
+feature. The same columns go from the reader of a table to the encoder of Examples, and through
+every shuffle between them.
+
+No Beam here: worker processes import this module.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from beam_pipeline.records import ClassLabel, Record, Value
+
+# What values are as a column: the prefix of its name, and its type.
+_TYPES: dict[type, tuple[str, pa.DataType]] = {
+    int: ("int64:", pa.int64()),
+    float: ("float64:", pa.float64()),
+    str: ("text:", pa.large_string()),
+    ClassLabel: ("class:", pa.large_string()),
+}
+_PREFIXES = tuple(prefix for prefix, _ in _TYPES.values())
+_CLASS = _TYPES[ClassLabel][0]
+_TEXT = pa.large_string()
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Records with the same features, whose values are single numbers, texts or classes.
+
+    Attributes:
+        table: Columns "key", "source" and "split" (null where none is stated), and those of values.
+    """
+
+    table: pa.Table
+
+    def __len__(self) -> int:
+        count: int = self.table.num_rows
+        return count
+
+    def records(self) -> Iterator[Record]:
+        """Return a record for each row."""
+        keys, sources, splits = (
+            self.table.column(name).to_pylist() for name in ("key", "source", "split")
+        )
+        for key, source, split, features in zip(
+            keys, sources, splits, features_by_row(self.table), strict=True
+        ):
+            yield Record(key=key, source=source, split=split, features=features)
+
+
+def rows_of(
+    keys: Sequence[str],
+    sources: Sequence[str],
+    splits: Sequence[str | None],
+    features: Mapping[str, Sequence[Any]],
+) -> Rows | None:
+    """Return records as rows; None if a feature has other values, or rows differ in features."""
+    columns: dict[str, pa.Array] = {}
+    try:
+        columns["key"], columns["source"] = pa.array(keys, _TEXT), pa.array(sources, _TEXT)
+        columns["split"] = pa.array(splits, _TEXT)
+        for name, values in features.items():
+            types = set(map(type, values))
+            if len(types) != 1 or not types <= _TYPES.keys():
+                return None
+            prefix, dtype = _TYPES[types.pop()]
+            if prefix == _CLASS:
+                values = [value.name for value in values]
+            columns[f"{prefix}{name}"] = pa.array(values, dtype)
+    except (UnicodeEncodeError, OverflowError):  # such a row is rejected when it is inspected
+        return None
+    return Rows(pa.table(columns))
+
+
+def value_columns(table: pa.Table) -> list[str]:
+    """Return the names of the columns of values."""
+    return [name for name in table.column_names if name.startswith(_PREFIXES)]
+
+
+def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
+    """Return the values of each feature, one a row; None where a row has none."""
+    found: dict[str, list[Value | None]] = {}
+    for name in value_columns(table):
+        prefix, _, feature = name.partition(":")
+        values = _values(table.column(name), is_class=f"{prefix}:" == _CLASS)
+        if (others := found.get(feature)) is not None:  # another type in rows of another table
+            values = [
+                other if value is None else value
+                for value, other in zip(values, others, strict=True)
+            ]
+        found[feature] = values
+    return found
+
+
+def features_by_row(table: pa.Table) -> Iterator[dict[str, Value]]:
+    """Return the features of each row."""
+    columns = values_by_feature(table)
+    if not columns:
+        return iter([{} for _ in range(table.num_rows)])
+    return (
+        {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+        for row in zip(*columns.values(), strict=True)
+    )
+
+
+def _values(column: pa.ChunkedArray, *, is_class: bool) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if not is_class:
+        return values
+    labels: dict[str | None, ClassLabel | None] = {None: None}
+    labels |= {name: ClassLabel(name) for name in dict.fromkeys(values) if name is not None}
+    return [labels[name] for name in values]
