@@ -1,4 +1,4 @@
-"""Compressed content that is far larger than its file is refused before it fills memory or disk."""
+"""Bounds on what is made of a file: bytes and rows far beyond its size are refused."""
 
 import gzip
 from typing import Any
@@ -11,6 +11,9 @@ MAX_BYTES = 256 << 20
 MAX_RATIO = 100
 # What one record makes of its file is in memory whole, and up to five times until it is written.
 _MAX_RECORD_BYTES = 128 << 20
+# Both have to be passed, too: a row of CSV has two bytes at least, and compresses to a tenth.
+MAX_ROWS = 1_000_000
+_ROWS_PER_BYTE = 10
 
 
 def is_inflated(packed_bytes: int, content_bytes: int, *, in_a_record: bool = False) -> bool:
@@ -35,6 +38,20 @@ def check_inflation(
             TOO_LARGE,
             f"{name} unpacks to over {_most(in_a_record) >> 20} MiB and over {MAX_RATIO} times "
             "its size; if it is meant to, save it uncompressed",
+        )
+
+
+def check_rows(name: str, file_bytes: int, rows: int) -> None:
+    """Checks how many rows a file has for its size.
+
+    Raises:
+        RecordError: "file too large".
+    """
+    if rows > max(MAX_ROWS, _ROWS_PER_BYTE * file_bytes):
+        raise RecordError(
+            TOO_LARGE,
+            f"{name} has {rows:,} rows or more in {file_bytes:,} bytes; if it is meant to, save it "
+            "as uncompressed CSV",
         )
 
 

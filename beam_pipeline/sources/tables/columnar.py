@@ -9,7 +9,9 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beam_pipeline.errors import DataError, RecordError, naming
@@ -25,12 +27,15 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
-from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, is_inflated
+from tfrecord_dataset.format.inflation import (
+    TOO_LARGE,
+    check_inflation,
+    check_rows,
+    is_inflated,
+)
 
 _FILE_MAGIC = b"ARROW1"
 _OLD_FEATHER = b"FEA1"
-# A row takes about so much as a record, and at least so small a share of the file.
-_ROW_BYTES, _ROWS_RATIO = 64, 10
 _LONG_ROW_BYTES = 1024
 
 
@@ -144,26 +149,56 @@ def _check_content(size: int, metadata: Any) -> None:
     """Raise RecordError if a Parquet file states far more bytes or rows than it can hold."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     check_inflation("it", size, sum(group.total_byte_size for group in groups))
-    if is_inflated(size * _ROWS_RATIO, metadata.num_rows * _ROW_BYTES):
-        raise RecordError(
-            TOO_LARGE,
-            f"it states {metadata.num_rows:,} rows in {size:,} bytes; save it as CSV if that is "
-            "intended",
-        )
+    check_rows("it", size, metadata.num_rows)
 
 
 def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
     """Yield rows with these columns, some at a time."""
     read = _parquet_batches if is_parquet else _arrow_batches
+    size, long_bytes = handle.seek(0, 2), 0
     for rows in read(handle, names):
         rows.validate(full=True)
-        step = max(1, min(BATCH_ROWS, BATCH_BYTES * len(rows) // max(1, rows.nbytes)))
+        num_bytes = sum(map(_unpacked_bytes, rows.columns))
+        # Short texts are repeated in good faith.
+        long_bytes += max(0, num_bytes - _LONG_ROW_BYTES * len(rows))
+        if is_inflated(size, long_bytes):
+            raise RecordError(
+                TOO_LARGE,
+                f"{len(rows):,} rows unpack to {num_bytes:,} bytes; save the file without "
+                "compression and dictionaries",
+            )
+        step = max(1, min(BATCH_ROWS, BATCH_BYTES * len(rows) // max(1, num_bytes)))
         for start in range(0, len(rows), step):
             yield rows.slice(start, step)
 
 
+def _unpacked_bytes(values: pa.Array) -> int:
+    """Return the bytes of values, where several may share one of a dictionary or of a view."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        entries = values.dictionary
+        if _has_length(entries.type):
+            lengths = pc.binary_length(entries).take(values.indices)
+            return int(pc.sum(lengths).as_py() or 0)
+        return _unpacked_bytes(entries) * len(values) // max(1, len(entries))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)
+        return int(views[values.offset : values.offset + len(values), 0].sum(dtype=np.int64))
+    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = values.flatten()
+        return sum(map(_unpacked_bytes, inner if isinstance(inner, list) else [inner]))
+    return int(values.nbytes)
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(
+        fits(kind)
+        for fits in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    )
+
+
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    size, long_bytes = handle.seek(0, 2), 0
     with pq.ParquetFile(handle) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
@@ -177,12 +212,7 @@ def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBat
                     )
             row_bytes = group.total_byte_size // max(1, group.num_rows)
             step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
-            for rows in file.iter_batches(step, [number], [*names], use_threads=False):
-                # A dictionary repeats short texts in good faith.
-                long_bytes += max(0, rows.nbytes - _LONG_ROW_BYTES * len(rows))
-                if is_inflated(size, long_bytes):
-                    raise pa.ArrowInvalid(f"{len(rows):,} rows unpack to {rows.nbytes:,} bytes")
-                yield rows
+            yield from file.iter_batches(step, [number], [*names], use_threads=False)
 
 
 def _arrow_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

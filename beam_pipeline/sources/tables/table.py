@@ -16,6 +16,7 @@ from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.unpacking import place_of
+from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 
 # Rows whose columns are looked at together, and the bytes that they should have at most.
 BATCH_ROWS = 1024
@@ -179,8 +180,16 @@ class Table(abc.ABC):
                 return
 
     def batches(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
-        """Read the rows, with their cells prepared."""
+        """Read the rows, with their cells prepared.
+
+        Raises:
+            RecordError: As `rows`; "file too large", with far more rows than its size allows.
+        """
+        number = 0
         for batch in self.rows(scratch):
+            number += len(batch) + len(batch.bad)
+            if number > MAX_ROWS:
+                check_rows("it", storage.size(self.file.path) or 0, number)
             self.cells.prepare(batch.columns, self.missing)
             yield batch
 

@@ -1,11 +1,14 @@
-"""Parquet files that unpack to far more than they are."""
+"""Tables that unpack to far more than they are."""
+
+import gzip
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
-from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.tables.read import ReadParquet
+from beam_pipeline.errors import ConfigError, DataError, RecordError
+from beam_pipeline.sources.tables.read import ReadArrow, ReadCsv, ReadParquet
 
 
 @pytest.mark.parametrize(
@@ -19,7 +22,7 @@ from beam_pipeline.sources.tables.read import ReadParquet
             },
             "unpacks to over 256 MiB",
         ),
-        ({"a": pa.array([1]).take(pa.array([0] * 5_000_000))}, "states 5,000,000 rows in"),
+        ({"a": pa.array([1]).take(pa.array([0] * 5_000_000))}, "has 5,000,000 rows or more in"),
     ],
     ids=["texts", "rows"],
 )
@@ -31,10 +34,49 @@ def test_a_small_file_of_much_content_is_refused(tmp_path, rows, message):
         ReadParquet(str(tmp_path / "t.parquet")).plan()
 
 
-def test_a_long_text_that_a_dictionary_repeats_is_refused_before_it_fills_memory(tmp_path):
-    path = tmp_path / "t.parquet"
-    texts = pa.array(["x" * (8 << 20)] * 40)
-    pq.write_table(pa.table({"text": texts}), path, compression="zstd")
+LONG = "x" * (8 << 20)
+REPEATED = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array([LONG]))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "texts",
+    [pa.array([LONG] * 40), REPEATED, pa.StructArray.from_arrays([REPEATED], ["text"])],
+    ids=["pages", "dictionary", "dictionary in a struct"],
+)
+def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts, suffix):
+    path = tmp_path / f"t.{suffix}"
+    table = pa.table({"text": texts})
+    if suffix == "parquet":
+        pq.write_table(table, path, compression="zstd")
+    else:
+        feather.write_feather(table, str(path), compression="zstd")
     assert path.stat().st_size < 1 << 20
-    with pytest.raises(DataError, match="rows unpack to"):
-        ReadParquet(str(path)).plan()
+    read = ReadParquet(str(path)) if suffix == "parquet" else ReadArrow(str(path))
+    [file] = read.files()
+    with pytest.raises(RecordError, match="rows unpack to"):
+        list(read.opened(file).batches())
+
+
+def test_a_view_that_rows_share_counts_for_each(tmp_path):
+    shared = pa.array([LONG], pa.string_view())
+    view, text = shared.buffers()[1:]
+    texts = pa.Array.from_buffers(
+        pa.string_view(), 1000, [None, pa.py_buffer(view.to_pybytes() * 1000), text]
+    )
+    path = tmp_path / "t.arrow"
+    feather.write_feather(pa.table({"text": texts}), str(path), compression="zstd")
+    read = ReadArrow(str(path))
+    [file] = read.files()
+    with pytest.raises(RecordError, match="rows unpack to"):
+        list(read.opened(file).batches())
+
+
+def test_rows_beyond_a_files_size_are_refused(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"x,label\n" + b"1,a\n" * 1_100_000))
+    read = ReadCsv(str(path))
+    [file] = read.files()
+    with pytest.raises(RecordError, match="rows or more in"):
+        for _ in read.opened(file).batches():
+            pass
