@@ -12,7 +12,6 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.kinds import example_lists
-from beam_pipeline.pipeline import build
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -196,14 +195,6 @@ def test_large_numbers_that_float32_rounds_are_noted(values, expected):
     assert text.count(" is stored as 1700000000; store the difference from a num") == expected
 
 
-def test_a_build_notes_them_too(tmp_path):
-    (tmp_path / "t.csv").write_text("time\n1700000061.5\n2\n")
-    config = BuildConfig(input=str(tmp_path / "t.csv"), output=str(tmp_path / "data"))
-    assert "note: time: float32 has 7 digits: 1700000061" in summary.as_text(
-        summary.of_dataset(build(config))
-    )
-
-
 @pytest.mark.parametrize(("name", "shown"), [("größe", "größe"), (" ", "' '")])
 def test_invisible_names_are_quoted(name, shown):
     assert (
@@ -218,12 +209,6 @@ def test_the_same_image_in_two_splits_gives_a_warning():
     assert "duplicates in more than one split: 1;" in text
     assert "--duplicates drop removes them" in text
     assert "different annotations: 1, such as a.jpg (cat), b.jpg (dog)" in text
-
-
-def test_dropped_duplicates_give_no_warning():
-    text = plan_of(*ACROSS, duplicates="drop")
-    assert "rejected: 1 × duplicate" in text
-    assert "in more than one split" not in text
 
 
 @pytest.mark.parametrize(

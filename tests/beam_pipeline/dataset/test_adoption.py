@@ -2,11 +2,9 @@
 
 import gzip
 import json
-import os
 import sys
 
 import power_cut
-import pyarrow.parquet
 import pytest
 from sealing import edit
 
@@ -73,21 +71,6 @@ def test_the_description(directory, digests):
         "metadata.json",
     ]
     assert verify(info) == []
-
-
-def test_the_index(directory):
-    adopt(str(directory))
-    path = directory / "index/train-00001-of-00002.parquet"
-    table = pyarrow.parquet.read_table(path, use_threads=False).to_pydict()
-
-    assert table["key"] == [f"train-00001-of-00002:{number}" for number in range(3)]
-    assert table["labels"] == [["0"], ["1"], ["2"]]
-    assert table["caption"] == ["number 3", "number 4", "number 5"]
-    data = (directory / "train-00001-of-00002").read_bytes()
-    spans = zip(table["offset"], table["length"], strict=True)
-    assert [data[start : start + length] for start, length in spans] == [
-        framed(example(number)) for number in (3, 4, 5)
-    ]
 
 
 def test_the_index_of_a_shard_that_is_gone_goes_too(directory):
@@ -197,14 +180,6 @@ def test_damage_is_reported_and_nothing_is_written(directory, digests, damage, m
 
     assert f"train-1.tfrecord{message}" in str(raised.value)
     assert digests(directory) == before
-
-
-def test_where_nothing_can_be_written_nothing_is_read(directory, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    (directory / "train-00000-of-00002").write_bytes(shard(0, 3)[:-1])
-
-    with pytest.raises(ConfigError, match="pets cannot be written to; change its permissions"):
-        adopt(str(directory))
 
 
 def test_no_index_is_written_or_deleted_where_a_link_leads(directory, tmp_path):

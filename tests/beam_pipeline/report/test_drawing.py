@@ -5,7 +5,6 @@ import pytest
 from file_bytes import image_bytes
 from PIL import Image
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import Objects
 from beam_pipeline.report.drawing import COLORS, Shading, color_of, draw
@@ -56,14 +55,6 @@ def test_a_name_is_written_above_its_box_or_inside_the_image():
         assert ink > 200
 
 
-def test_a_label_stands_below_the_image():
-    for label in ("cat", "a very long name " * 50, "Ärger", "猫"):
-        pixels = drawn(encoded((640, 480)), label=label)
-        assert (pixels[:480] == GREY).all()
-        assert pixels.shape[0] > 490
-        assert (pixels[480:] > 200).any()
-
-
 def test_keypoints_that_are_visible_are_drawn():
     boxes = Objects(
         boxes=((0.0, 0.0, 1.0, 1.0), (0.5, 0.5, 0.502, 0.502)),
@@ -101,13 +92,6 @@ def test_at_most_so_large(size):
     height, width = pixels.shape[:2]
     assert max(width, height) in (360, 720), "small ones are enlarged, all the same"
     assert where(pixels, color_of(""))[1] == pytest.approx(height / 2, abs=2)
-
-
-def test_what_cannot_be_drawn():
-    with pytest.raises(RecordError, match="not an image"):
-        draw(b"nothing like an image")
-    with pytest.raises(ValueError, match="normalise them"):
-        draw(encoded((9, 9)), Objects(boxes=((1, 1, 2, 2),)))
 
 
 def test_a_map_is_laid_over_its_image_in_the_colours_of_its_classes():

@@ -1,7 +1,6 @@
 """Work is shared out by what the files are, and its results keep their order."""
 
 import os
-import threading
 import time
 
 import pytest
@@ -52,42 +51,6 @@ def test_results_keep_their_order(threads):
         return number
 
     assert list(parallel.map_threads(late_if_even, range(30), threads)) == list(range(30))
-
-
-def test_no_more_threads_than_asked_for():
-    running, most = [], []
-    lock = threading.Lock()
-
-    def work(_):
-        with lock:
-            running.append(1)
-            most.append(len(running))
-        time.sleep(0.005)
-        with lock:
-            running.pop()
-
-    list(parallel.map_threads(work, range(40), 3))
-    assert 1 < max(most) <= 3
-
-
-def test_little_is_taken_before_it_is_needed():
-    taken = []
-
-    def items():
-        for number in range(1000):
-            taken.append(number)
-            yield number
-
-    results = parallel.map_threads(lambda each: each, items(), 2)
-    next(results)
-    assert len(taken) <= 10
-    results.close()
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_comes_out(threads):
-    with pytest.raises(ZeroDivisionError):
-        list(parallel.map_threads(lambda each: 1 / each, [1, 0, 1], threads))
 
 
 @pytest.mark.slow

@@ -38,25 +38,6 @@ def test_beats_on_a_store_add_up(bucket):
     assert progress.counts(f"{url}/job/progress") == {"write": 90}
 
 
-def test_most_counts_cost_no_file(tmp_path, monkeypatch):
-    meter = progress.Meter(str(tmp_path), "read")
-    meter.add(1)
-    beats = []
-    monkeypatch.setattr(meter, "beat", lambda: beats.append(1))
-    for _ in range(1000):
-        meter.add(1)
-    assert len(beats) <= 5  # one a beat's time, however many records
-
-
-def test_nobody_watches(tmp_path):
-    gone = tmp_path / "gone"
-    for directory in ("", str(gone)):
-        meter = progress.Meter(directory, "read")
-        meter.add(1)
-        meter.beat()
-    assert not gone.exists()
-
-
 def test_lines_appear(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "_PLAIN_LINE_S", 0.02)
     with progress.shown(str(tmp_path)):

@@ -30,21 +30,6 @@ def test_names_of_the_local_runner(monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("FlinkRunner", "flink", "DataflowRunner", "PortableRunner", "PrismRunner", "prism"),
-        "apache_beam.runners.portability.flink_runner.FlinkRunner",
-        "somebody.else.DirectRunner",
-    ],
-)
-def test_other_runners_are_left_to_beam(name):
-    options = PipelineOptions(["--runner", name])
-    assert not is_local(options)
-    assert choose_runner(options) is None
-    assert spare_processes(options) == 0
-
-
-@pytest.mark.parametrize(
     ("option", "told"),
     [
         ("--direct_running_mode=multi_threading", "leave it out.*--threads N"),

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from fresh_python import printed
 from PIL import Image
 
 from beam_pipeline.__main__ import ONE_THREAD
@@ -52,21 +51,6 @@ def test_processes_write_the_same_bytes(images, tmp_path, monkeypatch):
     assert in_processes.metadata["rejected"] == {"empty file": 1}
 
 
-def test_a_copy_of_a_process_that_collects_no_garbage_does():
-    code = (
-        "import gc\n"
-        "from beam_pipeline.running import memory, parallel, worker_pool\n"
-        "with memory.collection_paused():\n"
-        "    parallel.import_work()\n"
-        "    copied = worker_pool.may_fork()\n"
-        "    processes = parallel.start_processes(1)\n"
-        "collects = processes.ahead().map(eval, ['__import__(\\'gc\\').isenabled()'])\n"
-        "print(copied, *collects)\n"
-        "parallel.end_processes()"
-    )
-    assert printed(code, env=os.environ | ONE_THREAD).strip() == "True True"
-
-
 DIE = """
 import os, pathlib, signal, sys, time
 
@@ -104,12 +88,6 @@ def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(BeamTFRecordsError, match="killed 3 times over the same records"):
         next(results)
-
-
-@pytest.mark.slow
-def test_a_process_that_started_anew_steers_no_terminal(deadly, capfd):
-    assert list(parallel.start_processes(1).ahead().map(deadly.talk, range(2))) == [None] * 2
-    assert capfd.readouterr().err == "\\u001b 0\n\\u001b 1\n"
 
 
 # As `python -m beam_pipeline build` starts them, before it has threads.

@@ -16,9 +16,6 @@ def detected(path, layout="auto"):
     return detect(BuildConfig(input=str(path), layout=layout))
 
 
-CSV = "image,label\nimages/a.jpg,cat\n"
-
-
 def write_tfrecord(path, compress=bytes):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(compress(framed(b"one record")))
@@ -43,31 +40,6 @@ def test_tfrecords_are_told_by_their_content(tmp_path, names, compress):
     assert detected(str(tmp_path), "tfrecord") == found
     one = detected(str(tmp_path / names[0]))
     assert (one.layout, one.path) == ("tfrecord", str(tmp_path / names[0]))
-
-
-@pytest.mark.parametrize(
-    ("names", "pattern", "expected"),
-    [
-        (["train-0.tar", "train-1.tar", "x.txt"], "train-*.tar", "tar"),
-        (["a/x.npy", "b/y.npz"], "**/*.np?", "arrays"),
-        (["a.tfrecord", "b.tfrecord"], "[ab].tfrecord", "tfrecord"),
-    ],
-)
-def test_patterns(tmp_path, names, pattern, expected):
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        write_tfrecord(tmp_path / name)
-    found = detected(f"{tmp_path}/{pattern}")
-    assert (found.layout, found.path) == (expected, f"{tmp_path}/{pattern}")
-    assert found.summary.startswith(f"{expected}: 2 files (")
-    assert detected(f"{tmp_path}/{pattern}", expected).path == found.path
-
-
-def test_a_compressed_manifest_is_looked_into(make_tree):
-    root = make_tree({"a.jpg": "", "b.csv": "x\n"})
-    Path(root, "rows.csv.gz").write_bytes(gzip.compress(CSV.encode() * 1000))
-    assert detected(root).summary == "csv: rows.csv.gz"
-    assert detected(f"{root}/rows.csv.gz").layout == "csv"
 
 
 def test_detection_lists_few_of_many_folders(make_tree, monkeypatch):

@@ -35,7 +35,6 @@ from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir, working_root
 
 NUM_SHARDS = 24
-NUM_FILES = 3 * NUM_SHARDS
 PLAN = Plan(
     splits={
         "train": SplitPlan(

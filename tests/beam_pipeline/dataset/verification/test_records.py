@@ -5,18 +5,11 @@ import re
 import pytest
 import tensorflow as tf
 from sealing import edit
-from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_frames
 from tfrecord_dataset.sealed_json import sealed
-
-
-def flip(path, byte, bits=1):
-    data = bytearray(path.read_bytes())
-    data[byte] ^= bits
-    path.write_bytes(data)
 
 
 def shard(dataset, number=0):
@@ -39,21 +32,6 @@ def test_existing_examples_declared_as_a_dataset_states_them(whole, found, tmp_p
         input=f"{whole}/*.tfrecord-*", output=str(tmp_path), name="again", schema=schema
     )
     assert found(beam_pipeline.build(config).path) == []
-
-
-@pytest.mark.parametrize("few_bytes", first_quick([None, 0]))
-def test_a_flipped_byte_and_a_missing_shard(dataset, found, monkeypatch, few_bytes):
-    """Worker processes, which more bytes than those are for, find the same."""
-    if few_bytes is not None:
-        monkeypatch.setattr("beam_pipeline.running.parallel._FEW_BYTES", few_bytes)
-    offset, length = spans(dataset)[2]
-    flip(shard(dataset), offset + length // 2)
-    shard(dataset, 1).unlink()
-    name = shard(dataset).name
-    damaged, changed, missing = found(dataset)
-    assert damaged.startswith(f"{name}: record 2, at byte {offset}: damaged record: ")
-    assert changed.startswith(f"{name}: its sha256 is ")
-    assert ": missing file; " in missing
 
 
 def cut(dataset, end):
@@ -100,15 +78,6 @@ def test_what_a_shard_holds(dataset, found, damage, told):
     damage(dataset)
     expected = told.format(name=shard(dataset).name, last=last, offset=offset)
     assert any(expected in line for line in found(dataset))
-
-
-def test_the_command_names_problems_and_fails(dataset, capsys):
-    shard(dataset).unlink()
-    assert commands.main(["verify", str(dataset)]) == 3
-    output = capsys.readouterr()
-    assert f"{shard(dataset).name}" not in output.out
-    assert "missing file" in output.err
-    assert "does not verify" in output.err
 
 
 @pytest.mark.parametrize(

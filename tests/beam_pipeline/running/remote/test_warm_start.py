@@ -91,13 +91,6 @@ def test_a_later_worker_is_forked(start, warm):
     assert told == [["a", "b c"], True]
 
 
-def test_one_process_alone_forks(start):
-    for worker in [start("a") for _ in range(4)]:
-        worker.communicate()
-    until(is_listening)
-    until(lambda: len(servers()) == 1)
-
-
 @pytest.mark.parametrize(("how", "code", "said"), [("fail", 7, ""), ("raise", 1, "asked for\n")])
 def test_its_end_is_told(start, warm, how, code, said):
     worker = start(how)

@@ -10,37 +10,6 @@ X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
 Y = np.array([0, 1, 2, 0, 1, 2])
 
 
-PICKLED = np.array([1, "a"], dtype=object)
-
-
-@pytest.mark.parametrize(
-    ("files", "reason", "detail"),
-    [
-        pytest.param({"b.npz": {"x": X, "y": PICKLED}}, "pickled array", "y: ", id="pickled"),
-        pytest.param({"b.npz": {}}, "unsupported array", "without arrays", id="no arrays"),
-        pytest.param(
-            {"b.npz": {"x": X.astype(complex), "y": Y}}, "unsupported array", "x: ", id="complex"
-        ),
-    ],
-)
-def test_files_that_cannot_be_used(read, files, reason, detail):
-    """The others are."""
-    records, rejects = read({"a.npz": {"x": X, "y": Y}} | files)
-    assert len(records) == 6
-    assert (rejects["b.npz"].reason, rejects["b.npz"].bad) == (reason, True)
-    assert detail in rejects["b.npz"].detail
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[:-3], lambda data: data + b"x"])
-def test_npy_files_that_cannot_be_used(read, write, damage):
-    root = write({"x_0.npy": X, "y_0.npy": Y, "x_1.npy": X, "y_1.npy": Y})
-    with open(f"{root}/y_1.npy", "rb") as handle:
-        data = handle.read()
-    records, rejects = read({"y_1.npy": damage(data)})
-    assert records.keys() == {f"x_0.npy#{row}" for row in range(6)}
-    assert rejects["x_1.npy"].detail.startswith("y_1.npy: ")
-
-
 def test_a_damaged_member_costs_its_file(read, write):
     root = write({"a.npz": {"x": X, "y": Y}, "b.npz": {"x": X, "y": Y}})
     with open(f"{root}/b.npz", "rb") as handle:

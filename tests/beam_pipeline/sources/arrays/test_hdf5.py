@@ -37,14 +37,6 @@ def test_rows_are_records(tmp_path, form, libver):
     assert in_place == (form == "contiguous")
 
 
-def test_files_called_after_splits(tmp_path):
-    for name in ("train", "test"):
-        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
-            file["x"], file["y"] = IMAGES[:3], LABELS[:3]
-    records = records_of(tmp_path)
-    assert {each.split for each in records} == {"train", "test"}
-
-
 def other_file(file, folder):
     with h5py.File(folder / "other.bin", "w") as other:
         other["z"] = LABELS

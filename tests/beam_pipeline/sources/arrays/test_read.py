@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from cases.reading import values_of
 
-from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import Array, ClassLabel
+from beam_pipeline.records import ClassLabel
 from beam_pipeline.sources.arrays import table as array_table
 from beam_pipeline.sources.arrays.files import find_tables
 from beam_pipeline.sources.arrays.read import ReadArrays
@@ -69,27 +68,6 @@ def test_labels_are_looked_at_alone(write, tmp_path):
     [table], _ = find_tables(write({"a.npz": {"x": X, "y": Y}}))
     [batch] = table.only("y").batches(Scratch(table.file.path, str(tmp_path)))
     assert batch.columns == {"y": Y.tolist()}
-
-
-def test_a_one_hot_label_stays_an_array(read):
-    records, _ = read({"a.npz": {"y": np.eye(6, dtype=np.int64)}})
-    assert isinstance(records["a.npz#1"].features["y"], Array)
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"label_column": "z"}, "'z' is not a column; there are 'x', 'y'"),
-        ({"label_column": "x"}, r"--label-column 'x' has \|u1 values of shape \[6, 4, 4\]"),
-        (
-            {"schema": [Feature(name="yy", kind="scalar", dtype="int64", shape=(), key="y")]},
-            "--schema declares 'yy', .* did you mean 'y'",
-        ),
-    ],
-)
-def test_columns_that_are_not_there(read, options, error):
-    with pytest.raises(ConfigError, match=error):
-        read({"a.npz": {"x": X, "y": Y}}, **options)
 
 
 def test_a_declared_schema(read):

@@ -42,23 +42,6 @@ def test_splits_and_classes(paths, splits, classes):
 
 
 @pytest.mark.parametrize(
-    ("paths", "one_class", "code"),
-    [
-        (["cat/1.jpg", "dog/1.jpg"], False, None),
-        (["cat/1.jpg"], False, "one class"),
-        (["cat/1.jpg"], True, None),
-        (["images/1.jpg", "masks/1.jpg"], False, "no class folders"),
-        (["train/cat/1.jpg", "extra/dog/1.jpg"], False, "some folders are splits"),
-        (["train/1.jpg"], False, None),
-    ],
-)
-def test_problems(paths, one_class, code):
-    problem = structure_of(paths).problem("/data", one_class=one_class)
-    assert (problem.code if problem else None) == code
-    assert problem is None or "/data" in str(problem)
-
-
-@pytest.mark.parametrize(
     ("paths", "folder", "expected"),
     [
         (["cat/1.jpg"], "cat/more", (None, "cat")),
@@ -73,17 +56,3 @@ def test_problems(paths, one_class, code):
 )
 def test_place(paths, folder, expected):
     assert structure_of(paths).place(folder) == expected
-
-
-@pytest.mark.parametrize(
-    ("files", "kind"),
-    [
-        (["1.jpg", "1.wav"], "image"),
-        (["1.jpg", "1.wav", "2.wav"], "audio"),
-        (["1.npy", "a.txt"], "array"),
-        (["a.txt", "b.txt"], "text"),
-        ([], "image"),
-    ],
-)
-def test_main_kind(files, kind):
-    assert main_kind(structures(map(named, files))) == kind

@@ -121,14 +121,6 @@ def test_zlib_is_refused_by_name(folder):
         find_record_files(root)
 
 
-@pytest.mark.parametrize("part", ["data_*.tfrecord", "data_1.tfrecord"])
-def test_patterns_and_files(folder, part):
-    root = folder({"data_1.tfrecord": FILE, "data_1.txt": b"text", "other.tfrecord": FILE})
-    files, others = find_record_files(f"{root}/{part}")
-
-    assert ([each.relative for each in files], others) == (["data_1.tfrecord"], [])
-
-
 def test_nothing_at_all(folder):
     with pytest.raises(ConfigError, match="no TFRecord file"):
         find_record_files(folder({"a.txt": b"text"}))
@@ -155,8 +147,3 @@ def test_nothing_at_all(folder):
 def test_what_cannot_be_one_data_set(folder, one, other, error, told):
     with pytest.raises(error, match=told):
         find_shards(folder({one: FILE, **other}))
-
-
-def test_a_file_is_no_directory(folder):
-    with pytest.raises(ConfigError, match="is not a directory"):
-        find_shards(folder({"a.tfrecord": FILE}) + "/a.tfrecord")
