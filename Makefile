@@ -181,7 +181,7 @@ dist: .venv-docs/ready
 # Takes the newest versions that pyproject.toml allows, in an environment of their own.
 constraints:
 	$(PYTHON) -m venv .venv-constraints
-	.venv-constraints/bin/pip install --quiet --editable '.[dev,dist,docker,docs,gcp,mutations,readers]' tensorflow-cpu
+	.venv-constraints/bin/pip install --quiet --editable '.[dev,dist,docker,docs,gcp,mutations,notebook,readers]' tensorflow-cpu
 	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
 	  { .venv-constraints/bin/pip freeze --exclude-editable; \
 	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \

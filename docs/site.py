@@ -1,18 +1,20 @@
-"""What mkdocs makes of the repository: pages that lie outside of docs/, and links to files there.
+"""Adds pages outside of docs/ to the site, and mends their links.
 
-On the site the README is the first page. A link to a file that is no page becomes its text, for
-the site has no address of the repository.
+The README is the first page. Links to other files lead to the repository, whose address is
+REPOSITORY_URL or that of git's remote `origin`; without an address, these links become text.
 """
 
+import os
 import posixpath
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-# Pages of the site, by where they lie in the repository.
+# Pages of the site, by their path in the repository.
 OUTSIDE = {
     "README.md": "index.md",
     "CHANGELOG.md": "CHANGELOG.md",
@@ -23,8 +25,26 @@ OUTSIDE = {
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
+def repository_url() -> str:
+    """The address of the repository for browsers, or ""."""
+    if url := os.environ.get("REPOSITORY_URL", ""):
+        return url.rstrip("/")
+    words = ["git", "-C", str(ROOT), "remote", "get-url", "origin"]
+    url = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    url = re.sub(r"^git@([^:/]+):", r"https://\1/", url).removesuffix(".git")
+    return url if url.startswith("https://") and "@" not in url else ""
+
+
+def on_config(config: Any) -> Any:
+    """Shows a link to the repository on every page."""
+    config.repo_url = repository_url()
+    if config.repo_url:
+        config.repo_name = "/".join(config.repo_url.split("/")[-2:])
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
-    """Adds the pages and the pictures that lie outside of docs/."""
+    """Adds the pages and the pictures outside of docs/."""
     for source, page in OUTSIDE.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for picture in (ROOT / "benchmarks").glob("*.svg"):
@@ -32,7 +52,7 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """The page with links that hold on the site."""
     at = page.file.src_uri
     source = next((path for path, name in OUTSIDE.items() if name == at), f"docs/{at}")
@@ -50,7 +70,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
                 f"{sign}[{text}]({posixpath.relpath(name, posixpath.dirname(at) or '.')}{anchor})"
             )
         if (ROOT / path).exists():
-            return text
+            return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
         return found[0]  # strict mode stops at it
 
     # Code stays as it is.

@@ -223,9 +223,11 @@ def as_table(owner: type) -> str:
         if field.kind is not bool:
             metavar = field.metavar or field.name.upper()
             words.append(metavar if len(metavar) <= _WIDEST else field.name.upper())
-        name = (": " if is_of_recipe else " ").join(words).replace("|", "\\|")
+        name = (": " if is_of_recipe else " ").join(words)
         meaning = field.help.replace("|", "\\|").replace("<", "&lt;")
-        rows[is_of_recipe].append(f"| `{name}` | {meaning} |\n")
+        # Python-Markdown keeps the backslash of `\\|` in backticks, which GitHub drops.
+        code = f"<code>{name.replace('|', '&#124;')}</code>" if "|" in name else f"`{name}`"
+        rows[is_of_recipe].append(f"| {code} | {meaning} |\n")
     table = "| option | meaning |\n|---|---|\n" + "".join(rows[False])
     if rows[True]:
         table += "\n| in a recipe | meaning |\n|---|---|\n" + "".join(rows[True])

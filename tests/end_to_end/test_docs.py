@@ -18,7 +18,7 @@ from trainer import __main__ as trainer_main
 
 _ROOT = Path(__file__).parents[2]
 _OUTSIDE = [_ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")]
-_PAGES = [*_OUTSIDE, *sorted((_ROOT / "docs").rglob("*.md"))]
+PAGES = [*_OUTSIDE, *sorted((_ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What argparse adds by itself.
 _BUILT_IN = {"--help"}
@@ -49,7 +49,7 @@ _OF_OTHER_PROGRAMS = {
 _LAUNCHER = ["-m", "beam_pipeline"]
 _TRAINERS = (["-m", "trainer"], ["beam-tfrecords-trainer"])
 
-pages = pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 def _fences(page: Path, language: str) -> list[str]:
@@ -193,13 +193,13 @@ def test_pages_that_the_code_refers_to_exist() -> None:
 def test_every_page_is_in_the_site() -> None:
     """mkdocs itself stops at an entry without a page."""
     navigation = (_ROOT / "mkdocs.yml").read_text()
-    pages = [str(page.relative_to(_ROOT / "docs")) for page in _PAGES[len(_OUTSIDE) :]]
+    pages = [str(page.relative_to(_ROOT / "docs")) for page in PAGES[len(_OUTSIDE) :]]
 
     assert [page for page in pages if f" {page}\n" not in navigation] == []
 
 
 def test_every_reason_of_a_reject_is_explained() -> None:
-    explained = "".join(page.read_text() for page in _PAGES)
+    explained = "".join(page.read_text() for page in PAGES)
     texts = [path.read_text() for path in _ROOT.glob("beam_pipeline/**/*.py")]
     reasons = {
         reason

@@ -1,6 +1,8 @@
-"""The notebook of examples/, run by Jupyter's own client."""
+"""The notebook of examples/, run by Jupyter's own client in the folder where Jupyter starts it."""
 
+import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,16 +15,35 @@ def test_every_cell_runs(tmp_path):
     import nbclient
     import nbformat
 
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    notebook = nbformat.read(ROOT / "examples/cells.ipynb", as_version=4)
+    folder = shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    notebook = nbformat.read(folder / "cells.ipynb", as_version=4)
     nbformat.validate(notebook)
     assert not any(cell.get("outputs") for cell in notebook.cells)  # they grow old
 
-    resources = {"metadata": {"path": str(tmp_path)}}
+    resources = {"metadata": {"path": str(folder)}}
     nbclient.NotebookClient(notebook, timeout=300, resources=resources).execute()
 
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     assert any("image/png" in output.get("data", {}) for output in outputs)
-    told = "".join(output.get("text", "") for output in outputs if output.get("name") == "stderr")
-    # A build that takes some seconds, as on a busy machine, tells how far it is.
-    assert [line for line in told.splitlines() if not line.startswith("records: ")] == []
+    printed = "".join(
+        output.get("text", "") for output in outputs if output.get("name") == "stderr"
+    )
+    # A build that takes some seconds, as on a busy machine, prints how far it is.
+    assert [line for line in printed.splitlines() if not line.startswith("records: ")] == []
+
+
+def test_what_it_reads_is_next_to_it():
+    """Jupyter starts a notebook in its own folder."""
+    cells = json.loads((ROOT / "examples/cells.ipynb").read_text())["cells"]
+    code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (path,) = (line.split('"')[1] for line in code.splitlines() if " input=" in line)
+    assert (ROOT / "examples" / path).is_dir()
+
+
+def test_what_it_asks_to_install_brings_jupyter():
+    text = (ROOT / "examples/cells.ipynb").read_text()
+    assert "'.[notebook]'" in text
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert {name.split(">=")[0] for name in extras["notebook"]} >= {"ipykernel", "jupyterlab"}

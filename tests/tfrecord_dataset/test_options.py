@@ -117,7 +117,7 @@ def test_a_table():
     lines = as_table(Config).splitlines()
 
     assert lines[:2] == ["| option | meaning |", "|---|---|"]
-    assert "| `--size SIDE\\|WxH` | how large (default: as it is) |" in lines
+    assert "| <code>--size SIDE&#124;WxH</code> | how large (default: as it is) |" in lines
     assert "| `--quiet` | say nothing |" in lines
 
 

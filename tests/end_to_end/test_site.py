@@ -1,0 +1,69 @@
+"""What the pages look like once they are rendered: no broken blocks, no escapes that are shown."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import markdown
+import pytest
+from end_to_end.test_docs import PAGES
+
+_EXTENSIONS = ["attr_list", "fenced_code", "md_in_html", "tables"]
+# What a page shows where its Markdown is broken.
+_BROKEN = re.compile(r"```|\\\||(?<!\w)`|\]\(|^\s*\|.*\|\s*$", re.MULTILINE)
+
+
+class _Text(HTMLParser):
+    """The text of a page, without blocks of code."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self._in_blocks = 0
+        self.parts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._in_blocks += tag == "pre"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_blocks -= tag == "pre"
+
+    def handle_data(self, data: str) -> None:
+        if not self._in_blocks:
+            self.parts.append(data)
+
+
+def broken(text: str) -> list[str]:
+    """What is shown of a page's Markdown that should have become something else."""
+    html = markdown.markdown(text, extensions=_EXTENSIONS)
+    return [found[0] for found in _BROKEN.finditer("".join(_Text(html).parts))]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("```bash\na \\\n  b | c\n```\n", [], id="a block"),
+        pytest.param(
+            "1. A list:\n\n   `` `bash pip install x ` ``\n", ["`"], id="a fence reflowed"
+        ),
+        pytest.param("| `N\\|A` | a |\n", ["| N\\|A | a |"], id="a row without its table"),
+        pytest.param("| a |\n|---|\n| `N\\|A` |\n", ["\\|"], id="an escape in code"),
+        pytest.param("| a |\n|---|\n| <code>N&#124;A</code> |\n", [], id="an entity in code"),
+        pytest.param("text\n```bash\na\n", ["```"], id="a fence that does not end"),
+    ],
+)
+def test_broken(text, found):
+    assert [each[: len(want)] for each, want in zip(broken(text), found, strict=False)] == found
+    assert bool(broken(text)) == bool(found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_markdown_is_shown(page: Path):
+    assert broken(page.read_text()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_command_was_reflowed(page: Path):
+    """A line that continues ends with a backslash; a block has a command in each line."""
+    for block in re.findall(r"^```bash\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        assert not re.search(r"\\ |\S docker (?:build|push)", block), block

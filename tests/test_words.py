@@ -1,0 +1,86 @@
+"""Turns of phrase that make a page hard to read are counted; the few honest uses are listed.
+
+A folder that is written anew gets a line in `_ALLOWED`, and may not go back.
+"""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[1]
+_TURNS = {
+    "told, says so": r"\b(?:is|are|was|be|been|being) told\b|\btold (?:by|to|of)\b|\bsays? so\b",
+    "a file a line": r"\b(?:a|an|one) [a-z]+ an? [a-z]+(?=[,;:.)]|$)",
+    "is no X": r"\b(?:is|are|was) no (?!longer|more|less)[a-z]+",
+    "beside": r"(?<!-)\bbesides?\b(?!-)",
+    "lie, lies": r"\b(?:lie|lies|lay|lying)\b",
+    "X alone": r"\b[a-z]+ alone\b",
+    ", where it": r", where (?:it|they|there|that|this)\b",
+    "by `--x`": r"\bby `--[a-z-]+",
+}
+# By what is read, the uses of each turn that are meant: "it" may well be alone.
+_ALLOWED: dict[str, dict[str, int]] = {
+    "docs": {
+        "is no X": 11,
+        "beside": 23,
+        "lie, lies": 9,
+        "X alone": 13,
+        ", where it": 9,
+        "by `--x`": 3,
+        "a file a line": 4,
+        "told, says so": 2,
+    },
+    "README.md": {},
+    "CHANGELOG.md": {"beside": 2},
+    "CONTRIBUTING.md": {"beside": 2},
+    "SECURITY.md": {"is no X": 1, "X alone": 2},
+    "examples/*.ipynb": {},
+}
+
+
+def _texts(where: str) -> list[str]:
+    """The prose of pages: blocks of code are left out."""
+    path = _ROOT / where
+    found = sorted(path.rglob("*.md")) if path.is_dir() else sorted(_ROOT.glob(where))
+    return [re.sub(r"^```.*?^```", "", each.read_text(), flags=re.M | re.S) for each in found]
+
+
+def counted(text: str) -> Counter[str]:
+    """How often each turn occurs in a text."""
+    found = {turn: len(re.findall(sign, text, re.M | re.I)) for turn, sign in _TURNS.items()}
+    return Counter({turn: count for turn, count in found.items() if count})
+
+
+@pytest.mark.parametrize(
+    ("text", "turn"),
+    [
+        pytest.param("A build of other options is told so.", "told, says so", id="told"),
+        pytest.param("The last line says so.", "told, says so", id="says so"),
+        pytest.param("It has a name a line.", "a file a line", id="a name a line"),
+        pytest.param("What is no layout becomes one.", "is no X", id="is no layout"),
+        pytest.param("It is no longer there.", "", id="no longer"),
+        pytest.param("Tables beside such files", "beside", id="beside"),
+        pytest.param("Images lie in the file", "lie, lies", id="lie"),
+        pytest.param("lines of a recipe alone", "X alone", id="alone"),
+        pytest.param("the best, where there is one", ", where it", id="where"),
+        pytest.param("It is chosen by `--layout`.", "by `--x`", id="by an option"),
+        pytest.param("Choose it with `--layout`, one line per file.", "", id="plain"),
+    ],
+)
+def test_the_signs(text: str, turn: str) -> None:
+    assert counted(text) == Counter([turn] if turn else [])
+
+
+@pytest.mark.parametrize("where", _ALLOWED)
+def test_pages_are_in_plain_words(where: str) -> None:
+    texts = _texts(where)
+
+    assert texts
+    assert sum(map(counted, texts), Counter()) <= Counter(_ALLOWED[where])
+
+
+def test_what_is_allowed_is_there() -> None:
+    for where, allowed in _ALLOWED.items():
+        assert sum(map(counted, _texts(where)), Counter()) == Counter(allowed), where
