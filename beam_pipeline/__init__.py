@@ -7,7 +7,7 @@ Names are loaded on first use, so that `import beam_pipeline` costs nothing.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from beam_pipeline import recipe as recipe
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
     from tfrecord_dataset.format.feature import Feature as Feature
 
+    __version__: str
+
 _NAMES = {
     "config": "BuildConfig",
     "media.image_options": "ImageOptions",
@@ -84,19 +86,20 @@ _SUBMODULES = frozenset({"recipe"})
 
 __all__ = sorted(_MODULES)
 
+if not TYPE_CHECKING:  # type checkers would take any name for one of these
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return importlib.import_module("tfrecord_dataset.command_line").version()
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from beam_pipeline import beam_import  # here: it imports logging
+    def __getattr__(name):
+        if name == "__version__":
+            return importlib.import_module("tfrecord_dataset.command_line").version()
+        if name in _SUBMODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from beam_pipeline import beam_import  # here: it imports logging
 
-    with beam_import.quiet():
-        module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
-    return getattr(module, name)
+        with beam_import.quiet():
+            module = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        return getattr(module, name)
 
 
 def __dir__() -> list[str]:

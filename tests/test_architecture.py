@@ -110,6 +110,7 @@ LAYERS = {
         training report
         runs
         predicting exporting tuner
+        finished
         __init__ __main__
     """,
 }

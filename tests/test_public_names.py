@@ -46,8 +46,14 @@ reveal_type(tfrecord_dataset.open("x")["train"][3])
 reveal_type(trainer.open("x").batches)
 row = trainer.train(info.path, "run", epochs=3, inputs=["image"], image_size=64)
 reveal_type(row)
+reveal_type(trainer.open("x").batches())
+reveal_type(trainer.evaluate("run", "x"))
+reveal_type(trainer.open_run("run").classes)
 beam_pipeline.BuildConfig(inputt="photos")
 trainer.train(info.path, "run", epoch=3)
+trainer.predcit("run", "x")
+beam_pipeline.bild(config)
+tfrecord_dataset.opne("x")
 """
 
 
@@ -66,6 +72,11 @@ def test_a_strict_type_checker_on_a_script(tmp_path):
     assert "shuffle: bool" in lines[3]
     errors = [line for line in lines if "error" in line]
     assert "dict[str, float]" in lines[4]
-    assert len(errors) == 2
+    assert "Batches" in lines[5]
+    assert "dict[str, float]" in lines[6]
+    assert "tuple[str, ...]" in lines[7]
+    assert len(errors) == 5
     assert 'Unexpected keyword argument "inputt"' in errors[0]
     assert 'Unexpected keyword argument "epoch"' in errors[1]
+    for error, name in zip(errors[2:], ("predcit", "bild", "opne"), strict=True):
+        assert f'has no attribute "{name}"' in error

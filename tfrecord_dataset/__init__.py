@@ -7,11 +7,13 @@ It loads no Beam, TensorFlow or pyarrow; nothing at all before `open` is first u
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tfrecord_dataset.format.feature import Feature
     from tfrecord_dataset.records.access import Dataset, Records, open
+
+    __version__: str
 
 __all__ = ["Dataset", "Feature", "Records", "open"]
 
@@ -22,13 +24,14 @@ _MODULE_OF = {
     "open": "tfrecord_dataset.records.access",
 }
 
+if not TYPE_CHECKING:  # type checkers would take any name for one of these
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return importlib.import_module("tfrecord_dataset.command_line").version()
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'tfrecord_dataset' has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULE_OF[name]), name)
+    def __getattr__(name):
+        if name == "__version__":
+            return importlib.import_module("tfrecord_dataset.command_line").version()
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'tfrecord_dataset' has no attribute {name!r}")
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -9,10 +9,8 @@
 TensorFlow is imported when `open` or `Dataset` is first used, not by `import trainer`.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trainer import startup
 from trainer.errors import (
     CheckpointError,
     ConfigError,
@@ -28,16 +26,6 @@ from trainer.errors import (
     UntrustedRunError,
 )
 
-if TYPE_CHECKING:
-    from tfrecord_dataset.format.feature import Feature
-    from tfrecord_dataset.records.split import Split
-    from trainer.dataset import Dataset
-    from trainer.dataset.opening import open
-    from trainer.exporting import export
-    from trainer.image_cache import ImageCache
-    from trainer.runs.api import train
-    from trainer.views import Views
-
 __all__ = [
     "CheckpointError",
     "ConfigError",
@@ -48,6 +36,7 @@ __all__ = [
     "ImageCache",
     "InterruptedRunError",
     "NotADatasetError",
+    "Run",
     "RunDamagedError",
     "RunExistsError",
     "Split",
@@ -56,32 +45,55 @@ __all__ = [
     "UnknownNameError",
     "UntrustedRunError",
     "Views",
+    "evaluate",
     "export",
     "open",
+    "open_run",
+    "predict",
     "train",
 ]
 
-_MODULE_OF = {
-    "Dataset": "trainer.dataset",
-    "Feature": "tfrecord_dataset.format.feature",
-    "ImageCache": "trainer.image_cache",
-    "Split": "tfrecord_dataset.records.split",
-    "Views": "trainer.views",
-    "export": "trainer.exporting",
-    "open": "trainer.dataset.opening",
-    "train": "trainer.runs.api",
-}
+if TYPE_CHECKING:
+    from tfrecord_dataset.format.feature import Feature
+    from tfrecord_dataset.records.split import Split
+    from trainer.dataset import Dataset
+    from trainer.dataset.opening import open
+    from trainer.exporting import export
+    from trainer.finished import Run, evaluate, open_run, predict
+    from trainer.image_cache import ImageCache
+    from trainer.runs.api import train
+    from trainer.views import Views
 
+    __version__: str
+else:  # out of the sight of type checkers, which would take any name for one of these
+    import importlib
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return importlib.import_module("tfrecord_dataset.command_line").version()
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'trainer' has no attribute {name!r}")
-    startup.keep_memory()
-    with startup.without_early_notes():
-        module = importlib.import_module(_MODULE_OF[name])
-    return getattr(module, name)
+    from trainer import startup
+
+    _MODULE_OF = {
+        "Dataset": "trainer.dataset",
+        "Feature": "tfrecord_dataset.format.feature",
+        "ImageCache": "trainer.image_cache",
+        "Run": "trainer.finished",
+        "Split": "tfrecord_dataset.records.split",
+        "Views": "trainer.views",
+        "evaluate": "trainer.finished",
+        "export": "trainer.exporting",
+        "open": "trainer.dataset.opening",
+        "open_run": "trainer.finished",
+        "predict": "trainer.finished",
+        "train": "trainer.runs.api",
+    }
+
+    def __getattr__(name):
+        if name == "__version__":
+            return importlib.import_module("tfrecord_dataset.command_line").version()
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'trainer' has no attribute {name!r}")
+        startup.keep_memory()
+        with startup.without_early_notes():
+            module = importlib.import_module(_MODULE_OF[name])
+        return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ from trainer import parsing
 from trainer.errors import ConfigError
 from trainer.input_pipeline import lengths, padding
 from trainer.runs.directory import RunDirectory
-from trainer.runs.trained import check_model_file, open_run
+from trainer.runs.trained import check_model_file, load_run
 from trainer.tasks import Task
 from trainer.tasks.reading import decoding_arguments
 from trainer.tensors import Tensor
@@ -74,7 +74,7 @@ def export(
             check_model_file(file)
             shutil.copyfile(file, made)
         else:
-            trained = open_run(run, which, model_fn)
+            trained = load_run(run, which, model_fn)
             _save(trained.task, trained.features_to_predict(), trained.model, made)
     return output
 

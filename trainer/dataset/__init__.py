@@ -13,6 +13,7 @@ from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
 from trainer.autograph import converted
+from trainer.dataset.batches import Batches
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, KeptImages, resolve
@@ -140,7 +141,7 @@ class Dataset(Contents):
         deterministic: bool = True,
         cache: ImageCache | str = "none",
         prepare: Callable[..., Any] | None = None,
-    ) -> tf.data.Dataset:
+    ) -> Batches:
         """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
 
             >>> batches = trainer.open("data/cells").batches("train", image_size=16, target="label")
@@ -166,7 +167,8 @@ class Dataset(Contents):
             batch_size: Records per batch; None yields single records, without the axis b.
             features: The names of the features to read, or one name; all by default.
             target: An output's name: elements become (inputs, target). A single input is a
-                tensor, several are a dict. Several names make the target a dict.
+                tensor, several are a dict. Several names make the target a dict; so do boxes, with
+                "boxes", "labels" and their attributes. Inputs have nothing of the target's feature.
             sample_weight: A number's name: elements become (inputs, target, weight) with the
                 weight as float32 [b]; it is not an input.
             image_size: One side or (height, width), in pixels, to which images are stretched,
@@ -260,7 +262,7 @@ class Dataset(Contents):
         num_records: int | None = None
         if passes is not None or chosen.num_records is not None:
             num_records = self.num_records(chosen.name)
-        return input_pipeline.batches(
+        batches: Batches = input_pipeline.batches(
             chosen.shards,
             num_records,
             functools.partial(self.index, chosen.name),
@@ -290,6 +292,7 @@ class Dataset(Contents):
             f"one that does not fit: {self.remedy}",
             kept,
         )
+        return batches
 
     def image_cache(
         self,
@@ -370,7 +373,7 @@ class Dataset(Contents):
         )
         return self._read(dataset)
 
-    def _read(self, dataset: tf.data.Dataset) -> Iterator[dict[str, Any]]:
+    def _read(self, dataset: Batches) -> Iterator[dict[str, Any]]:
         try:
             yield from dataset.as_numpy_iterator()
         except tf.errors.OpError as error:

@@ -29,30 +29,42 @@ def arranger(
                 f"sample_weight={sample_weight!r} needs a target to weigh; name it by target="
             )
         return lambda by_name: by_name
-    names = [output.name for output in outputs]
+    features = {output.name: output.feature.name for output in outputs}
     targets = [target] if isinstance(target, str) else list(target)
     for name in targets:
-        if name not in names:
-            raise UnknownNameError("output for the target", name, names)
+        if name not in features:
+            raise UnknownNameError("output for the target", name, features)
     if sample_weight is not None:
         _check_weight(sample_weight, targets, outputs)
-    inputs = [name for name in names if name not in (*targets, sample_weight)]
+    predicted = {features[name] for name in targets}
+    inputs = [
+        name
+        for name, feature in features.items()
+        if feature not in predicted and name != sample_weight
+    ]
     if not inputs:
         raise ConfigError(f"target={target!r} leaves no input; choose more features")
+    renamed = {name: name for name in targets}
+    if isinstance(target, str):
+        parts = [name for name, feature in features.items() if feature == target]
+        renamed = _short_names(target, parts) if len(parts) > 1 else {}
 
     def arrange(by_name: Tensors) -> Any:
         chosen = {name: by_name[name] for name in inputs}
-        targets_by_name = (
-            by_name[target]
-            if isinstance(target, str)
-            else {name: by_name[name] for name in targets}
-        )
-        pair = (chosen[inputs[0]] if len(inputs) == 1 else chosen, targets_by_name)
+        found = {short: by_name[name] for name, short in renamed.items()}
+        pair = (chosen[inputs[0]] if len(inputs) == 1 else chosen, found or by_name[targets[0]])
         if sample_weight is None:
             return pair
         return (*pair, tf.cast(by_name[sample_weight], tf.float32))
 
     return arrange
+
+
+def _short_names(feature: str, outputs: Sequence[str]) -> dict[str, str]:
+    """The names of the parts of a target: `boxes` and `box_labels` as "boxes" and "labels"."""
+    prefix = "box_" if feature == "boxes" else f"{feature}_"
+    short = {name: name.removeprefix(prefix) for name in outputs}
+    return {**short, feature: "boxes"} if feature in short else short
 
 
 def _check_weight(name: str, targets: Sequence[str], outputs: Sequence[Output]) -> None:

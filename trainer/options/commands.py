@@ -88,6 +88,14 @@ class PredictConfig(Options):
             choices=("jsonl", "csv", "coco"),
         ),
     ] = "jsonl"
+    columns: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "columns of CSV, in this order, such as id,label: the target's name for the "
+            "prediction, source, probability, and any column of the rows or feature of the dataset",
+            metavar="NAME,…",
+        ),
+    ] = None
     images: Annotated[
         str | None,
         Option("directory for the images with their boxes or maps drawn", metavar="DIR"),

@@ -11,23 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-import keras
-import tensorflow as tf
-
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.records.opening import is_dataset
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.options.commands import PredictConfig
-from trainer.predicting.files import read_items, write_chunks
+from trainer.predicting.files import Item, items_of_rows, read_items, write_chunks
 from trainer.predicting.report import ClassReport
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.page import pictured
-from trainer.runs.trained import TrainedRun, open_run, validated
+from trainer.runs.trained import TrainedRun, load_run, validated
 from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.targets import Target
@@ -49,12 +46,14 @@ class _Record(NamedTuple):
         image: Its encoded image, for targets that need it.
         true: Its target as stored, for the report.
         predictions: NumPy arrays by name.
+        columns: Of the record, those of --columns that are no predictions.
     """
 
     source: str
     image: bytes | None
     true: Any
     predictions: dict[str, Any]
+    columns: dict[str, Any]
 
 
 def predict(config: PredictConfig) -> dict[str, int]:
@@ -64,7 +63,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
-    run = open_run(config.run_path, config.which, config.model_fn)
+    run = load_run(config.run_path, config.which, config.model_fn)
     task, results = run.task, results_of(run.task.goal)
     features = run.features_to_predict()
     if config.report:
@@ -72,20 +71,17 @@ def predict(config: PredictConfig) -> dict[str, int]:
     opened = _opened(config, run, features)
     report = _create_report(config, task, opened)
     images, maps = _folders(config, task)
-    _check_format(config.format, task)
+    _check_format(config, task)
     shown = _shown_score(config, run, progress)
     is_document = config.min_score is None and config.format in results.documents
     least = 0.0 if is_document else shown
-    records = _records(config, task, features, run.model, opened)
+    records = _records(config, run, features, opened)
     count = 0
 
     def rows() -> Iterator[Row]:
         nonlocal count
         for count, record in enumerate(records, start=1):
-            row: Row = {"source": record.source}
-            if task.goal.needs_image:
-                row["image_id"] = count
-            row |= results.row(record.predictions, record.image, least)
+            row = _row(results, record, count, least)
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if images is not None:
                 assert record.image is not None
@@ -104,7 +100,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         file = sys.stdout
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
-        _write_rows(config.format, results, rows(), file)
+        _write_rows(config, results, rows(), file)
     if report is not None:
         assert config.report is not None
         assert opened is not None
@@ -114,6 +110,38 @@ def predict(config: PredictConfig) -> dict[str, int]:
         Path(config.report).write_text(page, encoding="utf-8")
     progress.say(f"predicted {counted(count, 'record')} with {run.file}")
     return {} if config.output is None else {"num_records": count}
+
+
+def predicted_rows(
+    run: TrainedRun, config: PredictConfig, given: Dataset | Iterable[Mapping[str, Any]] | None
+) -> Iterator[Row]:
+    """The rows that `predict` writes as JSON lines.
+
+    Args:
+        run: The trained model.
+        config: The options of the command.
+        given: A dataset, or rows, in place of `config.inputs`; None for these.
+    """
+    features, results = run.features_to_predict(), results_of(run.task.goal)
+    opened, items = None, None
+    if isinstance(given, Dataset):
+        check_same_inputs(run.task, given.features, run.options)
+        opened = choices.of_run(given, run.config, config.split)
+    elif given is not None:
+        items = items_of_rows(given, "row ", Path(), run.task, features)
+    else:
+        opened = _opened(config, run, features)
+    shown = _shown_score(config, run, Progress(quiet=True))
+    records = _records(config, run, features, opened, items)
+    for number, record in enumerate(records, start=1):
+        yield _row(results, record, number, shown)
+
+
+def _row(results: Results, record: _Record, number: int, least: float) -> Row:
+    row: Row = {"source": record.source, **record.columns}
+    if results.goal.needs_image:
+        row["image_id"] = number
+    return row | results.row(record.predictions, record.image, least)
 
 
 def _in_rgb(encoded: bytes) -> Any:
@@ -210,54 +238,59 @@ def _class_number(goal: Target, value: Any, source: str) -> int:
 
 def _records(
     config: PredictConfig,
-    task: Task,
+    run: TrainedRun,
     features: Mapping[str, Feature],
-    model: keras.Model,
     opened: tuple[Dataset, str] | None,
+    items: Iterable[Item] | None = None,
 ) -> Iterator[_Record]:
-    step = tf.function(
-        lambda inputs, windows: task.goal.decode(
-            model(task.prepare(inputs), training=False), windows
-        ),
-        autograph=False,
-        reduce_retracing=True,
-    )
-    for dataset, split, sources in _datasets(config, task, features, opened):
+    task = run.task
+    own = [name for name in config.columns or () if name not in _predicted(results_of(task.goal))]
+    items = items or read_items(config.inputs, task, features)
+    for dataset, split, chunk in _datasets(items, features, opened):
+        of_dataset = [] if chunk else own
+        for name in of_dataset:
+            if name not in dataset.features:
+                raise UnknownNameError("column, for --columns,", name, dataset.features)
         dataset, others = _with_others(dataset, task, report=config.report is not None)
+        others = [*dict.fromkeys([*others, *of_dataset])]
         batches = prediction_batches(
             task, dataset, split, batch_size=config.batch_size, others=others
         )
         number = 0
         for inputs, windows, columns in batches:
-            predictions = {name: value.numpy() for name, value in step(inputs, windows).items()}
+            predictions = {name: value.numpy() for name, value in run.step(inputs, windows).items()}
             by_name = {name: value.numpy() for name, value in columns.items()}
             files = by_name.get(_FILENAME)
             for place in range(len(next(iter(predictions.values())))):
                 file = "" if files is None else files[place].decode()
+                item = chunk[number] if chunk else None
+                missing = [name for name in own if item and name not in item.row]
+                if item and missing:
+                    raise UnknownNameError("column, for --columns,", missing[0], item.row)
                 yield _Record(
-                    source=sources[number] if sources else file or f"{split}:{number}",
+                    source=item.source if item else file or f"{split}:{number}",
                     image=bytes(by_name[_ENCODED][place]) if _ENCODED in by_name else None,
                     true=by_name[task.target][place] if config.report else None,
                     predictions={name: value[place] for name, value in predictions.items()},
+                    columns={
+                        name: item.row[name] if item else _plain(by_name[name][place])
+                        for name in own
+                    },
                 )
                 number += 1
 
 
 def _datasets(
-    config: PredictConfig,
-    task: Task,
-    features: Mapping[str, Feature],
-    opened: tuple[Dataset, str] | None,
-) -> Iterator[tuple[Dataset, str, Sequence[str]]]:
-    """The datasets to predict for, with a split, and what records of files are called."""
+    items: Iterable[Item], features: Mapping[str, Feature], opened: tuple[Dataset, str] | None
+) -> Iterator[tuple[Dataset, str, Sequence[Item]]]:
+    """The datasets to predict for, with a split, and of files their records."""
     if opened is not None:
         yield *opened, ()
         return
     with tempfile.TemporaryDirectory() as folder:
-        items = read_items(config.inputs, task, features)
-        for file, sources in write_chunks(items, Path(folder), _CHUNK):
+        for file, chunk in write_chunks(items, Path(folder), _CHUNK):
             dataset = open_data(file, None, features)
-            yield dataset, next(iter(dataset.splits)), sources
+            yield dataset, next(iter(dataset.splits)), chunk
 
 
 def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset, list[str]]:
@@ -280,8 +313,11 @@ def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset
     return dataclasses.replace(dataset, features={**dataset.features, **added}), names
 
 
-def _check_format(format_name: str, task: Task) -> None:
+def _check_format(config: PredictConfig, task: Task) -> None:
     """Raises ConfigError unless predictions of a task can be written as `_write_rows` does."""
+    format_name = config.format
+    if config.columns and format_name != "csv":
+        raise ConfigError("--columns is for --format csv; leave it out")
     if format_name not in ("jsonl", "csv", *results_of(task.goal).documents):
         raise ConfigError(
             f"--format {format_name} is not for this model, whose task is {task.name}; use jsonl "
@@ -289,14 +325,30 @@ def _check_format(format_name: str, task: Task) -> None:
         )
 
 
-def _write_rows(format_name: str, results: Results, rows: Iterable[Row], file: TextIO) -> None:
+def _plain(value: Any) -> Any:
+    """A value of a record as CSV has it."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value.tolist()
+
+
+def _predicted(results: Results) -> dict[str, str]:
+    """The predicted columns of a CSV file: those of `results`, and the target by its name."""
+    named = {results.goal.name: results.columns[0]} if results.names_target else {}
+    return {"source": "source", **{name: name for name in results.columns}, **named}
+
+
+def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], file: TextIO) -> None:
     """Writes rows: `jsonl`, a line a record; `csv`, some lines a record; or the task's document."""
+    format_name = config.format
     if format_name == "jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     elif format_name == "csv":
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["source", *results.columns])
+        names = _predicted(results)
+        header = config.columns or ("source", *results.columns)
+        lines.writerow(header)
         for row in rows:
-            lines.writerows([row["source"], *line] for line in results.lines(row))
+            for line in results.lines(row):
+                values = {**row, **dict(zip(results.columns, line, strict=True))}
+                lines.writerow([values[names.get(name, name)] for name in header])
     else:
         file.write(json.dumps(results.documents[format_name](rows)) + "\n")

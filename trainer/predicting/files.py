@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tfrecord_dataset.format.example import encode
@@ -24,10 +25,12 @@ class Item(NamedTuple):
     Attributes:
         source: What it is called in the predictions: a path, or `rows.csv:3`.
         example: A serialized tf.train.Example.
+        row: Its columns in a .csv or .jsonl file.
     """
 
     source: str
     example: bytes
+    row: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
@@ -75,9 +78,7 @@ def _suffixes(task: Task) -> tuple[str, ...]:
 
 def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
     if path.suffix.lower() in _ROWS:
-        for number, row in enumerate(_rows(path), start=1):
-            source = f"{path}:{number}"
-            yield Item(source, _example(row, source, path.parent, task, features))
+        yield from items_of_rows(_rows(path), f"{path}:", path.parent, task, features)
         return
     (first, *more) = task.inputs.values()
     if more or path.suffix.lower() not in _suffixes(task):
@@ -89,6 +90,31 @@ def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Itera
         )
     row = {first.name: first.of_file(path)}
     yield Item(str(path), _example(row, str(path), path.parent, task, features))
+
+
+def items_of_rows(
+    rows: Iterable[Mapping[str, Any]],
+    prefix: str,
+    folder: Path,
+    task: Task,
+    features: Mapping[str, Feature],
+) -> Iterator[Item]:
+    """The records of rows that have a column for each input.
+
+    Args:
+        rows: Values by column; an image or audio file is a path.
+        prefix: Of the sources, before the number of the row from 1.
+        folder: From which paths lead.
+        task: The model's.
+        features: Of the model's inputs, by name.
+
+    Raises:
+        UnknownNameError: A row lacks a column.
+        DatasetDamagedError: A value is not of the input's type, or a file cannot be read.
+    """
+    for number, row in enumerate(rows, start=1):
+        source = f"{prefix}{number}"
+        yield Item(source, _example(row, source, folder, task, features), row)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -127,8 +153,10 @@ def _example(
     return encode(values)
 
 
-def write_chunks(items: Iterable[Item], folder: Path, size: int) -> Iterator[tuple[str, list[str]]]:
-    """Writes `size` records at a time to a TFRecord file; yields its path, and their sources.
+def write_chunks(
+    items: Iterable[Item], folder: Path, size: int
+) -> Iterator[tuple[str, list[Item]]]:
+    """Writes `size` records at a time to a TFRecord file; yields its path, and these.
 
     The file is removed when the next one is asked for.
     """
@@ -140,5 +168,5 @@ def write_chunks(items: Iterable[Item], folder: Path, size: int) -> Iterator[tup
         file = folder / f"{number:05d}.tfrecord"
         with file.open("wb") as handle:
             handle.writelines(framed(item.example) for item in chunk)
-        yield os.fspath(file), [item.source for item in chunk]
+        yield os.fspath(file), chunk
         file.unlink()

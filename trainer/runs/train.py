@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from trainer.runs.page import RunPage
 from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare, validator
 from trainer.runs.recorder import Events, Recorder
 from trainer.tasks.task_json import task_to_json
-from trainer.training import loop
+from trainer.training import fine_tuning, loop
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
 from trainer.training.loop import Plan
 from trainer.training.optimizers import averaged, inner_optimizer
@@ -62,6 +63,8 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
         previous = prepared.previous
         if previous and config.learning_rate != previous.options.learning_rate:
             _set_learning_rate(plan.optimizer, config)
+        if line := _change_of_rate(prepared, plan, recorder.step):
+            progress.say(line)
     with recorder.following():
         if recorder.is_done:
             progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
@@ -158,3 +161,20 @@ def _set_learning_rate(optimizer: keras.optimizers.Optimizer, config: TrainConfi
     inner = inner_optimizer(optimizer)
     if not isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
         inner.learning_rate = config.learning_rate
+
+
+def _change_of_rate(prepared: Prepared, plan: Plan, step: int) -> str | None:
+    """How the learning rate goes on where other epochs than before make another cosine."""
+    config, own, previous = prepared.config, prepared.own, prepared.previous
+    has_own = own.schedule is not None or own.optimizer is not None
+    if previous is None or has_own or config.schedule != "cosine":
+        return None
+    now, before = (
+        fine_tuning.rate_at(each, plan.steps_per_epoch, step) for each in (config, previous.options)
+    )
+    if math.isclose(now, before, rel_tol=1e-6):
+        return None
+    return (
+        f"the cosine now ends with epoch {config.epochs}: the learning rate goes on at {now:.3g}, "
+        f"instead of {before:.3g}, and falls to 0"
+    )

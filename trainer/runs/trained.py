@@ -5,15 +5,18 @@ import functools
 import math
 import shlex
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
+import tensorflow as tf
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.shown_text import counted
+from trainer.dataset import Dataset
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
@@ -90,7 +93,7 @@ def _reason(error: Exception) -> str:
     return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…").rstrip(".")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainedRun:
     """A run and one of its models.
 
@@ -112,6 +115,19 @@ class TrainedRun:
     def options(self) -> TrainConfig:
         """Of the training."""
         return self.config.options
+
+    @functools.cached_property
+    def step(self) -> Callable[[Any, Any], Mapping[str, Any]]:
+        """The compiled function from (inputs, windows) of a batch to what is predicted."""
+
+        def predict(inputs: Any, windows: Any) -> Mapping[str, Any]:
+            outputs = self.model(self.task.prepare(inputs), training=False)
+            return self.task.goal.decode(outputs, windows)
+
+        compiled: Callable[[Any, Any], Mapping[str, Any]] = tf.function(
+            predict, autograph=False, reduce_retracing=True
+        )
+        return compiled
 
     def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
         """Those of these names."""
@@ -146,7 +162,7 @@ def validated(path: str, which: str, options: TrainConfig, metric: str) -> float
     return value if value is not None and math.isfinite(value) else None
 
 
-def open_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
+def load_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
     """The run in a directory; to be called in the scope of the strategy that is to use its model.
 
     Args:
@@ -173,17 +189,15 @@ def open_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
     model = load_model(file, task, remedy)
     if directory.version() != version:
         raise ConfigError(f"a training replaced the run in {path} while it was read; try again")
-    return TrainedRun(
-        file=file,
-        model=model,
-        config=config,
-        task=task,
-        features=features,
-    )
+    return TrainedRun(file=file, model=model, config=config, task=task, features=features)
 
 
-def evaluate(config: EvaluateConfig) -> Row:
+def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     """Loss and metrics of a trained model on one split; each record counts once.
+
+    Args:
+        config: The options.
+        dataset: That of `data`, if it is open already.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -191,13 +205,13 @@ def evaluate(config: EvaluateConfig) -> Row:
     progress = Progress(quiet=config.quiet)
     strategy = create_strategy(parse_devices(config.devices))
     with strategy.scope():
-        run = open_run(config.run_path, config.which, config.model_fn)
+        run = load_run(config.run_path, config.which, config.model_fn)
     global_batch = config.batch_size or run.options.global_batch
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     if "loss" in run.config.own:
         progress.say(f"loss is that of the task, not the run's own, {run.config.own['loss']}")
     task, features = run.task, run.features_of(run.task.features)
-    dataset = open_given(config, features)
+    dataset = dataset or open_given(config, features)
     check_same_records(task, dataset.features, run.options)
     dataset, split_name = of_run(dataset, run.config, config.split)
     batches = functools.partial(

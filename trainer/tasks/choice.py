@@ -195,12 +195,18 @@ def _text_leads(
     return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
 
 
+_OF_TEXTS: Mapping[ColumnKind, type[Input]] = {
+    ColumnKind.DATE: Date,
+    ColumnKind.CATEGORY: TextCategory,
+}
+
+
 def _input(feature: Feature, options: TrainConfig, column: Column | None) -> Input:
     """The input for a feature, by what a sample tells of its values."""
     kind = input_type(feature)
     assert kind is not None
     if column is not None and TextCategory.suits(feature):
-        kind = {ColumnKind.DATE: Date, ColumnKind.CATEGORY: TextCategory}.get(column.kind, kind)
+        kind = _OF_TEXTS.get(column.kind, kind)
     return kind.from_feature(feature, options)
 
 

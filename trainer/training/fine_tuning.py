@@ -44,6 +44,12 @@ def schedule(
     return HeadFirst(config.learning_rate, first, then) if first else then
 
 
+def rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
+    """The learning rate of a step."""
+    rate = schedule(config, steps_per_epoch)
+    return float(rate(step)) if callable(rate) else float(rate)
+
+
 def backbones(model: keras.Model) -> list[keras.Model]:
     """The parts of a built-in model that take weights from elsewhere."""
     return [layer for layer in model.layers if isinstance(layer, keras.Model)]

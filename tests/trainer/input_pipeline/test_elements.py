@@ -55,6 +55,16 @@ def test_a_float_is_a_target_as_good(dataset):
     assert batch[1].numpy().tolist() == [0, 1, 2]
 
 
+def test_boxes_as_the_target_come_with_all_that_they_have(directory_of):
+    batches = trainer.open(directory_of("boxes")).batches("train", image_size=8, target="boxes")
+
+    inputs, target = next(iter(batches))
+
+    assert set(inputs) == {"image", "weight"}
+    assert set(target) == {"boxes", "labels"}
+    assert target["boxes"].shape[:2] == target["labels"].shape
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

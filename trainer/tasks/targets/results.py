@@ -46,7 +46,10 @@ class Results(abc.ABC):
     Attributes:
         columns: Of `lines`.
         documents: Further formats of predictions by name.
+        names_target: Whether the first column is the target's value.
     """
+
+    names_target = True
 
     columns: tuple[str, ...] = ("prediction",)
     documents: Mapping[str, Document] = MappingProxyType({})
@@ -120,6 +123,7 @@ def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 class _BoxResults(Results):
+    names_target = False
     columns = ("class", "score", "xmin", "ymin", "xmax", "ymax")
     documents = MappingProxyType({"coco": coco_results})
 
@@ -207,6 +211,7 @@ class _ManyClassResults(_ClassResults):
 
 
 class _MapResults(Results):
+    names_target = False
     columns = ("class", "pixels")
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
@@ -248,8 +253,9 @@ class _MapResults(Results):
 class _NumberResults(Results):
     def __init__(self, goal: Any) -> None:
         super().__init__(goal)
+        self.columns = (goal.name,)
         if goal.size > 1:
-            self.columns = tuple(f"prediction_{column}" for column in range(goal.size))
+            self.columns = tuple(f"{goal.name}_{column}" for column in range(goal.size))
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         return {"prediction": decoded["prediction"].tolist()}

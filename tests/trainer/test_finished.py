@@ -1,0 +1,89 @@
+"""A finished run in Python, and predictions as a submission."""
+
+import csv
+import json
+
+import pytest
+
+import trainer
+
+
+@pytest.fixture(scope="module")
+def table(directory_of, tmp_path_factory):
+    """A table's directory, and a run on it."""
+    run = tmp_path_factory.mktemp("runs") / "run"
+    options = {"epochs": 1, "batch_size": 8, "devices": "cpu", "quiet": True, "seed": 1}
+    trainer.train(directory_of("table"), run, inputs=["age", "zero"], **options)
+    return directory_of("table"), run
+
+
+def test_a_run(table):
+    _, path = table
+    run = trainer.open_run(path)
+    assert (run.task, run.inputs) == ("tabular_classification", ("age", "zero"))
+    assert (run.target, run.classes) == ("y", ("0", "1"))
+    assert run.metrics["epoch"] == 1
+    assert run.model.count_params() > 0
+    with pytest.raises(trainer.ConfigError):
+        trainer.open_run(path.parent)
+
+
+def test_evaluate_and_predict(table):
+    data, path = table
+    run = trainer.open_run(path)
+    dataset = trainer.open(data)
+    result = trainer.evaluate(run, dataset, quiet=True)
+    assert result["num_records"] == 13
+    assert result == trainer.evaluate(path, data, quiet=True)
+
+    rows = trainer.predict(run, dataset)
+    assert len(rows) == 13
+    assert rows == trainer.predict(path, data)
+    records = [*dataset.numpy("test", features=["age", "zero"])]
+    values = [{name: each.item() for name, each in record.items()} for record in records]
+    by_value = trainer.predict(run, values)
+    assert [row["source"] for row in by_value[:2]] == ["row 1", "row 2"]
+    for one, other in zip(rows, by_value, strict=True):
+        assert one["probability"] == pytest.approx(other["probability"], abs=1e-6)
+
+
+@pytest.fixture
+def submit(table, tmp_path, start):
+    """A function (inputs, columns) to the exit code, the lines of the file, and stderr."""
+
+    def run(inputs, columns):
+        file = tmp_path / "submission.csv"
+        words = ("predict", inputs, "--run", table[1], "--format", "csv", "--output", file)
+        code, _, err = start(*words, "--columns", columns)
+        return code, [*csv.reader(file.read_text().splitlines())] if code == 0 else [], err
+
+    return run
+
+
+def test_a_submission(table, submit, tmp_path):
+    (tmp_path / "test.csv").write_text("id,age,zero\nA7,30,0\nB9,50,0\n")
+    code, lines, _ = submit(tmp_path / "test.csv", "id,y")
+    assert (code, lines[0], [line[0] for line in lines[1:]]) == (0, ["id", "y"], ["A7", "B9"])
+    assert {line[1] for line in lines[1:]} <= {"0", "1"}
+    code, lines, _ = submit(table[0], "code,probability,y")
+    assert (code, lines[0], len(lines)) == (0, ["code", "probability", "y"], 14)
+    assert all(line[0].isdigit() for line in lines[1:])
+
+
+def test_no_such_column(table, submit, tmp_path):
+    (tmp_path / "test.csv").write_text("id,age,zero\nA7,30,0\n")
+    for inputs in (table[0], tmp_path / "test.csv"):
+        code, _, err = submit(inputs, "number,y")
+        assert code == 2
+        assert "no column, for --columns, 'number'" in err
+
+
+def test_a_number_has_the_name_of_the_target(directory_of, start, tmp_path):
+    run = tmp_path / "run"
+    options = ("--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 8, "--quiet")
+    data = directory_of("regression")
+    start("train", "--data", data, "--output", run, "--target", "price", *options)
+    _, out, _ = start("predict", data, "--run", run, "--format", "csv")
+    assert out.splitlines()[0] == "source,price"
+    _, out, _ = start("predict", data, "--run", run)
+    assert json.loads(out.splitlines()[0]).keys() == {"source", "prediction"}
