@@ -57,7 +57,10 @@ class Waiting(Generic[_T, _K]):
     def all(self, values: Iterable[_T], size: Callable[[_T], int]) -> Iterator[_K]:
         """Yields what any number of values is divided into, each of so many bytes."""
         for value in values:
-            yield from self.add(value, size(value))
+            self._values.append(value)
+            self._num_bytes += size(value)
+            if len(self._values) >= self._max_number or self._num_bytes >= self._max_bytes:
+                yield from self.flush()
         yield from self.flush()
 
 

@@ -6,11 +6,18 @@ No Beam here: worker processes import this module.
 import copyreg
 import functools
 import pickle
-import zlib
+import struct
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+import pyarrow as pa
+
 _T = TypeVar("_T")
+
+# A compressed batch begins with a byte that no pickle begins with, and the length of the pickle.
+_COMPRESSED = 0
+_LENGTH = struct.Struct("<BQ")
+_ZSTD = pa.Codec("zstd", compression_level=1)
 
 
 def crosses(named_tuple: type[_T]) -> type[_T]:
@@ -30,12 +37,18 @@ def pack(elements: Iterable[object], *, compressed: bool = True) -> bytes:
     local runner's memory hold what they get. What goes straight to a worker process need not be.
     """
     pickled = pickle.dumps(list(elements), protocol=pickle.HIGHEST_PROTOCOL)
-    return zlib.compress(pickled, level=1) if compressed else pickled
+    if not compressed:
+        return pickled
+    packed: bytes = _ZSTD.compress(pickled, asbytes=True)
+    return _LENGTH.pack(_COMPRESSED, len(pickled)) + packed
 
 
 def unpack(batch: bytes) -> list[Any]:
     """The elements that `pack` packed."""
-    pickled = batch if batch.startswith(pickle.PROTO) else zlib.decompress(batch)
+    pickled: Any = batch
+    if not batch.startswith(pickle.PROTO):
+        _, length = _LENGTH.unpack_from(batch)
+        pickled = _ZSTD.decompress(memoryview(batch)[_LENGTH.size :], length)
     elements: list[Any] = pickle.loads(pickled)
     return elements
 

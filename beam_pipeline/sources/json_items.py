@@ -25,6 +25,7 @@ _MAX_CSV_BYTES = 256 << 20
 _BYTES_AT_ONCE = 1 << 20
 _BEHIND = frozenset(",]}: \t\n\r")
 _SPACE = re.compile(r"[ \t\n\r]*")
+_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*(?=.)")
 _NO_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[^][{}"]+', re.DOTALL)
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
@@ -175,6 +176,18 @@ class _Text:
             self._more(num_bytes)
             num_bytes *= 2
 
+    def values(self) -> Iterator[Any]:
+        """The next values of a list that are in memory whole, each with a comma behind it."""
+        text = self._text
+        with contextlib.suppress(StopIteration, json.JSONDecodeError):  # `value` says what is wrong
+            while True:
+                value, end = _scan(text, self._at)
+                comma = _COMMA.match(text, end)
+                if not comma or (end - self._at > 2 * MAX_DEPTH and is_deep(text[self._at : end])):
+                    return
+                self._at = comma.end()
+                yield value
+
     def fault(self, why: str) -> RecordError:
         """The error of a file that is not JSON."""
         return malformed(f"not JSON, at character {self._before + self._at}: {why}")
@@ -201,6 +214,7 @@ def _list(text: _Text) -> Iterator[Any]:
         text.take("]")
         return
     while True:
+        yield from text.values()
         yield text.value()
         if text.take(",]") == "]":
             return
