@@ -10,7 +10,7 @@ slots takes twice as long there (21 µs against 9 for a labelled image, both way
 
 import dataclasses
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from beam_pipeline.errors import RecordError
@@ -101,7 +101,8 @@ class Objects:
         keypoint_flips: For each point the number of the one that it is in a mirror: of a left eye
             the right one's; empty where that is not known.
         polygons: n outlines of any number of rings each, a ring x, y of one corner after the other
-            in the unit of `format`; empty when there are none. They are never clipped.
+            in the unit of `format`; empty when there are none. They are never clipped. Once
+            inspected, `Outlines`, as sources may give them, too.
         rotated: n boxes that are not upright, x, y of their four corners in turn in the unit of
             `format`, () for one that is upright; empty when all are.
         masks: n masks, None for the pixels that the object's polygons surround; empty when no
@@ -119,7 +120,7 @@ class Objects:
     keypoints: tuple[tuple[float, ...], ...] = ()
     keypoint_names: tuple[str, ...] = ()
     keypoint_flips: tuple[int, ...] = ()
-    polygons: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    polygons: Sequence[Sequence[Sequence[float]]] = ()
     rotated: tuple[tuple[float, ...], ...] = ()
     masks: tuple[Mask | None, ...] = ()
     image_size: ImageSize | None = None

@@ -49,7 +49,7 @@ LAYERS = {
         __init__
     """,
     "beam_pipeline": """
-        errors beam_import
+        errors beam_import outlines
         records
         rows
         files

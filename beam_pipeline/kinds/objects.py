@@ -17,6 +17,7 @@ from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
+from beam_pipeline.outlines import Outlines, packed_ring
 from beam_pipeline.records import Objects
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
@@ -30,6 +31,7 @@ _BOX_BYTES = 40
 _NUMBER_BYTES = 9  # of a polygon's text
 _MASK_BYTES = 100
 # The splits of records without files follow from this text of theirs, so it stays what it was.
+_NO_OBJECTS = Objects(boxes=(), format="rel_xyxy")
 _Content = namedtuple("Boxes", "coordinates format labels attributes keypoints image_size")  # type: ignore[name-match]
 
 
@@ -82,8 +84,7 @@ class ObjectsKind(Kind[Objects]):
         )
         inspection.notes.update(changed)
         inspection.num_bytes += _BOX_BYTES * len(placed.boxes)
-        corners = (len(ring) for rings in placed.polygons for ring in rings)
-        inspection.num_bytes += _NUMBER_BYTES * sum(corners)
+        inspection.num_bytes += _NUMBER_BYTES * Outlines.of(placed.polygons).numbers.size
         if placed.image_size and placed.masks:
             one = _MASK_BYTES + placed.image_size.height * placed.image_size.width // 500
             inspection.num_bytes += one * len(placed.masks)
@@ -93,17 +94,22 @@ class ObjectsKind(Kind[Objects]):
         boxes = _Content(
             value.boxes, value.format, value.labels, value.attributes, value.keypoints, None
         )
-        return (boxes, value.polygons, value.masks) if value.polygons or value.masks else boxes
+        polygons = tuple(value.polygons)
+        return (boxes, polygons, value.masks) if polygons or value.masks else boxes
 
     def annotation(self, value: Objects) -> object:
         """Numbers as a digest: their texts would take a third of a build's time."""
-        rings = [ring for rings in value.polygons for ring in rings]
-        numbers = itertools.chain(*value.boxes, *value.keypoints, *rings)
-        lengths = [*map(len, value.boxes), 0, *map(len, value.keypoints), 0, *map(len, rings)]
-        packed = array.array("d", numbers).tobytes() + array.array("I", lengths).tobytes()
-        digest = hashlib.blake2b(packed, digest_size=16).digest()
+        outlines = Outlines.of(value.polygons)
+        lengths = [*map(len, value.boxes), 0, *map(len, value.keypoints)]
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (
+            packed_ring(itertools.chain(*value.boxes, *value.keypoints)),
+            array.array("I", lengths).tobytes(),
+            *(outlines.coordinates, outlines.lengths, outlines.counts),
+        ):
+            digest.update(part)
         columns = {name: _packed(column) for name, column in value.attributes.items()}
-        return value.format, value.labels, columns, digest, [*map(len, value.polygons)], value.masks
+        return value.format, value.labels, columns, digest.digest(), value.masks
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
         return value.labels if isinstance(value, Objects) else ()
@@ -142,17 +148,24 @@ class ObjectsKind(Kind[Objects]):
             yield f"keypoints {first_names(feature.keypoint_names)}"
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        objects = value or Objects(boxes=(), format="rel_xyxy")
-        assert isinstance(objects, Objects)
-        beside = feature.key_beside("")  # once: a record asks for many
+        columns = self.encode_column(feature, [value], [stored])
+        return {key: value for key, [value] in columns.items()}
+
+    def encode_column(
+        self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
+    ) -> dict[str, Sequence[FeatureValue]]:
+        column: list[Objects] = [each or _NO_OBJECTS for each in values]
+        beside = feature.key_beside("")
         if feature.encoding == "flat":
-            return {feature.key: [float(side) for box in objects.boxes for side in box]}
-        columns = [*zip(*objects.boxes, strict=True)] or [()] * len(SIDES)
-        lists: dict[str, FeatureValue] = {
-            f"{beside}bbox/{side}": column for side, column in zip(SIDES, columns, strict=True)
+            flat = [[float(side) for box in each.boxes for side in box] for each in column]
+            return {feature.key: flat}
+        sides = [[*zip(*each.boxes, strict=True)] or [()] * len(SIDES) for each in column]
+        lists: dict[str, Sequence[FeatureValue]] = {
+            f"{beside}bbox/{side}": of_side
+            for side, of_side in zip(SIDES, zip(*sides, strict=True), strict=True)
         }
         for each in COLUMNS:
-            parts = each.encode(feature, objects, stored)
+            parts = each.encode_column(feature, column, stored)
             lists.update((beside + part, values) for part, values in parts.items())
         return lists
 

@@ -1,6 +1,8 @@
 """Polygons and masks: as COCO's own library draws them, turned, scaled and clipped."""
 
+import dataclasses
 import io
+import json
 
 import hypothesis
 import hypothesis.strategies as st
@@ -207,4 +209,23 @@ def test_polygons_have_three_corners_or_more(numbers, is_refused):
         with pytest.raises(RecordError, match=f"a polygon of {numbers} numbers"):
             Polygons().check("boxes", rings)
     else:
-        assert Polygons().check("boxes", rings) == rings
+        assert tuple(Polygons().check("boxes", rings)) == rings
+
+
+@hypothesis.given(
+    st.lists(
+        st.one_of(st.floats(-10, 10), st.sampled_from([0.0, 1.0, 1e-6, 9.9e-5, 1e-4, -2.5e-6])),
+        min_size=6,
+        max_size=6,
+    )
+)
+def test_polygons_are_texts_as_python_writes_them(ring):
+    feature = dataclasses.replace(ROTATED_BOXES, geometry=("polygon",))
+    none, one = (
+        Objects(boxes=((0, 0, 1, 1),)),
+        Objects(boxes=((0, 0, 1, 1),) * 2, polygons=((), (ring, ring))),
+    )
+    found = Polygons().encode_column(feature, [none, one], [Stored("", "", {}, {})] * 2)
+    rounded = [round(each, 6) + 0.0 for each in np.round(ring, 6).tolist()]
+    text = json.dumps([rounded, rounded], separators=(",", ":")).encode()
+    assert found == {"polygon": [[b"[]"], [b"[]", text]]}
