@@ -160,10 +160,9 @@ def _blocks(
     """The plain bytes of a file; of damaged gzip, what its library raises."""
     size, num_bytes = files.num_bytes(number), 0
     with files.open(number, wanted) as read:
-        content: Any = _Content(read, size)
-        if compression:
-            content = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
-        while block := content.read(_BLOCK_BYTES):
+        content = _Content(read, size)
+        plain = iter(lambda: bytes(content.read(_BLOCK_BYTES)), b"")
+        for block in filter(None, _unzipped(content) if compression else plain):
             num_bytes += len(block)
             if inflation.is_inflated(size, num_bytes):
                 raise DatasetDamagedError(
@@ -171,6 +170,23 @@ def _blocks(
                     f"over {inflation.MAX_RATIO} times its size; if it is meant to, write it plain"
                 )
             yield block
+
+
+def _unzipped(content: Any) -> Iterator[bytes]:
+    """The plain bytes of gzip; all before its damage, then what the library raises."""
+    unzipping = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
+    parts, have = list[bytes](), 0
+    try:
+        while part := unzipping.read1(_BLOCK_BYTES):
+            parts.append(part)
+            have += len(part)
+            if have >= _BLOCK_BYTES:
+                yield b"".join(parts)
+                parts, have = [], 0
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        yield b"".join(parts)
+        raise
+    yield b"".join(parts)
 
 
 def not_whole(name: str, count: int, start: bytes = b"") -> DatasetDamagedError:

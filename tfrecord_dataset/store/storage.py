@@ -67,6 +67,8 @@ def matching(pattern: str) -> list[str]:
     if exists(pattern):
         return [pattern]
     if not is_object(pattern):
-        return sorted(glob.glob(pattern))
+        return sorted(
+            path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)
+        )
     with objects.explained(pattern):
         return sorted(remote_listing.match_files(pattern))

@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from tfrecord_dataset.users_code import place_of
 from trainer.errors import ConfigError
 from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.task import Task
@@ -27,7 +28,12 @@ def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
             has another number of outputs, or cannot be saved.
     """
     path = path_of(model_fn)
-    model = model_fn(task)
+    try:
+        model = model_fn(task)
+    except Exception as error:
+        if place_of(error):
+            raise
+        raise ConfigError(f"--model-fn {path} makes no model of a task: {error}") from error
     if not isinstance(model, keras.Model):
         raise ConfigError(
             f"--model-fn {path} returned {type(model).__name__}; return a keras.Model"

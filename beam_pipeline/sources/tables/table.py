@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -174,10 +175,13 @@ class Table(abc.ABC):
 
     def head(self) -> Iterator[Batch]:
         """Read the first rows as they are: one batch with rows, and those before it."""
-        for batch in self.rows():
-            yield batch
-            if batch.lines:
-                return
+        try:
+            for batch in self.rows():
+                yield batch
+                if batch.lines:
+                    return
+        except RecordError as error:
+            raise DataError(f"{self.file.path}: {error}") from error
 
     def batches(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
         """Read the rows, with their cells prepared.

@@ -1,6 +1,7 @@
 """TFRecord files and indexes that lie: named, before memory is taken for what they state."""
 
 import gzip
+import itertools
 import hashlib
 import os
 import socket
@@ -21,6 +22,7 @@ from tfrecord_dataset.records.index import read_index
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.store import storage
 
 
 def header(length):
@@ -198,3 +200,25 @@ def test_an_index_that_is_not_true(dataset, is_stated, rows, message):
     index.unlink()
     records = tfrecord_dataset.open(dataset)["train"]
     assert [int(record["number"]) for record in records] == [*range(6)]
+
+
+def test_a_cut_gzip_file_gives_its_whole_records(tmp_path):
+    file = tmp_path / "a.tfrecord.gz"
+    content = [framed(os.urandom(1000)) for _ in range(8)]
+    packed = gzip.compress(b"".join(content))
+    file.write_bytes(packed[: len(packed) - 100])
+    shards = open_shards([str(file)])
+    records = list[bytes]()
+
+    with pytest.raises(DatasetDamagedError, match="ends within its record 7"):
+        records.extend(itertools.chain.from_iterable(windows(shards.files, 0, "GZIP")))
+
+    assert list(map(framed, records)) == content[:7]
+
+
+@pytest.mark.parametrize("pattern", ["*", "**"])
+def test_a_pattern_matches_no_folders(tmp_path, pattern):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.tfrecord").write_bytes(THREE)
+
+    assert storage.matching(f"{tmp_path}/{pattern}") == [str(tmp_path / "a.tfrecord")]
