@@ -17,6 +17,9 @@ from tfrecord_dataset.errors import (
 from tfrecord_dataset.options import Field, all_options
 
 DISTRIBUTION = "beam-tfrecords"
+_HELP_WIDTH = 100
+# The attribute of an action that has its text where `help` leaves it out.
+_TEXT = "text_of_help"
 # Of a value's name in the table; names of layouts are more.
 _WIDEST = 80
 
@@ -50,7 +53,9 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+        super().__init__(
+            *args, **{"allow_abbrev": False, "formatter_class": _HelpFormatter, **kwargs}
+        )
 
     def read_command(
         self,
@@ -100,6 +105,13 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message} (see `{self.prog} --help`)")
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Help with long flags beside their texts, which takes fewer lines."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=32, width=_HELP_WIDTH)
+
+
 def _unknown(
     stray: Sequence[str], flags: Collection[str], options: Mapping[str, Field]
 ) -> Iterator[ConfigError]:
@@ -139,6 +151,21 @@ def add_program_options(parser: Parser) -> None:
     )
 
 
+class _PrintAllHelp(argparse.Action):
+    """Prints the help with the options that `--help` leaves out."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, flag: Any = None) -> None:
+        _show_all(parser)
+        parser.print_help()
+        parser.exit()
+
+
+def _show_all(parser: argparse.ArgumentParser) -> None:
+    """Let the help of a command have the texts of its rarer options."""
+    for action in parser._actions:
+        action.help = getattr(action, _TEXT, action.help)
+
+
 class _PrintVersion(argparse.Action):
     """argparse's own takes a text, for which every command would look among all packages."""
 
@@ -152,6 +179,7 @@ class _PrintCompletion(argparse.Action):
         import shtab  # for this alone
 
         for each in (parser, *_commands_of(parser).values()):
+            _show_all(each)
             for action in each._actions:
                 is_positional = not action.option_strings and action.choices is None
                 if action.metavar in ("DIR", "DATA_DIR", "RUN", "FOLDER"):
@@ -194,23 +222,37 @@ def add_options(
             if field.group not in groups:
                 groups[field.group] = parser.add_argument_group(field.group)
             group = groups[field.group]
-        if field.option.recipe_only:
-            continue
-        kwargs: dict[str, Any] = {"help": field.help.replace("%", "%%")}
-        if name in hidden:
-            kwargs["help"] = argparse.SUPPRESS
-        if field.kind is bool:
-            kwargs["action"] = "store_true"
-        else:
-            kwargs |= {"metavar": field.metavar, "choices": field.choices or None}
-            kwargs |= {"action": "append"} if field.option.may_repeat else {}
-        if field.option.is_positional:
-            if field.kind == tuple[str, ...]:
-                kwargs["nargs"] = "+" if field.default is dataclasses.MISSING else "*"
-            group.add_argument(name, **kwargs)
-            continue
-        flags = filter(None, (field.flag, field.option.other_flag))
-        group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, **kwargs)
+        if not field.option.recipe_only:
+            _add_option(group, name, field, is_hidden=name in hidden)
+    if any(field.option.is_rare for field in all_options(owner).values()):
+        parser.usage = "%(prog)s [options]"
+        parser.add_argument(
+            "--help-all",
+            action=_PrintAllHelp,
+            nargs=0,
+            dest=argparse.SUPPRESS,
+            help="show the rarer options, too, and exit",
+        )
+
+
+def _add_option(
+    group: argparse._ActionsContainer, name: str, field: Field, *, is_hidden: bool
+) -> None:
+    text = argparse.SUPPRESS if is_hidden else field.help.replace("%", "%%")
+    kwargs: dict[str, Any] = {"help": argparse.SUPPRESS if field.option.is_rare else text}
+    if field.kind is bool:
+        kwargs["action"] = "store_true"
+    else:
+        kwargs |= {"metavar": field.metavar, "choices": field.choices or None}
+        kwargs |= {"action": "append"} if field.option.may_repeat else {}
+    if field.option.is_positional:
+        if field.kind == tuple[str, ...]:
+            kwargs["nargs"] = "+" if field.default is dataclasses.MISSING else "*"
+        group.add_argument(name, **kwargs)
+        return
+    flags = filter(None, (field.flag, field.option.other_flag))
+    action = group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, **kwargs)
+    setattr(action, _TEXT, text)
 
 
 def as_table(owner: type) -> str:

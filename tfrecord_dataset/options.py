@@ -48,6 +48,7 @@ class Option:
         above, below: Bounds that may not.
         is_positional: It has no flag.
         may_repeat: It may be given several times, for a text each.
+        is_rare: `--help` leaves it out; `--help-all` has it.
         recipe_only: The command line does not take it; a recipe and Python do.
     """
 
@@ -64,6 +65,7 @@ class Option:
     below: float = math.inf
     is_positional: bool = False
     may_repeat: bool = False
+    is_rare: bool = False
     recipe_only: bool = False
 
 

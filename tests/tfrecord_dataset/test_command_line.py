@@ -70,6 +70,23 @@ def test_all_mistakes_are_told_at_once(parser, words, message):
     assert message in str(told.value)
 
 
+@pytest.mark.parametrize(("flag", "shows"), [("--help", False), ("--help-all", True)])
+def test_rare_options_are_in_the_whole_help(capsys, flag, shows):
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Train(Options):
+        epochs: Annotated[int, Option("passes")] = 1
+        ema: Annotated[float, Option("an average of weights", is_rare=True)] = 0.5
+
+    parser = Parser(prog="it")
+    add_options(parser, Train)
+    with pytest.raises(SystemExit):
+        parser.parse_args([flag])
+    out = capsys.readouterr().out
+    assert "--epochs" in out
+    assert ("an average of weights (default: 0.5)" in out) == shows
+    assert vars(parser.parse_args(["--ema", "0.1"])) == {"ema": "0.1"}
+
+
 def test_the_version(parser, capsys):
     with pytest.raises(SystemExit) as ended:
         parser.read_command(["--version"], OWNERS)

@@ -83,8 +83,6 @@ def open_data(
     training_features: Mapping[str, Feature] | None = None,
     cache_dir: str | None = None,
     cache_bytes: int | None = None,
-    *,
-    allow_missing_shards: bool = False,
 ) -> Dataset:
     """Opens the dataset of a command's --data.
 
@@ -93,7 +91,7 @@ def open_data(
         schema: The file of --schema, which declares the features of bare files.
         training_features: Of a run's training data, for bare files without
             `schema`; without either, features are inferred.
-        cache_dir, cache_bytes, allow_missing_shards: As for `open`.
+        cache_dir, cache_bytes: As for `open`.
 
     Raises:
         TrainerError: As for `open`; or bare files do not fit `training_features`.
@@ -110,7 +108,6 @@ def open_data(
         cache_dir,
         cache_bytes,
         schema_of,
-        allow_missing_shards=allow_missing_shards,
     )
 
 

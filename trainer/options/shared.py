@@ -34,7 +34,9 @@ class RunOption(Option):
 
 def own_function(help: str, *, may_change: bool = False) -> RunOption:
     """An option that names a function of the user's own."""
-    return RunOption(help, metavar="MODULE:FUNCTION", names_code=True, may_change=may_change)
+    return RunOption(
+        help, metavar="MODULE:FUNCTION", names_code=True, may_change=may_change, is_rare=True
+    )
 
 
 # The options that several commands have.
@@ -56,6 +58,7 @@ Schema = Annotated[
         metavar="FILE",
         may_change=True,  # without it a continued run uses its own features
         names_place=True,
+        is_rare=True,
     ),
 ]
 CacheDir = Annotated[
@@ -65,6 +68,7 @@ CacheDir = Annotated[
         metavar="DIR",
         may_change=True,
         names_code=True,
+        is_rare=True,
     ),
 ]
 CacheBytes = Annotated[
@@ -74,13 +78,7 @@ CacheBytes = Annotated[
         metavar="SIZE",
         parse=parse_bytes,
         may_change=True,
-    ),
-]
-AllowMissingShards = Annotated[
-    bool,
-    RunOption(
-        "open TFRecord files also if shards of a numbering are missing (00003-of-00010)",
-        may_change=True,
+        is_rare=True,
     ),
 ]
 DeviceNames = Annotated[
@@ -111,7 +109,6 @@ class InputConfig(Options):
     schema: Schema = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
-    allow_missing_shards: AllowMissingShards = False
     train_split: Annotated[
         str | None,
         RunOption("split to train on (default: train, or the only split)", metavar="SPLIT"),
@@ -154,7 +151,11 @@ class InputConfig(Options):
     ] = None
     sample_weight: Annotated[
         str | None,
-        RunOption("numeric feature that weights each record's loss in training", metavar="FEATURE"),
+        RunOption(
+            "numeric feature that weights each record's loss in training",
+            metavar="FEATURE",
+            is_rare=True,
+        ),
     ] = None
     pad: Annotated[
         Mapping[str, int],
@@ -163,6 +164,7 @@ class InputConfig(Options):
             "(default: pad to the longest in each batch)",
             metavar="INPUT=N,…",
             least=1,
+            is_rare=True,
         ),
     ] = dataclasses.field(default_factory=dict)
     image_size: Annotated[
@@ -183,17 +185,18 @@ class InputConfig(Options):
         ),
         Group("augmentation and balance"),
     ] = "auto"
-    mixup: Annotated[float, RunOption("mix images in pairs, such as 0.2", least=0)] = 0.0
-    cutmix: Annotated[float, RunOption("mix parts of images, such as 1.0", least=0)] = 0.0
     label_smoothing: Annotated[
         float,
-        RunOption("share of the loss for all classes alike, such as 0.1", least=0, below=1),
+        RunOption(
+            "share of the loss for all classes alike, such as 0.1", least=0, below=1, is_rare=True
+        ),
     ] = 0.0
     sampling: Annotated[
         str,
         RunOption(
             "every record once a pass (uniform), or all classes equally often (balanced)",
             choices=("uniform", "balanced"),
+            is_rare=True,
         ),
     ] = "uniform"
     batch_size: Annotated[

@@ -62,7 +62,9 @@ class TrainConfig(InputConfig):
     ] = None
     head_epochs: Annotated[
         int | None,
-        RunOption("epochs with the backbone frozen (default: 2 with --weights)", least=0),
+        RunOption(
+            "epochs with the backbone frozen (default: 2 with --weights)", least=0, is_rare=True
+        ),
     ] = None
     class_weights: Annotated[
         str | None,
@@ -70,6 +72,7 @@ class TrainConfig(InputConfig):
             "weight each class in the training loss: balanced, CLASS=N,…, or a JSON file",
             metavar="WEIGHTS",
             names_place=True,
+            is_rare=True,
         ),
         Group("augmentation and balance"),
     ] = None
@@ -87,11 +90,15 @@ class TrainConfig(InputConfig):
     ] = None
     steps_per_epoch: Annotated[
         int | None,
-        RunOption("steps per epoch (default: number of records / batch size)", least=1),
+        RunOption(
+            "steps per epoch (default: number of records / batch size)", least=1, is_rare=True
+        ),
     ] = None
     checkpoint_every_steps: Annotated[
         int | None,
-        RunOption("further checkpoints (default: epochs' ends)", least=1, may_change=True),
+        RunOption(
+            "further checkpoints (default: epochs' ends)", least=1, may_change=True, is_rare=True
+        ),
     ] = None
     early_stopping: Annotated[
         int | None,
@@ -110,10 +117,13 @@ class TrainConfig(InputConfig):
             "task's)",
             metavar="METRIC",
             is_completed=True,
+            is_rare=True,
         ),
     ] = None
     optimizer: Annotated[
-        str, RunOption("how weights are updated", choices=OPTIMIZER_NAMES), Group("optimizer")
+        str,
+        RunOption("how weights are updated", choices=OPTIMIZER_NAMES, is_rare=True),
+        Group("optimizer"),
     ] = "adam"
     learning_rate: Annotated[
         float,
@@ -130,6 +140,7 @@ class TrainConfig(InputConfig):
             "--epochs is given)",
             choices=("constant", "cosine"),
             is_completed=True,
+            is_rare=True,
         ),
     ] = None
     warmup_steps: Annotated[
@@ -138,11 +149,12 @@ class TrainConfig(InputConfig):
             "steps of a linear rise from 0 (default: none, if --epochs is given)",
             least=0,
             is_completed=True,
+            is_rare=True,
         ),
     ] = None
     weight_decay: Annotated[
         float | None,
-        RunOption("decoupled weight decay (default: the optimizer's)", least=0),
+        RunOption("decoupled weight decay (default: the optimizer's)", least=0, is_rare=True),
     ] = None
     ema: Annotated[
         float | None,
@@ -150,17 +162,21 @@ class TrainConfig(InputConfig):
             "validate and save an average of the weights, by this momentum (default: none)",
             least=0,
             below=1,
+            is_rare=True,
         ),
     ] = None
     clip_norm: Annotated[
         float | None,
-        RunOption("largest global norm of the gradients (default: no limit)", above=0),
+        RunOption(
+            "largest global norm of the gradients (default: no limit)", above=0, is_rare=True
+        ),
     ] = None
     precision: Annotated[
         str,
         RunOption(
             "of the computations; weights are float32",
             choices=("float32", "mixed_bfloat16", "mixed_float16"),
+            is_rare=True,
         ),
     ] = "float32"
     cache: Annotated[
@@ -170,6 +186,7 @@ class TrainConfig(InputConfig):
             "all fit and crops are not changed by it",
             choices=CACHES,
             may_change=True,
+            is_rare=True,
         ),
         Group("machine"),
     ] = "auto"
@@ -185,7 +202,9 @@ class TrainConfig(InputConfig):
     deterministic: Annotated[
         bool,
         RunOption(
-            "make runs with the same seed equal bit for bit; slower on GPUs", may_change=True
+            "make runs with the same seed equal bit for bit; slower on GPUs",
+            may_change=True,
+            is_rare=True,
         ),
     ] = False
     devices: DeviceNames = "auto"

@@ -13,7 +13,6 @@ class TrainArguments(TypedDict, total=False):
     schema: str | None
     cache_dir: str | None
     cache_bytes: int | None
-    allow_missing_shards: bool
     train_split: str | None
     validation_share: float | None
     task: str | None
@@ -22,8 +21,6 @@ class TrainArguments(TypedDict, total=False):
     sample_weight: str | None
     pad: Mapping[str, int]
     image_size: int | tuple[int, int] | None
-    mixup: float
-    cutmix: float
     label_smoothing: float
     sampling: str
     batch_size: int | None

@@ -147,7 +147,6 @@ def batch_changes(
     dataset: Dataset,
     split: str,
     previous: RunConfig | None,
-    num_workers: int,
 ) -> BatchChanges:
     """What the options change in batches.
 
@@ -157,7 +156,6 @@ def batch_changes(
         dataset: With the records of each class.
         split: To train on.
         previous: config.json of a run that goes on, which keeps its weights of classes; or None.
-        num_workers: That share a batch.
 
     Raises:
         ConfigError: The task does not suit an option.
@@ -169,11 +167,9 @@ def batch_changes(
         weights = class_weights(config.class_weights, task, dataset, split)
     changes = BatchChanges(
         label_smoothing=config.label_smoothing,
-        mixup=config.mixup,
-        cutmix=config.cutmix,
         class_weights=tuple(weights),
     )
-    changes.check(task, config.global_batch, num_workers)
+    changes.check(task)
     return changes
 
 
@@ -270,7 +266,7 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
         split=split,
         task=task,
         config=options,
-        changes=batch_changes(options, task, dataset, split, None, num_workers=1),
+        changes=batch_changes(options, task, dataset, split, None),
         augment=None,
     )
 
@@ -403,7 +399,7 @@ def prepare(
         order=order,
         cache=cache,
         validation_cache=validation_cache,
-        changes=batch_changes(config, task, dataset, split, previous, workers.count),
+        changes=batch_changes(config, task, dataset, split, previous),
         augment=own.augment,
         progress=progress,
     )

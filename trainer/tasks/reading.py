@@ -117,14 +117,8 @@ def training_batches(
     )
     if changes is None or changes == BatchChanges():
         return arranged
-    change = changes.function(
-        task, seed=seed, batch_size=batch_size, worker=worker, num_workers=num_workers
-    )
-    return (
-        arranged.enumerate(first_record // batch_size)  # the step
-        .map(lambda step, batch: change(step, *batch), num_parallel_calls=tf.data.AUTOTUNE)
-        .prefetch(tf.data.AUTOTUNE)
-    )
+    changed = arranged.map(changes.function(task), num_parallel_calls=tf.data.AUTOTUNE)
+    return changed.prefetch(tf.data.AUTOTUNE)
 
 
 def augmentation_of(task: Task, own: Augment | None) -> Augment | None:

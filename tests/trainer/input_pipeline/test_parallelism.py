@@ -24,8 +24,8 @@ def task_of(dataset):
     return choose_task(dataset.features, training(image_size=(8, 8)))[0]
 
 
-def training_of_mixed(dataset):
-    changes = BatchChanges(mixup=0.2)
+def training_of_smoothed(dataset):
+    changes = BatchChanges(label_smoothing=0.2)
     task = task_of(dataset)
     return training_batches(task, dataset, "train", batch_size=4, seed=1, changes=changes)
 
@@ -46,7 +46,7 @@ def evaluation(dataset):
         ),
         pytest.param(lambda data: data.batches("train", features="label"), id="whole batches"),
         pytest.param(lambda data: data.batches("train", batch_size=None), id="single records"),
-        pytest.param(training_of_mixed, id="training"),
+        pytest.param(training_of_smoothed, id="training"),
         pytest.param(evaluation, id="evaluation"),
     ],
 )

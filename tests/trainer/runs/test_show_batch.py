@@ -45,7 +45,7 @@ def test_boxes_and_maps_are_drawn_on_the_image():
 def test_the_first_batch_is_drawn_and_depends_on_the_seed(colors, tmp_path, capsys):
     def draw(seed):
         file = tmp_path / "new" / f"{seed}.png"
-        options = ("--batch-size", "6", "--image-size", "16", "--augment", "rand", "--mixup", "0.2")
+        options = ("--batch-size", "6", "--image-size", "16", "--augment", "rand")
         code = main(
             ["show-batch", "--data", str(colors), "--output", str(file), "--seed", seed, *options]
         )
@@ -69,5 +69,5 @@ def test_every_option_of_the_input_is_seen(colors, tmp_path, capsys):
         return np.asarray(Image.open(file))
 
     plain = draw()
-    for options in (("--sampling", "balanced"), ("--mixup", "0.2"), ("--augment", "rand")):
+    for options in (("--sampling", "balanced"), ("--augment", "rand")):
         assert (draw(*options) != plain).any()

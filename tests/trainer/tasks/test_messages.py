@@ -67,7 +67,7 @@ TABLE = [
     (f"{TRAIN} TEXT --sample-weight weigth", 2, "did you mean 'weight'"),
     (f"{TRAIN} TEXT --model-fn no_such:f", 2, "No module named"),
     (f"{TRAIN} TABLE --target code", 2, "must be less than"),
-    (f"{TRAIN} SEGMENTATION --mixup 0.2", 2, "--mixup needs classes"),
+    (f"{TRAIN} SEGMENTATION --label-smoothing 0.2", 2, "--label-smoothing needs classes"),
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.1", 2, "--label-smoothing needs"),
     (f"{TRAIN} SEGMENTATION --sampling balanced", 2, "--sampling balanced needs one class"),
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),

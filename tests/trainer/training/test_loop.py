@@ -48,7 +48,7 @@ def test_after_fifty_steps_two_and_four_replicas_have_the_weights_of_one(make_pl
 
 @pytest.mark.slow
 def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_replicas):
-    changes = BatchChanges(label_smoothing=0.1, mixup=0.4, cutmix=1, class_weights=(3.0, 1.0, 0.5))
+    changes = BatchChanges(label_smoothing=0.1, class_weights=(3.0, 1.0, 0.5))
 
     def trained_on(strategy):
         plan = make_plan(strategy, steps_per_epoch=5)

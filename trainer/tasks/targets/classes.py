@@ -25,7 +25,7 @@ _LEADERS = ("audio", "sequence", "text", "array")
 def is_correct(target: Any, outputs: Any) -> Any:
     """1.0 where the largest logit is the target's, else 0.0: [b].
 
-    The target of a mixture is the class with the largest share.
+    The target of shares is the class with the largest.
     """
     if len(target.shape) == 2:
         target = tf.argmax(target, axis=-1)
@@ -50,7 +50,7 @@ def is_exact(target: Any, outputs: Any) -> Any:
 
 
 class _Classes(Target):
-    """Classes by logits, one for each; records can be mixed, and their classes smoothed."""
+    """Classes by logits, one for each; which can be smoothed."""
 
     __slots__ = ()
 

@@ -90,7 +90,7 @@ class Results(abc.ABC):
         """The target of one record to look at: in words, and what is drawn on its image.
 
         Args:
-            target: Of `host_step`, mixed or weighted or not, as NumPy arrays without the batch.
+            target: Of `host_step`, smoothed or weighted or not, as NumPy arrays without the batch.
         """
 
     def accumulators(self) -> list[Accumulator]:

@@ -38,7 +38,7 @@ class Target(abc.ABC):
         has_one_class: Whether a record has one class, whose number `host_step` returns.
         excludes_classes: Whether one class at a place excludes the others: of a single one there is
             nothing to predict.
-        takes_shares: Whether records can be mixed, and their classes smoothed: see `shares`.
+        takes_shares: Whether classes can be smoothed: see `shares`.
         weighs_classes: Whether `--class-weights` suits: see `weighted`.
         makes_maps: Whether what is predicted is a map.
         needs_image: Whether results need the encoded image of the record.
