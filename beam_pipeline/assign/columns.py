@@ -98,13 +98,11 @@ def table_of_rows(
     """The table of rows in their splits, at their positions."""
     table = inspected.rows.table
     names = (table.column("key").to_pylist(), table.column("source").to_pylist())
-    annotated = list(map(_digest, inspected.texts))
     identities = map(_identity, *names, itertools.repeat(""), inspected.content_digests)
-    contents = [bytes.fromhex(each)[:_CONTENT_BYTES] for each in inspected.content_digests]
     routes = {
-        "content_digest": contents,
-        "annotation": annotated,
-        "digest": list(map(_digest, identities, annotated)),
+        "content_digest": _contents(inspected.content_digests),
+        "annotation": list(map(_digest, inspected.texts)),
+        "digest": list(map(_digest, identities)),
         "key": table.column("key"),
         "split": splits,
         "position": pa.array(positions, pa.uint64()),
@@ -116,6 +114,15 @@ def table_of_rows(
     for name in value_columns(table):
         made = made.append_column(name, table.column(name))
     return made
+
+
+def _contents(content_digests: Iterable[str]) -> pa.Array:
+    """As `content_of` of each."""
+    whole = np.frombuffer(bytes.fromhex("".join(content_digests)), np.uint8)
+    digests = whole.reshape(-1, hashlib.sha256().digest_size)[:, :_CONTENT_BYTES]
+    data = pa.py_buffer(np.ascontiguousarray(digests))
+    dtype = pa.binary(_CONTENT_BYTES)
+    return pa.FixedSizeBinaryArray.from_buffers(dtype, len(digests), [None, data])
 
 
 def _identity(key: str, source: str, source_id: str, content_digest: str) -> str:

@@ -97,16 +97,16 @@ def _parts(
 
 def _repeated(parts: Iterable[pa.Table]) -> Digests:
     """The contents that several records have, sorted."""
-    known = repeated = np.empty(0, columns.CONTENT)
+    none = columns.SCHEMA.field("content_digest").type
+    known = repeated = pa.array([], none)
     for part in parts:
-        contents, counts = np.unique(columns.binaries(part, "content_digest"), return_counts=True)
-        again = contents[counts > 1]
-        if len(known):
-            met = np.intersect1d(contents, known, assume_unique=True)
-            again = np.union1d(repeated, np.concatenate([again, met]))
-            contents = np.union1d(known, contents)
-        known, repeated = contents, again
-    return repeated
+        counted = pc.value_counts(part.column("content_digest").combine_chunks())
+        contents = counted.field("values")
+        is_known = pc.is_in(contents, known)
+        again = contents.filter(pc.or_(is_known, pc.greater(counted.field("counts"), 1)))
+        repeated = pc.unique(pa.concat_arrays([repeated, again]))
+        known = pa.concat_arrays([known, contents.filter(pc.invert(is_known))])
+    return np.array(sorted(repeated.to_pylist()), columns.CONTENT)
 
 
 class _Groups:

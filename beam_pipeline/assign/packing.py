@@ -88,10 +88,7 @@ class Packer:
 
     def _table_of_rows(self, rows: InspectedRows, statistics: Statistics) -> pa.Table:
         config = self.config
-        splits = [
-            placement.choose_split(digest, config.fractions, config.seed)
-            for digest in rows.content_digests
-        ]
+        splits = placement.choose_splits(rows.content_digests, config.fractions, config.seed)
         keys = rows.rows.table.column("key").to_pylist()
         table = columns.table_of_rows(
             rows, splits, [placement.position(key, config.seed) for key in keys]

@@ -9,10 +9,11 @@
 
 import bisect
 import dataclasses
+import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -35,10 +36,14 @@ def _no_numbers() -> Int64s:
 
 def _hash(salt: str, text: str) -> int:
     """A uniform 64-bit number (BLAKE2b)."""
-    digest = hashlib.blake2b(
-        text.encode("utf-8", "surrogateescape"), digest_size=8, key=salt.encode()
-    )
+    digest = _salted(salt).copy()
+    digest.update(text.encode("utf-8", "surrogateescape"))
     return int.from_bytes(digest.digest(), "big")
+
+
+@functools.lru_cache(8)
+def _salted(salt: str) -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=8, key=salt.encode())
 
 
 def group_of(record: Inspected, group_by: str) -> str:
@@ -107,6 +112,13 @@ def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
     if len(fractions) == 1:
         return next(iter(fractions))
     return split_at_hash(split_hash(group, seed), fractions)
+
+
+def choose_splits(groups: Sequence[str], fractions: Mapping[str, float], seed: int) -> list[str]:
+    """Choose the splits of groups."""
+    if len(fractions) == 1:
+        return [*fractions] * len(groups)
+    return [choose_split(group, fractions, seed) for group in groups]
 
 
 def split_hash(group: str, seed: int) -> int:

@@ -28,6 +28,8 @@ _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
 _ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64}
 # Known once the records are written.
 _SPANS = ("offset", "length")
+# Values of such types are put into a column of the dtype as they are.
+_PLAIN = {"int64": ({int},), "float32": ({float},), "string": ({str},)}
 # What is stated of a list that others left out.
 _NO_LIST = {"length": 0}
 # Of rows that make up one row group of a Parquet file, in memory.
@@ -92,7 +94,8 @@ def rows_of_columns(
         kind = kinds.named(feature)
         values = values_of(feature)
         if column := own_columns.get(feature.name):
-            columns[column] = [_own(feature, value) for value in values]
+            is_plain = set(map(type, values)) in _PLAIN[feature.dtype]
+            columns[column] = values if is_plain else [_own(feature, each) for each in values]
         elif facts := kind.fact_types(feature):
             stated = [
                 _NO_LIST if value is None else kinds.of(value).facts(value) for value in values

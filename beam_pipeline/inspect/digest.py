@@ -1,11 +1,11 @@
 """What of a record is compared: its content and its annotation."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from beam_pipeline import kinds
-from beam_pipeline.records import Array, Inspected, Value, file_of
+from beam_pipeline.records import Array, ClassLabel, Inspected, Value, file_of
 from tfrecord_dataset.format.inference import is_label_key
 
 Features = Mapping[str, Value]
@@ -77,9 +77,19 @@ def texts_of(
 ) -> list[str]:
     """The same texts of columns of values of one class each; at least one column."""
     names = sorted(columns)
-    pairs = ", ".join(f"({name!r}, ".replace("%", "%%") + "%r)" for name in names)
-    values = [map(getattr(kinds.of(columns[name][0]), stated), columns[name]) for name in names]
+    pairs = ", ".join(f"({name!r}, ".replace("%", "%%") + "%s)" for name in names)
+    values = [_shown(columns[name], stated) for name in names]
     return [f"[{pairs}]" % each for each in zip(*values, strict=True)]
+
+
+def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) -> Iterable[str]:
+    """What is stated of values of one class, as Python writes it."""
+    state = getattr(kinds.of(values[0]), stated)
+    if type(values[0]) is not ClassLabel:
+        return map(repr, map(state, values))
+    few = {id(value): value for value in values}  # often the same objects
+    shown = {number: repr(state(value)) for number, value in few.items()}
+    return [shown[id(value)] for value in values]
 
 
 def sha256_of(text: str) -> str:

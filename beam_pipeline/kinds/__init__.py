@@ -99,29 +99,21 @@ def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None
                 seen = observed[name] = Observed()
             kind = STORED if group[0].example else of(value)
             values = [record.features[name] for record in group]
-            _observe_column(kind, values, sources, first, seen)
+            if len({kind.type_of(each) for each in values}) == 1:
+                seen.count(kind.type_of(value), len(values), first)
+            else:
+                for each, source in zip(values, sources, strict=True):
+                    seen.count(kind.type_of(each), 1, source)
+            kind.observe_column(values, sources, seen)
         if group[0].example:
             for record in group:
                 observe_class_names(record.features, observed)
 
 
 def observe_column(values: Sequence[Value], sources: Sequence[str], observed: Observed) -> None:
-    """Counts values of one class, of records from these sources."""
-    _observe_column(of(values[0]), values, sources, min(sources), observed)
-
-
-def _observe_column(
-    kind: Kind[Any],
-    values: Sequence[Value],
-    sources: Sequence[str],
-    first: str,
-    observed: Observed,
-) -> None:
-    if len({kind.type_of(each) for each in values}) == 1:
-        observed.count(kind.type_of(values[0]), len(values), first)
-    else:
-        for each, source in zip(values, sources, strict=True):
-            observed.count(kind.type_of(each), 1, source)
+    """Counts values of one class and type, of records from these sources."""
+    kind = of(values[0])
+    observed.count(kind.type_of(values[0]), len(values), min(sources))
     kind.observe_column(values, sources, observed)
 
 

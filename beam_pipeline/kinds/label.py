@@ -39,8 +39,10 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         return values, 8
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
-        if isinstance(value, ClassLabel | ClassLabels):
-            return (value.name,) if isinstance(value, ClassLabel) else value.names
+        if isinstance(value, ClassLabel):
+            return (value.name,)
+        if isinstance(value, ClassLabels):
+            return value.names
         if feature is None or not isinstance(value, int):
             return ()
         number = value - feature.label_offset

@@ -8,7 +8,7 @@ from beam_pipeline.kinds.kind import Int64s, Kind, Stored
 from beam_pipeline.kinds.numbers import FIRST_SKIPPED, check_number, expected_numbers, in_range
 from beam_pipeline.kinds.observed import Number, Observed
 from beam_pipeline.records import RawFile
-from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.example import FeatureValue, Singles
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists
 
@@ -68,7 +68,7 @@ class ScalarKind(Kind[Number]):
     ) -> dict[str, Sequence[FeatureValue]]:
         if feature.dtype in ("int64", "float32"):
             number = float if feature.dtype == "float32" else int
-            return {feature.key: [[number(value)] for value in values]}
+            return {feature.key: Singles(map(number, values))}
         return super().encode_column(feature, values, stored)
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:

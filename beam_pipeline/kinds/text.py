@@ -9,7 +9,7 @@ from beam_pipeline.kinds.example_lists import one, text_problem
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between
-from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.example import FeatureValue, Singles
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists
 
@@ -53,7 +53,7 @@ class TextKind(Kind[str]):
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
-        return {feature.key: [[(value or "").encode()] for value in values]}
+        return {feature.key: Singles((value or "").encode() for value in values)}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         return text_problem(feature, one(lists, feature.key))

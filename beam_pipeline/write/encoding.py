@@ -6,6 +6,7 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -135,8 +136,8 @@ class Encoder:
             RecordError: A row's values do not fit the schema.
         """
         nothing = [None] * len(keys)
-        named = zip(keys, ids, strict=True)
-        stored = [Stored(key, source_id, {}, self._numbers) for key, source_id in named]
+        same = itertools.repeat({}), itertools.repeat(self._numbers)
+        stored = list(map(Stored, keys, ids, *same))
         values = self._values(stored, lambda name: columns.get(name, nothing))
         return encode_columns(values, self._lists)
 
@@ -216,7 +217,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         )
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
-        encoder, table = self.encoder.value, columns.from_bytes([chunk.table])
+        encoder, table = self.encoder.value, columns.table_from_bytes(chunk.table)
         if columns.are_rows(table):
             return _encoded_rows(encoder, table, chunk.first_number)
         records = columns.records_of(table, chunk.first_number)
@@ -236,11 +237,9 @@ def _encoded_rows(encoder: Encoder, table: pa.Table, first_number: int | None) -
     values = values_by_feature(table)
     nothing = [None] * table.num_rows
     keys = table.column("key").to_pylist()
+    sources = columns.sources_of(table)
     rows = index.rows_of_columns(
-        encoder.schema,
-        keys,
-        columns.sources_of(table),
-        lambda feature: values.get(feature.name, nothing),
+        encoder.schema, keys, sources, lambda feature: values.get(feature.name, nothing)
     )
     ids = columns.source_ids(table, first_number)
     return _chunk_of(encoder.encode_rows(values, keys, ids), rows)

@@ -126,6 +126,24 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
 """What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
 
+
+class Singles(Sequence[Any]):
+    """A column of lists of one value each, without the lists.
+
+    Attributes:
+        values: The values.
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self.values = list(values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return [self.values[at]]
+
+
 # The tag of each kind's list in a Feature.
 _TAGS = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
 _64_BITS = (1 << 64) - 1
@@ -178,40 +196,54 @@ def _entries(
     key: str, column: Sequence[FeatureValue], kind: str | None
 ) -> tuple[Sequence[bytes], ...]:
     """The entries of a key in each Example's map: one column of bytes, or two that are joined."""
+    if isinstance(column, Singles):
+        return _entries_of_singles(key, column.values)
     flat: list[Any] = list(itertools.chain.from_iterable(column))
     lengths = list(map(len, column))
+    if flat and lengths == [1] * len(lengths):
+        return _entries_of_singles(key, flat)
     first = flat[0] if flat else None
     if isinstance(first, bytes):
-        return _entries_of_bytes(key, flat, lengths, kind)
+        tagged = iter([_tagged(b"\n", len(value)) + value for value in flat])
+        values = [b"".join(itertools.islice(tagged, length)) for length in lengths]
+        return [
+            _before_list(key, "bytes", len(value)) if value else _empty(key, kind)
+            for value in values
+        ], values
     if isinstance(first, float):
-        with np.errstate(over="ignore"):
-            data = np.array(flat, "<f4").tobytes()
+        data = _float_bytes(flat)
         ends = itertools.accumulate(4 * length for length in lengths)
         values = [data[end - 4 * n : end] for end, n in zip(ends, lengths, strict=True)]
         return _entries_of_numbers(key, "float32", values, kind)
-    if flat and not -(2**63) <= min(flat) <= max(flat) < 2**63:
-        raise RecordError("value out of range", f"feature {key}: an int of over 64 bits")
-    varints = {number: _varint(number & _64_BITS) for number in set(flat)}
-    if lengths == [1] * len(lengths):
-        entries = {
-            number: _before_value(key, "int64", len(value)) + value
-            for number, value in varints.items()
-        }
-        return ([entries[number] for number in flat],)
+    varints = _varints(key, flat)
     values = [b"".join([varints[number] for number in numbers]) for numbers in column]
     return _entries_of_numbers(key, "int64", values, kind)
 
 
-def _entries_of_bytes(
-    key: str, flat: Sequence[bytes], lengths: Sequence[int], kind: str | None
-) -> tuple[Sequence[bytes], ...]:
-    if lengths == [1] * len(lengths):
-        return [_before_value(key, "bytes", len(value)) for value in flat], flat
-    tagged = iter([_tagged(b"\n", len(value)) + value for value in flat])
-    values = [b"".join(itertools.islice(tagged, length)) for length in lengths]
-    return [
-        _before_list(key, "bytes", len(value)) if value else _empty(key, kind) for value in values
-    ], values
+def _entries_of_singles(key: str, values: Sequence[Any]) -> tuple[Sequence[bytes], ...]:
+    """The same of lists of one value each."""
+    if isinstance(values[0], bytes):
+        return [_before_value(key, "bytes", len(value)) for value in values], values
+    if isinstance(values[0], float):
+        data = _float_bytes(values)
+        before = [_before_value(key, "float32", 4)] * len(values)
+        return before, [data[at : at + 4] for at in range(0, len(data), 4)]
+    entries = {
+        number: _before_value(key, "int64", len(value)) + value
+        for number, value in _varints(key, values).items()
+    }
+    return ([entries[number] for number in values],)
+
+
+def _float_bytes(values: Sequence[float]) -> bytes:
+    with np.errstate(over="ignore"):
+        return np.array(values, "<f4").tobytes()
+
+
+def _varints(key: str, values: Sequence[int]) -> dict[int, bytes]:
+    if values and not -(2**63) <= min(values) <= max(values) < 2**63:
+        raise RecordError("value out of range", f"feature {key}: an int of over 64 bits")
+    return {number: _varint(number & _64_BITS) for number in set(values)}
 
 
 def _entries_of_numbers(

@@ -4,6 +4,7 @@ Source: tensorflow/core/lib/io/record_writer.h. Numbers are little-endian; check
 masked.
 """
 
+import functools
 import struct
 from typing import Any
 
@@ -49,15 +50,14 @@ def starts_frame(head: bytes) -> bool:
 
 def framed(payload: bytes) -> bytes:
     """The frame of `payload`."""
-    length = struct.pack("<Q", len(payload))
-    return b"".join(
-        (
-            length,
-            _CHECKSUM.pack(masked_checksum(length)),
-            payload,
-            _CHECKSUM.pack(masked_checksum(payload)),
-        )
-    )
+    footer = _CHECKSUM.pack(masked_checksum(payload))
+    return b"".join((_header(len(payload)), payload, footer))
+
+
+@functools.lru_cache(4096)
+def _header(num_bytes: int) -> bytes:
+    length = struct.pack("<Q", num_bytes)
+    return length + _CHECKSUM.pack(masked_checksum(length))
 
 
 def payload_of(frame: bytes) -> bytes:
