@@ -37,6 +37,7 @@ from beam_pipeline.sources.annotations.coco.records import (
     ImageItem,
     MapItem,
     elements_of,
+    packed,
     plain_id,
 )
 from beam_pipeline.sources.annotations.image_files import Images
@@ -243,7 +244,7 @@ class _Reader:
                 annotation.get("area"),
                 annotation.get("iscrowd"),
                 annotation.get("keypoints"),
-                annotation.get("segmentation"),
+                packed(annotation.get("segmentation")),
                 _others(annotation, _KEPT),
             )
         yield self._entry(image_id, (2, number), value)

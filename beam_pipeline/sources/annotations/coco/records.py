@@ -1,15 +1,21 @@
 """Make the record of an image from all that one of COCO's files says of it."""
 
+import array
+import contextlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.media.maps import IGNORED
+from beam_pipeline.outlines import Outlines, packed_ring
 from beam_pipeline.records import (
     ClassLabel,
     Consumed,
@@ -27,7 +33,7 @@ from beam_pipeline.records import (
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC
-from beam_pipeline.sources.annotations.shapes import around, stated_size
+from beam_pipeline.sources.annotations.shapes import stated_size
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of
@@ -50,6 +56,8 @@ _MOST_PIXELS = 1 << 40
 _LARGEST_ID = (1 << 24) - 1  # of a segment, as colours have it
 _ID = re.compile(r"0|-?[1-9]\d{,18}")
 _Ring = tuple[float, ...]
+_Rings = tuple[bytes, tuple[int, ...]]  # of `packed`
+_NO_RINGS: _Rings = (b"", ())
 _Box = tuple[float, float, float, float]
 
 
@@ -112,6 +120,15 @@ class MapItem(NamedTuple):
     file: str
     name: Any
     segments: Any
+
+
+def packed(segmentation: Any) -> Any:
+    """Polygons as (float64 of all of them, the numbers of each); anything else as it is."""
+    if type(segmentation) is list and {*map(type, segmentation)} == {list}:
+        with contextlib.suppress(TypeError, OverflowError):
+            coordinates = packed_ring(itertools.chain.from_iterable(segmentation))
+            return coordinates, tuple(map(len, segmentation))
+    return segmentation
 
 
 def plain_id(value: Any) -> Any:
@@ -255,7 +272,7 @@ class _Gathering:
         self._crowds: list[int] = []
         self._areas: list[float] = []
         self._keypoints: list[Sequence[float]] = []
-        self._rings: list[tuple[_Ring, ...]] = []
+        self._rings: list[_Rings] = []
         self._masks: list[Mask | None] = []
         self._left: list[str] = []
 
@@ -276,7 +293,7 @@ class _Gathering:
             self._refuse_classes(annotations[0])
         if self._labels and len(self._labels) < len(self._boxes):
             raise malformed(f"{self._image.key}: some of its annotations have no category_id")
-        has_rings, has_masks = any(self._rings), any(self._masks)
+        has_rings, has_masks = any(lengths for _, lengths in self._rings), any(self._masks)
         names = self._point_names(annotations)
         objects = Objects(
             boxes=tuple(self._boxes),
@@ -286,7 +303,7 @@ class _Gathering:
             keypoints=self._rows_of_points(),
             keypoint_names=names,
             keypoint_flips=mirrored(names) if names else (),
-            polygons=tuple(self._rings) if has_rings else (),
+            polygons=self._outlines() if has_rings else (),
             masks=tuple(self._masks) if has_rings or has_masks else (),
             image_size=self._size,
         )
@@ -295,7 +312,7 @@ class _Gathering:
     def _add(self, annotation: Annotation) -> None:
         _, category_id, bbox, area, is_crowd, points, segmentation, others = annotation
         self._left += others
-        rings, mask = self._segment(segmentation) if segmentation else ((), None)
+        rings, mask = self._segment(segmentation) if segmentation else (_NO_RINGS, None)
         if bbox is None or bbox == []:
             box = self._box_around(rings, mask)
             if box is None:
@@ -322,29 +339,45 @@ class _Gathering:
         self._rings.append(rings)
         self._masks.append(mask)
 
-    def _segment(self, stated: Any) -> tuple[tuple[_Ring, ...], Mask | None]:
+    def _segment(self, stated: Any) -> tuple[_Rings, Mask | None]:
         """The polygons or the mask that an annotation states."""
         if isinstance(stated, dict):
-            return (), _mask_of(stated)
-        if not isinstance(stated, list) or not all(map(_are_numbers, stated)):
+            return _NO_RINGS, _mask_of(stated)
+        if not isinstance(stated, tuple):
             raise malformed(f"segmentation {repr(stated)[:200]} is not a list of polygons")
-        rings = tuple(tuple(map(float, each)) for each in stated if len(each) >= _FEWEST_NUMBERS)
-        if odd := next((ring for ring in rings if len(ring) % 2), None):
-            raise malformed(f"a polygon has {len(odd)} numbers, not x and y of each corner")
-        if few := len(stated) - len(rings):
-            self._notes[FEW_CORNERS] += few
-        return rings, None
+        coordinates, lengths = stated
+        numbers = np.frombuffer(coordinates)
+        if not (np.abs(numbers) < _LARGEST).all():
+            raise malformed(f"segmentation {numbers.tolist()!r:.200} has a number beyond 1e30")
+        if few := [length for length in lengths if length < _FEWEST_NUMBERS]:
+            self._notes[FEW_CORNERS] += len(few)
+            parts = np.split(numbers, np.cumsum(lengths)[:-1])
+            coordinates = b"".join(part.tobytes() for part in parts if part.size >= _FEWEST_NUMBERS)
+            lengths = tuple(length for length in lengths if length >= _FEWEST_NUMBERS)
+        if odd := [length for length in lengths if length % 2]:
+            raise malformed(f"a polygon has {odd[0]} numbers, not x and y of each corner")
+        return (coordinates, lengths), None
 
-    def _box_around(self, rings: tuple[_Ring, ...], mask: Mask | None) -> _Box | None:
+    def _outlines(self) -> Outlines:
+        lengths = [lengths for _, lengths in self._rings]
+        return Outlines(
+            b"".join(coordinates for coordinates, _ in self._rings),
+            array.array("i", itertools.chain.from_iterable(lengths)).tobytes(),
+            array.array("i", map(len, lengths)).tobytes(),
+        )
+
+    def _box_around(self, rings: _Rings, mask: Mask | None) -> _Box | None:
         """The box around a segment, as annotations of this file have it; None without one."""
-        if rings:
-            xmin, ymin, xmax, ymax = around(rings)
-            found: _Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
+        coordinates, lengths = rings
+        if lengths:
+            corners = np.frombuffer(coordinates).reshape(-1, 2)
+            (x, y), (width, height) = corners.min(axis=0).tolist(), np.ptp(corners, axis=0).tolist()
+            found: _Box | None = (x, y, width, height)
         else:
             found = mask and box_of(mask)
         if found is None:
             return None
-        self._notes[BOX_OF_POLYGON if rings else BOX_OF_MASK] += 1
+        self._notes[BOX_OF_POLYGON if lengths else BOX_OF_MASK] += 1
         x, y, width, height = found
         if self._format.endswith("xyxy"):
             return x, y, x + width, y + height
