@@ -9,7 +9,6 @@ import numpy as np
 import soundfile
 from PIL import Image
 
-from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.report.drawing import draw_example
 from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.format.feature import Feature
@@ -29,19 +28,6 @@ def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
     image = draw_example(unlabelled, record.example, _SIDE)
     if image is None:
         return ""
-    return _jpeg(image)
-
-
-def small(data: bytes) -> str:
-    """An encoded image of any size as a small one, as a data URI.
-
-    Raises:
-        RecordError: `data` is not an image, or is damaged.
-    """
-    return _jpeg(decode_rgb(data, _SIDE))
-
-
-def _jpeg(image: Image.Image) -> str:
     return data_uri("image/jpeg", _encoded(image, "JPEG", quality=_QUALITY, optimize=True))
 
 

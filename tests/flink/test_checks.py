@@ -30,11 +30,6 @@ from beam_pipeline.running.remote.clusters import cluster_of
             id="loopback",
         ),
         pytest.param(
-            ["--environment_type=EXTERNAL", "--environment_config=localhost:50000"],
-            "localhost:50000 is one pool for 2 TaskManagers of one machine",
-            id="one pool",
-        ),
-        pytest.param(
             ["--environment_type=DOCKER"],
             "Beam's own image for workers does not hold this package; pass",
             id="image",

@@ -175,8 +175,8 @@ class FlinkCluster(Cluster):
         if kind == "PROCESS" and not given:
             command = _worker_command() if here else WORKER_COMMAND
             portable.environment_config = json.dumps({"command": command})
-        if kind in ("LOOPBACK", "EXTERNAL"):
-            self._check_one_pool(kind)
+        if kind == "LOOPBACK":
+            self._check_loopback()
         checks.check_environment(self._options)
 
     def _hosts(self) -> list[str]:
@@ -184,21 +184,12 @@ class FlinkCluster(Cluster):
         managers = self._get("/taskmanagers")["taskmanagers"]
         return [urlsplit(each["path"]).hostname or "" for each in managers]
 
-    def _check_one_pool(self, kind: str) -> None:
+    def _check_loopback(self) -> None:
         """A pool numbers its workers by TaskManager: the second one's stop the first one's."""
-        hosts = self._hosts()
-        if kind == "LOOPBACK" and len(hosts) > 1:
+        if (number := len(self._hosts())) > 1:
             raise ConfigError(
-                f"--environment_type=LOOPBACK serves one TaskManager, and there are {len(hosts)}; "
-                "use PROCESS, or one pool of workers beside each of them"
-            )
-        address = self._portable.environment_config or ""
-        pool = urlsplit(f"//{address.partition('//')[2] or address}").hostname or ""
-        if kind == "EXTERNAL" and checks.is_this_machine(pool) and len(set(hosts)) < len(hosts):
-            raise ConfigError(
-                f"--environment_config={address} is one pool for {len(hosts)} TaskManagers of one "
-                "machine, which stop each other's workers; give that machine one TaskManager with "
-                "more slots, or pass --environment_type=PROCESS"
+                f"--environment_type=LOOPBACK serves one TaskManager, and there are {number}; use "
+                "PROCESS, or one pool of workers beside each of them"
             )
 
     def _choose_job_server(self) -> None:
