@@ -2,7 +2,6 @@
 
 import abc
 import contextlib
-import errno
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -103,12 +102,3 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def delete(self, path: str) -> None:
         """Deletes a file, or a folder with all it holds, that may be there."""
-
-
-class ReadOnly(Backend):
-    """Files of archives, which refuse to be written."""
-
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise OSError(errno.EROFS, "Nothing is written into an archive", args[0])
-
-    writing = make_folder = delete = _refuse

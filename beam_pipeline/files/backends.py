@@ -1,8 +1,7 @@
 """The kinds of files: of this machine, of stores, and in archives."""
 
 from beam_pipeline.files.archive.backend import Archives
-from beam_pipeline.files.archive.paths import inside, is_in_each
-from beam_pipeline.files.archive.unpacked_folder import UnpackedFolders
+from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import UnknownSchemeError
 from beam_pipeline.files.local import LOCAL
@@ -16,7 +15,7 @@ def files_of(path: str) -> Backend:
         UnknownSchemeError: It is of no kind.
     """
     if ":" in path and inside(path):
-        return UNPACKED if is_in_each(path) else ARCHIVES
+        return ARCHIVES
     if not is_remote(path):
         return LOCAL
     if not is_object(path):
@@ -30,4 +29,3 @@ def files_of(path: str) -> Backend:
 
 
 ARCHIVES = Archives(files_of)
-UNPACKED = UnpackedFolders(files_of)

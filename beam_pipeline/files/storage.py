@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
-from beam_pipeline.files.archive.paths import inside, is_in_each
-from beam_pipeline.files.backends import ARCHIVES, UNPACKED, files_of
+from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.files.backends import ARCHIVES, files_of
 from beam_pipeline.files.reading import Reader as Reader
 from beam_pipeline.files.reading import ReadFile as ReadFile
 from beam_pipeline.files.reading import decoded as decoded
@@ -194,14 +194,8 @@ def sizes(paths: Iterable[str]) -> list[int | None]:
     return files_of(paths[0]).sizes(paths) if paths else []
 
 
-def real(path: str) -> str:
-    """The path of a file below a folder whose archives are read; any other path as it is."""
-    return UNPACKED.real(path) if ":" in path and is_in_each(path) else path
-
-
 def resolved(path: str) -> str:
     """The path of a file in an archive that says where it lies there; any other path as it is."""
-    path = real(path)
     return ARCHIVES.resolved(path) if ":" in path and inside(path) else path
 
 
@@ -211,5 +205,4 @@ def is_deflated(path: str) -> bool:
     Raises:
         RecordError: "missing file", or the archive cannot be read.
     """
-    path = real(path)
     return ARCHIVES.is_deflated(path) if ":" in path and inside(path) else False

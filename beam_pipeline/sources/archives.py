@@ -15,7 +15,6 @@ from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Element, FileRef, Record, file_of
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import discard, is_packed_tar, tar_place, with_ranges
 from tfrecord_dataset.format.split_names import is_split
@@ -23,9 +22,6 @@ from tfrecord_dataset.store.urls import is_web, unsigned
 
 # What tells a tar of a tree from one of WebDataset: of each tar so many members.
 _MEMBERS_LOOKED_AT = 512
-# What is more is no folder of archives, of which each is a split.
-_NAMES_BESIDE_SPLITS = 100
-_ARCHIVES = frozenset({"zip", "tar"})
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "tfrecord"})
 _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
 _THROUGH_PACKED = re.compile(
@@ -44,7 +40,6 @@ def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
     top, image_root = (
         path and _top(path, config.layout, scratch) for path in (config.input, config.image_root)
     )
-    top = _with_splits_unpacked(top, Ignored(config.ignore))
     if (top, image_root) == (config.input, config.image_root):
         return config
     return dataclasses.replace(config, input=top, image_root=image_root)
@@ -73,32 +68,8 @@ def _top(path: str, layout: str, scratch: str) -> str:
     return _top_of(path, path)
 
 
-def _with_splits_unpacked(path: str, ignored: Ignored) -> str:
-    """A folder of an archive a split, with each unpacked in place; any other `path` as it is."""
-    if not path or inside(path) or not storage.is_directory(path):
-        return path
-    folder = storage.absolute(path).rstrip("/")
-    found = list(itertools.islice(storage.scan_folder(folder), _NAMES_BESIDE_SPLITS))
-    folders = {name for name, is_folder in found if is_folder}
-    names = sorted(name for name, is_folder in found if not is_folder and not ignored(name))
-    archives = [name for name in names if suffix(name) in _ARCHIVES]
-    [ending, *others] = {name.rpartition(".")[2] for name in archives} or {""}
-    if others or ending not in _ARCHIVES or not all(is_split(stem(name)) for name in archives):
-        return path
-    is_unpacked = not folders.isdisjoint(map(stem, archives))
-    if (
-        len(found) == _NAMES_BESIDE_SPLITS
-        or is_unpacked
-        or (ending == "tar" and not all(_is_tree(f"{folder}/{a}") for a in archives))
-    ):
-        return path
-    for name in archives:
-        _top_of(f"{folder}/{name}", f"{folder}/{name}")
-    return top_of(f"{folder}/*.{ending}")
-
-
 def _is_meant_as_tree(path: str, layout: str) -> bool:
-    return _is_tree(path) if layout == "auto" else layout != "tar"
+    return is_tree(path) if layout == "auto" else layout != "tar"
 
 
 def _top_of(archive: str, named: str) -> str:
@@ -153,7 +124,7 @@ def _renamed(value: object, places: Mapping[str, str]) -> object:
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:
     """Raises ConfigError where archives lie among files of which no layout takes any."""
-    if found := [path for path in files if suffix(path) == "zip" or is_packed_tar(path)]:
+    if found := [path for path in files if _is_of_files(path)]:
         named = ", ".join(found[:3]) + (", …" if found[3:] else "")
         one = min(found, key=lambda path: (is_submission(path), "train" not in path.lower()))
         raise ConfigError(
@@ -162,11 +133,21 @@ def refuse_archives(root: str, files: Sequence[str]) -> None:
         )
 
 
+def _is_of_files(path: str) -> bool:
+    """Whether an archive is one of files, and no tar of WebDataset, by its name."""
+    return suffix(path) == "zip" or is_packed_tar(path) or names_tree_of_split(path)
+
+
+def names_tree_of_split(path: str) -> bool:
+    """Whether a tar's name is a split's, as those of trees and of small WebDatasets are."""
+    return suffix(path) == "tar" and is_split(stem(path))
+
+
 def _is_archive(path: str) -> bool:
     return not storage.is_directory(path) and storage.exists(path)
 
 
-def _is_tree(path: str) -> bool:
+def is_tree(path: str) -> bool:
     """Whether a tar's members are tables or lie in several folders, and no two are one record's."""
     records, folders, has_table = set[str](), set[str](), False
     try:

@@ -134,8 +134,6 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
         text = (case / "options").read_text() if (case / "options").exists() else "INPUT"
         if "INPUT/" in text and ".tar/" in text:
             continue
-        if name.startswith(("zoo/zips-of-", "zoo/tars-of-")):
-            continue  # archives in an archive are read one at a time
         of_files = read(text, str(root), f"{root}.scratch")
         if name.startswith("sqlite/") or of_files[0].startswith("sqlite:"):
             refusal = read(text, f"{packed(root, how)}:", f"{root}.scratch")

@@ -11,7 +11,7 @@ from beam_pipeline.files.archive.index import Index
 from beam_pipeline.files.archive.paths import UNSAFE, Inside, Place, inside, placed
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members
-from beam_pipeline.files.backend import Backend, ReadOnly
+from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read
 from tfrecord_dataset.store.listing import (
     FileNames,
@@ -25,7 +25,7 @@ from tfrecord_dataset.store.urls import is_object
 _ARCHIVES_HELD = 8
 
 
-class Archives(ReadOnly):
+class Archives(Backend):
     """Files in archives of any other kind of files; an index of each is held."""
 
     calls = 1
@@ -35,6 +35,11 @@ class Archives(ReadOnly):
         self._lock = threading.RLock()  # an archive may lie in another
         self._indexes: dict[str, tuple[str, Index]] = {}
         self._statuses: dict[str, Status] = {}
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise OSError(errno.EROFS, "Nothing is written into an archive", args[0])
+
+    writing = make_folder = delete = _refuse
 
     def index(self, archive: str) -> Index:
         """What an archive holds, read when it is asked for first, and once it has changed.

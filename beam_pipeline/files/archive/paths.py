@@ -2,8 +2,7 @@
 
 `photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
 that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states where the member
-lies, so that whoever reads it need not know the others. Archives may nest. `downloads/*.zip:` is
-the folder `downloads` with all of its zips unpacked (`unpacked_folder`).
+lies, so that whoever reads it need not know the others. Archives may nest.
 """
 
 import re
@@ -16,7 +15,6 @@ _INSIDE = re.compile(
 )
 
 
-_EACH = re.compile(r".+?/\*\.(?:zip|tar):(?:$|/)", re.DOTALL)
 DAMAGED = "damaged archive"
 UNSAFE = "unsafe path"
 UNSUPPORTED = "unsupported member"
@@ -88,17 +86,6 @@ def inside(path: str) -> Inside | None:
 def top_of(archive: str) -> str:
     """The folder that holds all members of an archive."""
     return f"{archive}:"
-
-
-def each_of(path: str) -> tuple[str, str] | None:
-    """("downloads", "zip") of `downloads/*.zip:`; None of any other path, one below it, too."""
-    folder, found, ending = path.rstrip("/:").rpartition("/*.")
-    return (folder, ending) if found and path.endswith((":", ":/")) else None
-
-
-def is_in_each(path: str) -> bool:
-    """Whether a path is `downloads/*.zip:`, or below that."""
-    return bool(_EACH.match(path))
 
 
 def placed(archive: str, name: str, place: Place) -> str:

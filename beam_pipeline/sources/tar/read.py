@@ -16,6 +16,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.running.gathering import Merge
+from beam_pipeline.sources.archives import is_tree, names_tree_of_split
 from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
@@ -126,7 +127,10 @@ def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
     # A compressed one in a folder may be of a tree: it is read only if it is named.
     if config.layout == "tar" or not tree.is_folder:
         return claim_of_files("tar", tree, [*filter(is_tar, tree.files())])
-    return claim_of_files("tar", tree, tree.files_with("tar"))
+    tars = tree.files_with("tar")
+    if tars and all(map(names_tree_of_split, tars)) and is_tree(tree.path(tars[0])):
+        return None  # a tree a split, whose folders may be classes
+    return claim_of_files("tar", tree, tars)
 
 
 LAYOUT = Layout(name="tar", sign=".tar files", **read_by(ReadTar), claim=claim_tars)
