@@ -30,7 +30,6 @@ def main() -> None:
         data, run = _demo(Path(folder) / "demo")
         _save(_whole(browser, data), "report")
         _save(_whole(browser, run), "run-report")
-        _save(_dark_and_phone(browser, run), "run-report-dark-phone")
 
 
 def _built(page: str, tree: Any, folder: Path) -> Path:
@@ -61,16 +60,6 @@ def _shot(browser: Any, url: str | Path, width: int, height: int, scheme: str = 
 
 def _whole(browser: Any, report: Path) -> Any:
     return _shot(browser, report, 1150, 1610).resize((800, 1120), Image.Resampling.LANCZOS)
-
-
-def _dark_and_phone(browser: Any, report: Path) -> Any:
-    """The report in a dark room, and beside it on a phone."""
-    dark = _shot(browser, report, 1000, 1400, "dark").resize((571, 800), Image.Resampling.LANCZOS)
-    phone = _shot(browser, report, 390, 1000).resize((312, 800), Image.Resampling.LANCZOS)
-    both = Image.new("RGB", (dark.width + 12 + phone.width, 800), "grey")
-    both.paste(dark, (0, 0))
-    both.paste(phone, (dark.width + 12, 0))
-    return both
 
 
 def _save(picture: Any, name: str) -> None:

@@ -135,7 +135,7 @@ def ten(tmp_path, write_records):
 
 
 def test_the_last_batch_is_shared_as_the_docs_have_it(ten):
-    page = (Path(trainer.__file__).parents[1] / "docs/order.md").read_text()
+    page = (Path(trainer.__file__).parents[1] / "docs/reading.md").read_text()
     rows = re.findall(r"^\| (?:all|worker \d) \|(.*)\|$", page, re.MULTILINE)
     stated = [
         [[*map(int, cell.split())] for cell in row.split("|") if cell.strip()] for row in rows
