@@ -24,12 +24,12 @@ from beam_pipeline.inspect.stage import InspectedInput, InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
-from beam_pipeline.running.job import as_in_a_program, job_pipeline, watched
+from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
-from beam_pipeline.running.store_settings import send_settings, use_options
+from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.claim import exclusive, is_committed, ways_out
@@ -184,27 +184,6 @@ def draw_page(config: BuildConfig) -> None:
         from beam_pipeline.report.page import write_page_of_build  # 0.2 s
 
         write_page_of_build(config.dataset_dir)
-
-
-def stage(
-    config: BuildConfig, options: PipelineOptions, source: beam.PTransform | None = None
-) -> None:
-    """Writes the template of `build`'s job to --template_location; nothing with --dry_run.
-
-    Where the template is run later, a problem fails the job: nobody waits for it here.
-
-    Raises:
-        ConfigError: An option cannot be used, or the dataset is there already.
-    """
-    use_options(options)
-    config, source = _with_source(config, source)
-    cluster_of(options).prepare(config.output, config.inputs)
-    check_output(config)
-    with collecting_rarely(), as_in_a_program():
-        pipeline = beam.Pipeline(options=options)
-        pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config)
-        send_settings(pipeline, options)
-        pipeline.run()
 
 
 def _with_source(

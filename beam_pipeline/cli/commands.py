@@ -9,11 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from apache_beam.options.pipeline_options import (
-    GoogleCloudOptions,
-    PipelineOptions,
-    TestOptions,
-)
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import recipe
 from beam_pipeline.cli import as_json, difference, summary
@@ -43,10 +39,9 @@ from beam_pipeline.errors import (
     RecordError,
 )
 from beam_pipeline.files import storage
-from beam_pipeline.pipeline import build, check_before_reading, plan, stage
+from beam_pipeline.pipeline import build, check_before_reading, plan
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
-from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
@@ -127,15 +122,10 @@ def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
 
 
 def _build(config: BuildConfig, options: PipelineOptions) -> None:
-    staged_only = is_staged_only(options)
     check_before_reading(config, options)
     scratch = scratch_dir(config)
     config, found = _find_input(config, scratch)
     source = source_of(config, found, scratch)
-    if staged_only:
-        stage(config, options, source)
-        _tell_of_template(options)
-        return
     try:
         info = build(config, options, source)
     except DataError:
@@ -149,18 +139,6 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
     if not config.no_report and storage.exists(page):  # why it is not there was told
         print(one_line(f"report: {page}"), file=sys.stderr)
     print(info.path)
-
-
-def _tell_of_template(options: PipelineOptions) -> None:
-    location = options.view_as(GoogleCloudOptions).template_location
-    if options.view_as(TestOptions).dry_run:
-        print("dry run: the job can be submitted; nothing was started", file=sys.stderr)
-        return
-    print(
-        f"no job was started; `gcloud dataflow jobs run NAME --gcs-location={location}` starts it",
-        file=sys.stderr,
-    )
-    print(location)
 
 
 def _plan(

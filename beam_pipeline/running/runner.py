@@ -2,7 +2,13 @@
 
 import dataclasses
 
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+    TestOptions,
+)
 from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.errors import ConfigError
@@ -69,9 +75,17 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
     """The local runner made safe, or None where `options` name another one.
 
     Raises:
-        ConfigError: `options` name a runner that cannot run a build, or ask the local one for
-            workers of Beam's own.
+        ConfigError: `options` name a runner that cannot run a build, ask the local one for workers
+            of Beam's own, or ask for no job.
     """
+    if (
+        options.view_as(GoogleCloudOptions).template_location
+        or options.view_as(TestOptions).dry_run
+    ):
+        raise ConfigError(
+            "build starts its job and waits for it; leave out --template_location and --dry_run, "
+            "or see with plan what it would do"
+        )
     name = runner_name(options)
     if name in _RUNS_NO_BUILD or ("." not in name and name not in _BEAMS_RUNNERS):
         raise ConfigError(

@@ -1,6 +1,5 @@
 """Builds by `--runner=DataflowRunner`: what arrives at the service, and what its workers make."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -70,30 +69,3 @@ def test_a_table_with_a_reject(build, upload, service, cloud, table, local_diges
     assert (built.returncode, built.stdout) == (0, f"{cloud}/data/words/1.0.0\n"), built.stderr
     expected = local_digests(table, "--max-bad-fraction=0.1")
     assert remote_digests(f"{cloud}/data/words/1.0.0") == expected
-
-
-@pytest.mark.nightly
-def test_a_template_and_a_dry_run_start_nothing(
-    build, upload, service, cloud, class_folders, tmp_path, local_digests, remote_digests
-):
-    """The template's job, which nobody waits for, makes the dataset once it is started."""
-    folder = class_folders(tmp_path / "pets", each=2)
-    url = upload(folder, f"{cloud}/pets")
-    before = len(service.jobs)
-
-    template = build(url, f"--template_location={cloud}/templates/pets")
-    dry = build(url, "--dry_run")
-
-    assert template.returncode == 0, template.stderr
-    assert template.stdout == f"{cloud}/templates/pets\n"
-    assert "no job was started" in template.stderr
-    assert (dry.returncode, dry.stdout) == (0, ""), dry.stderr
-    assert "nothing was started" in dry.stderr
-    assert len(service.jobs) == before
-    assert service.keys(f"{cloud}/data") == []
-
-    written = json.loads(service.objects[f"{cloud}/templates/pets".removeprefix("gs://")])
-    job = service.submit("test-project", "us-central1", written)
-    service.wait(job)
-    assert job.error == ""
-    assert remote_digests(f"{cloud}/data/pets/1.0.0") == local_digests(folder)

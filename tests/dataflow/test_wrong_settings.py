@@ -117,11 +117,6 @@ def test_a_service_that_refuses(prepare, service, monkeypatch):
         prepare()
 
 
-def test_a_dry_run_asks_nobody(prepare):
-    changed = {"--dry_run": "yes", "--temp_location": "gs://no-such-bucket/x", "--no_auth": None}
-    prepare({**changed, "--dataflow_endpoint": "http://localhost:1"})
-
-
 def test_the_command_ends_with_2_before_anything_is_started(build, service, cloud, tmp_path):
     before = dict(service.objects), len(service.jobs)
     (tmp_path / "words.jsonl").write_text(json.dumps({"word": "a"}))

@@ -11,7 +11,6 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
     SetupOptions,
-    TestOptions,
     WorkerOptions,
 )
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
@@ -52,17 +51,12 @@ class DataflowCluster(Cluster):
         self._last_failure = ("", 0.0)
 
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
-        """Checks settings, credentials, buckets and the service; says how workers get the package.
-
-        Where --dry_run sends nothing, the settings alone are checked.
-        """
+        """Checks settings, credentials, buckets and the service; gives workers the package."""
         _check_installed()
         self._check_settings()
         for option, path in (("--output", output), *(("the input", path) for path in inputs)):
             _check_remote(option, path)
         stage_package(self._options)
-        if self._options.view_as(TestOptions).dry_run:
-            return
         checks.check_store(self._google.temp_location, "--temp_location")
         checks.check_store(output, "--output")
         if not self._google.no_auth:

@@ -49,3 +49,10 @@ def test_what_runs_no_build_is_refused(option, told):
     """Also workers of Beam's local runner."""
     with pytest.raises(ConfigError, match=f"^{option} .*{told}"):
         choose_runner(PipelineOptions([option]))
+
+
+@pytest.mark.parametrize("option", ["--template_location=gs://b/t", "--dry_run=yes"])
+@pytest.mark.parametrize("runner", [[], ["--runner=DataflowRunner"]])
+def test_a_build_waits_for_its_job(option, runner):
+    with pytest.raises(ConfigError, match="leave out --template_location and --dry_run"):
+        choose_runner(PipelineOptions([option, *runner]))

@@ -6,7 +6,6 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.options import is_staged_only
 from beam_pipeline.running.remote.clusters import JobState, cluster_of
 
 
@@ -50,11 +49,3 @@ def test_workers_are_here_where_the_job_is():
     assert beams.view_as(PortableOptions).environment_type == "LOOPBACK"
     cluster = cluster_of(beams)
     assert (cluster.state("a"), cluster.cancel("a")) == (JobState.UNKNOWN, False)
-
-
-@pytest.mark.parametrize("option", ["--template_location=gs://b/t", "--dry_run=yes"])
-@pytest.mark.parametrize("runner", [[], ["--runner=FlinkRunner"]])
-def test_only_dataflow_can_start_nothing(option, runner):
-    assert is_staged_only(PipelineOptions(["--runner=DataflowRunner", option]))
-    with pytest.raises(ConfigError, match=r"is for --runner=DataflowRunner; .* would run the job"):
-        is_staged_only(PipelineOptions([option, *runner]))
