@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-Extra = Literal["detection", "gcp", "hdf5", "near-duplicates", "text", "trainer"]
+Extra = Literal["detection", "gcp", "hdf5", "near-duplicates", "onnx", "text", "trainer"]
 
 
 def install(extra: Extra) -> str:

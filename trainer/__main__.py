@@ -150,7 +150,8 @@ COMMANDS = {
         options=ExportConfig,
         summary="write a trained model for other programs",
         description="Writes a trained model as a SavedModel that prepares its inputs itself and "
-        "names the classes, or as a Keras model. The last line on stdout is its path.",
+        "names the classes, or as a Keras, TFLite or ONNX model. The last line on stdout is its "
+        "path.",
     ),
     "show-batch": Described(
         function="trainer.runs.page:show_batch",

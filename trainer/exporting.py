@@ -1,29 +1,38 @@
-"""Trained models for other programs: a SavedModel that takes what a client has."""
+"""Trained models for other programs: SavedModel, Keras, TFLite, ONNX."""
 
 import contextlib
 import dataclasses
+import json
+import logging
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfrecord_dataset import durable
+from tfrecord_dataset.extras import install
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.input_pipeline import lengths, padding
 from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import check_model_file, load_run
 from trainer.tasks import Task
+from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.reading import decoding_arguments
 from trainer.tensors import Tensor
 
 INPUTS, EXAMPLES = "serving_default", "examples"
+_SAVED_MODEL, _KERAS, _TFLITE, _ONNX = FORMATS = ("saved_model", "keras", "tflite", "onnx")
+# Of operators that ONNX Runtime has since 1.14.
+_OPSET = 18
 _UNFINISHED = ".exporting-"
 
 
@@ -31,6 +40,7 @@ def export(
     run: str,
     output: str,
     *,
+    format: str | None = None,
     which: str = "best",
     model_fn: str | None = None,
     overwrite: bool = False,
@@ -43,19 +53,25 @@ def export(
     and returns what `predict` writes, with the class names. It needs TensorFlow alone, without this
     package and without Keras.
 
+    The other formats are files, whose models take the inputs of the Keras model: of an image its
+    pixels, float32 [b, height, width, channels] in 0..1. TFLite and ONNX return numbers, such as
+    `probabilities`; of boxes those of all points, which the client suppresses.
+
         >>> trainer.export("runs/cells", "exported/1")
         'exported/1'
 
     Args:
         run: The directory that `train` wrote.
         output: A directory for a SavedModel, which TF Serving expects to be called by a number;
-            or a file `*.keras`, for the Keras model, which takes prepared inputs.
+            or a file `*.keras`, `*.tflite` or `*.onnx`.
+        format: "saved_model", "keras", "tflite" or "onnx"; None for the one of `output`'s suffix.
         which: "best" or "last": the model of the best epoch, or at the end.
         model_fn: `package.module:function` that made the model, for its own layers; or None.
         overwrite: Replace what is at `output`.
 
     Raises:
-        ConfigError: There is no such model, `output` is no local path, or something is there.
+        ConfigError: There is no such model, `output` is no local path or does not suit the format,
+            something is there, or the model cannot be converted.
         RunDamagedError: A file of the run is not what was written.
     """
     place = Path(output)
@@ -67,16 +83,36 @@ def export(
         raise ConfigError(
             f"{output} exists; name another output (--output), or pass overwrite (--overwrite)"
         )
+    chosen = _chosen_format(place, format)
     file = RunDirectory(run).trained_model(which)
     durable.make_folders(os.fspath(place.parent))
     with _unfinished(place) as made:
-        if place.suffix == ".keras":
+        if chosen == _KERAS:
             check_model_file(file)
             shutil.copyfile(file, made)
-        else:
-            trained = load_run(run, which, model_fn)
+            return output
+        trained = load_run(run, which, model_fn)
+        if chosen == _SAVED_MODEL:
             _save(trained.task, trained.features_to_predict(), trained.model, made)
+        elif chosen == _TFLITE:
+            _save_tflite(trained.task, trained.model, made)
+        else:
+            _save_onnx(trained.task, trained.model, made)
     return output
+
+
+def _chosen_format(place: Path, format: str | None) -> str:
+    """The format of an output; raises ConfigError if its name does not suit."""
+    suffix = place.suffix.removeprefix(".")
+    of_name = suffix if suffix in FORMATS[1:] else _SAVED_MODEL
+    if format is None or format == of_name:
+        return of_name
+    if format not in FORMATS:
+        raise UnknownNameError("format", format, FORMATS)
+    remedy = "name a directory" if format == _SAVED_MODEL else f"end its name in .{format}"
+    raise ConfigError(
+        f"output (--output) {place.name!r} does not suit format (--format) {format}; {remedy}"
+    )
 
 
 @contextlib.contextmanager
@@ -194,3 +230,74 @@ class _Reading:
 
     def _padded(self, columns: parsing.Tensors) -> parsing.Tensors:
         return padding.to_dense(columns, self._batching)
+
+
+def _of_tensors(task: Task, model: keras.Model) -> Any:
+    """The tf.function from the Keras model's inputs, by name, to numbers by name."""
+    inputs = keras_inputs(task.inputs)
+    specs = [tf.TensorSpec(each.shape, each.dtype, name) for name, each in inputs.items()]
+
+    def predict(*tensors: Tensor) -> dict[str, Tensor]:
+        named = dict(zip(inputs, tensors, strict=True))
+        return task.goal.export_numbers(model(single_or_dict(named), training=False))
+
+    return tf.function(predict, input_signature=specs, autograph=False)
+
+
+def _save_tflite(task: Task, model: keras.Model, file: Path) -> None:
+    """Class names are appended as `labels.txt`, as TFLite's associated files are: in a zip."""
+    module = tf.Module()
+    module.weights = [variable.value for variable in model.variables]
+    function = _of_tensors(task, model).get_concrete_function()
+    with _quiet("tensorflow"), _converting(_TFLITE):
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([function], module)
+        file.write_bytes(converter.convert())
+    if task.classes:
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr("labels.txt", "".join(f"{name}\n" for name in task.classes))
+
+
+def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
+    """Class names are in the metadata, as a JSON list."""
+    try:
+        import onnx
+        import tf2onnx
+    except ImportError as error:
+        raise ConfigError(f"ONNX needs onnx and tf2onnx; {install('onnx')}") from error
+    function = _of_tensors(task, model)
+    with _quiet("tensorflow", "tf2onnx"), _converting(_ONNX):
+        converted, _ = tf2onnx.convert.from_function(
+            function, input_signature=function.input_signature, opset=_OPSET
+        )
+        onnx.checker.check_model(converted)  # finds operators that ONNX lacks
+    for each in (*converted.graph.input, *converted.graph.output):
+        each.type.tensor_type.shape.dim[0].dim_param = "batch"
+    if task.classes:
+        onnx.helper.set_model_props(converted, {"classes": json.dumps(task.classes)})
+    file.write_bytes(converted.SerializeToString())
+
+
+@contextlib.contextmanager
+def _converting(format: str) -> Iterator[None]:
+    """Raises ConfigError for whatever a converter cannot do."""
+    try:
+        yield
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ConfigError(
+            f"the model cannot be converted to {format}: {reason}; export a saved_model"
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet(*names: str) -> Iterator[None]:
+    """Keeps the warnings of converters from stderr."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

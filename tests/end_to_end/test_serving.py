@@ -38,7 +38,7 @@ def test_the_page_runs_and_says_what_predict_says(tmp_path, command):
             if "saved_model_cli" in line:
                 assert "inputs['image'] tensor_info" in done.stdout
                 assert "outputs['prediction'] tensor_info" in done.stdout
-    (code,) = _blocks("python")
+    code, *runtimes = _blocks("python")
     image = re.search(r'read_file\("(.*?)"\)', code)[1]
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = 6
@@ -61,3 +61,10 @@ def test_the_page_runs_and_says_what_predict_says(tmp_path, command):
         assert float(probability) == pytest.approx(row["probability"], abs=tolerance)
     loaded = keras.models.load_model(tmp_path / "served/cells.keras", compile=False)
     assert loaded.output_shape == (None, 3)
+    printed = [
+        subprocess.check_output([sys.executable, "-c", each], cwd=tmp_path, text=True)
+        for each in runtimes
+    ]
+    shares = [[float(each) for each in re.findall(r"\d\.[\de.-]+", text)] for text in printed]
+    assert len(shares[0]) == 3
+    assert shares[1] == pytest.approx(shares[0], abs=1e-4)

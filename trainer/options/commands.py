@@ -159,10 +159,17 @@ class ExportConfig(Options):
         str,
         Option(
             "directory for the SavedModel (for TF Serving a number: served/cells/1), or a file "
-            "*.keras for the Keras model alone",
+            "*.keras, *.tflite or *.onnx",
             metavar="PATH",
         ),
     ]
+    format: Annotated[
+        str | None,
+        Option(
+            "format of the model (default: by PATH's suffix)",
+            choices=("saved_model", "keras", "tflite", "onnx"),
+        ),
+    ] = None
     which: Which = "best"
     model_fn: OwnModel = None
     overwrite: Annotated[bool, Option("replace what is at PATH")] = False

@@ -20,7 +20,8 @@ from trainer.exporting import export
 from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
-from trainer.tasks.reading import decoding_arguments
+from trainer.tasks.detection.suppression import candidates
+from trainer.tasks.reading import decoding_arguments, evaluation_batches
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_to_json
 
@@ -86,24 +87,36 @@ def write_questions(folder, directory, dataset, task):
 
 
 @pytest.fixture(scope="module")
-def exported(directory_of, tmp_path_factory):
-    """(folder with what was asked and answered, task, rows of `predict`) by kind."""
+def predicted(directory_of, tmp_path_factory):
+    """A function from a kind to (folder of a run and what is asked, task, rows of `predict`)."""
     found = {}
-    for kind in KINDS:
+
+    def get(kind):
+        if kind in found:
+            return found[kind]
         folder = tmp_path_factory.mktemp("exported")
         # Padding and cutting are in the graph, too.
         pad = {"sequence": 5} if kind in ("sequence", "series", "tags") else {}
         side = 64 if kind in ("segmentation", "boxes") else 12
         dataset = trainer.open(directory_of(kind))
         task = make_run(folder / "run", dataset, image_size=side, pad=pad)
-        export(str(folder / "run"), str(folder / "1"))
         write_questions(folder, directory_of(kind), dataset, task)
         output = folder / "rows.jsonl"
         options = {"run_path": str(folder / "run"), "output": str(output), "quiet": True}
         options |= {"min_score": 0.0} if kind == "boxes" else {}
         predict(PredictConfig(inputs=(str(directory_of(kind)),), **options))
         rows = [json.loads(line) for line in output.read_text().splitlines()]
-        found[kind] = folder, task, rows
+        return found.setdefault(kind, (folder, task, rows))
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def exported(directory_of, predicted):
+    """What `predicted` returns by kind; the folders have what was answered, too."""
+    found = {kind: predicted(kind) for kind in KINDS}
+    for folder, _, _ in found.values():
+        export(str(folder / "run"), str(folder / "1"))
     folders = json.dumps([str(folder) for folder, _, _ in found.values()])
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     served = [sys.executable, "-c", SERVER, folders]
@@ -146,6 +159,117 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
             answers["probabilities"].argmax(axis=-1), answers["prediction"]
         )
     assert kind != "boxes" or sum(len(row["detections"]) for row in rows) > 20
+
+
+def run_tflite(file, inputs):
+    """What LiteRT's interpreter returns, by name."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    return Interpreter(model_path=str(file)).get_signature_runner()(**inputs)
+
+
+def run_onnx(file, inputs):
+    """What ONNX Runtime returns, by name."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_outputs()]
+    assert {each.shape[0] for each in session.get_inputs()} == {"batch"}
+    return dict(zip(names, session.run(None, inputs), strict=True))
+
+
+def decoded(task, numbers):
+    """What `predict` makes rows of, from the numbers of other runtimes."""
+    names = np.array([name.encode() for name in task.classes], object)
+    if "probability" in numbers:
+        return {**numbers, "prediction": names[numbers["probabilities"].argmax(axis=-1)]}
+    return numbers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "format"),
+    [
+        (kind, format)
+        for kind in KINDS
+        for format in ("tflite", "onnx")
+        if (kind, format) != ("audio", "onnx")  # below
+    ],
+)
+def test_every_kind_of_learning_is_run_as_predicted(predicted, directory_of, kind, format):
+    """Rows made of what other runtimes return are those of `predict`, within 1e-4."""
+    folder, task, rows = predicted(kind)
+    file = folder / f"model.{format}"
+    export(str(folder / "run"), str(file))
+    run = {"tflite": run_tflite, "onnx": run_onnx}[format]
+    dataset = trainer.open(directory_of(kind))
+    ((columns, *_),) = evaluation_batches(task, dataset, "test", batch_size=len(rows))
+    prepared = task.prepare(columns)
+    named = prepared if isinstance(prepared, dict) else {next(iter(task.inputs)): prepared}
+
+    numbers = run(file, {name: np.asarray(x) for name, x in named.items()})
+
+    if kind == "boxes":  # `predict` suppresses these; equal scores have no order
+        model = keras.models.load_model(folder / "run/model.keras", compile=False)
+        boxes, scores = candidates(task.goal.points, model(prepared))
+        np.testing.assert_allclose(numbers["boxes"], boxes, atol=1e-4)
+        np.testing.assert_allclose(numbers["scores"], scores, atol=1e-4)
+        return
+    answers = decoded(task, numbers)
+    asked = np.load(folder / "asked.npz", allow_pickle=True)
+    for number, row in enumerate(rows):
+        image = asked["image"][number] if "image" in asked else None
+        of_record = {name: values[number] for name, values in answers.items()}
+        found = results_of(task.goal).row(of_record, image, 0.0)
+        known = {name: value for name, value in row.items() if name in found}
+        assert leaves(found, str) == leaves(known, str)
+        expected = leaves(known, int | float)
+        assert leaves(found, int | float) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_class_names_are_in_the_file(predicted):
+    import onnx
+
+    folder, _, _ = predicted("names")
+    for name in ("named.tflite", "named.onnx"):
+        export(str(folder / "run"), str(folder / name))
+
+    with zipfile.ZipFile(folder / "named.tflite") as archive:
+        assert archive.read("labels.txt") == b"high\nlow\n"
+    (stated,) = onnx.load(folder / "named.onnx").metadata_props
+    assert (stated.key, json.loads(stated.value)) == ("classes", ["high", "low"])
+
+
+@pytest.mark.slow
+def test_a_model_that_onnx_has_no_operators_for(predicted, tmp_path):
+    folder, _, _ = predicted("audio")
+
+    with pytest.raises(ConfigError, match=r"cannot be converted to onnx: No Op registered for RFF"):
+        export(str(folder / "run"), str(tmp_path / "model.onnx"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_library_of_a_format(directory_of, tmp_path, monkeypatch):
+    make_run(tmp_path / "run", trainer.open(directory_of("regression")))
+    monkeypatch.setitem(sys.modules, "tf2onnx", None)
+
+    with pytest.raises(ConfigError, match=r"needs onnx and tf2onnx; pip install .*\[onnx\]"):
+        export(str(tmp_path / "run"), str(tmp_path / "model.onnx"))
+
+
+@pytest.mark.parametrize(
+    ("output", "format", "message"),
+    [
+        ("1", "onnx", r"'1' does not suit format \(--format\) onnx; end its name in .onnx"),
+        ("a.keras", "tflite", r"does not suit .* tflite; end its name in .tflite"),
+        ("a.keras", "saved_model", r"does not suit .* saved_model; name a directory"),
+        ("1", "pickle", r"no format 'pickle'"),
+    ],
+)
+def test_a_format_of_another_name(stub_run, tmp_path, output, format, message):
+    with pytest.raises(ConfigError, match=message):
+        export(stub_run, str(tmp_path / output), format=format)
 
 
 @pytest.mark.slow

@@ -15,6 +15,14 @@ _LEAST_SCORE = 0.01
 _SIGMA = 0.25
 
 
+def candidates(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor]:
+    """The boxes of all points, float32 [b, p, 4] in 0..1, and their scores [b, p, classes]."""
+    logits, boxes, centerness = split_outputs(points, outputs)
+    # The geometric mean, as in the authors' code: scores stay near the class's probability.
+    scores = tf.sqrt(tf.sigmoid(logits) * tf.sigmoid(centerness)[..., None])
+    return tf.clip_by_value(boxes / points.pixels, 0.0, 1.0), scores
+
+
 def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
     """The boxes of each image, the most probable first, those of one object sorted out.
 
@@ -23,13 +31,10 @@ def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
         in 0..1, `labels` int64 [b, 100]; where an image has fewer, the score is 0 and the
         label -1.
     """
-    logits, boxes, centerness = split_outputs(points, outputs)
-    # The geometric mean, as in the authors' code: scores stay near the class's probability.
-    scores = tf.sqrt(tf.sigmoid(logits) * tf.sigmoid(centerness)[..., None])
+    boxes, scores = candidates(points, outputs)
     num_classes = scores.shape[-1]
     flat = tf.reshape(scores, [-1, len(points) * num_classes])
     scores, chosen = tf.math.top_k(flat, k=min(_CANDIDATES, len(points) * num_classes))
-    boxes = tf.clip_by_value(boxes / points.pixels, 0.0, 1.0)
     boxes = tf.gather(boxes, chosen // num_classes, batch_dims=1)
     labels = tf.cast(chosen % num_classes, tf.int64)
     spec = {

@@ -16,7 +16,7 @@ from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_
 from trainer.tasks.detection.mean_average_precision import MIN_SCORE
 from trainer.tasks.detection.model import detector
 from trainer.tasks.detection.points import STRIDES, Points, points_of
-from trainer.tasks.detection.suppression import detections, in_image
+from trainer.tasks.detection.suppression import candidates, detections, in_image
 from trainer.tasks.image_sizes import size_for_boxes
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
@@ -158,6 +158,11 @@ class BoxesTarget(PlacesTarget):
             found["boxes"] = in_image(found["boxes"], windows)
         names = tf.gather(tf.constant(self.classes), tf.maximum(found["labels"], 0))
         return {**found, "classes": tf.where(found["labels"] >= 0, names, "")}
+
+    def export_numbers(self, outputs: Any) -> dict[str, Tensor]:
+        """All points, before suppression, which other runtimes lack: `candidates`."""
+        boxes, scores = candidates(self.points, outputs)
+        return {"boxes": boxes, "scores": scores}
 
 
 def _all_of(records: Tensor) -> Tensor:

@@ -215,6 +215,11 @@ class Target(abc.ABC):
         """What an exported model returns: `decode`, with what its clients need besides."""
         return self.decode(outputs, windows)
 
+    def export_numbers(self, outputs: Any) -> dict[str, Any]:
+        """What models for runtimes without strings return: the numbers of `export`."""
+        exported = self.export(outputs).items()
+        return {name: each for name, each in exported if each.dtype.name != "string"}
+
 
 class PlacesTarget(Target):
     """What is learned of all places in one image: boxes, maps.
