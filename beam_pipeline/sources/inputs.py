@@ -21,7 +21,7 @@ from beam_pipeline.sources.references import parent
 from beam_pipeline.sources.registry import layout_named, own_layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
 from beam_pipeline.sources.tree import Tree
-from beam_pipeline.sources.unread import AccountForFiles
+from beam_pipeline.sources.unread import AccountForFiles, Lists
 from tfrecord_dataset.options import all_options
 
 
@@ -105,7 +105,8 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     is in archives is read there.
     """
     config = through_archives(config, scratch)
-    source: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
+    reader: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
+    source = reader
     is_whole = claim.path == config.input and isinstance(source, ReadClassFolders)
     if is_whole:
         source.is_whole = True
@@ -115,13 +116,14 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
             for path in (claim.path, config.input)
         ]
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
-        lists = [SplitList.told(each, homes[1]) for each in told]
-        source = WithSplits(source, lists, tuple(roots))
+        split_lists = [SplitList.told(each, homes[1]) for each in told]
+        source = WithSplits(source, split_lists, tuple(roots))
     if storage.is_directory(config.input) and not is_whole:
         root = input_folder(config.input)
         base = claim.path if storage.is_directory(claim.path) else parent(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)
-        source = AccountForFiles(source, root, base, reads, Ignored(config.ignore))
+        lists = reader if isinstance(reader, Lists) else None
+        source = AccountForFiles(source, root, base, reads, Ignored(config.ignore), lists)
     return ReadPlaced(source) if any(map(inside, config.inputs)) else source
 
 

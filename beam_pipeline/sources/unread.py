@@ -9,7 +9,7 @@ import re
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
@@ -71,6 +71,21 @@ def not_read(path: str) -> Rejected:
     return left_out(path, "no data file", "its name says that it holds no data")
 
 
+@runtime_checkable
+class Lists(Protocol):
+    """A source that reads the files of a listing.
+
+    Attributes:
+        names: What the listing yields; the source makes it if it is None.
+    """
+
+    names: "beam.PCollection[bytes] | None"
+
+    @property
+    def listing(self) -> ListNames:
+        """The listing."""
+
+
 @dataclasses.dataclass
 class AccountForFiles(beam.PTransform):
     """The elements of a source, and a Rejected for each file that they do not account for.
@@ -84,6 +99,7 @@ class AccountForFiles(beam.PTransform):
         base: The folder that sources of rejects are relative to.
         reads: Files that the source reads, by their absolute paths.
         ignored: Files and folders that are left out.
+        reader: What in the source lists files; it is given the names if it lists the same.
     """
 
     source: beam.PTransform
@@ -91,13 +107,17 @@ class AccountForFiles(beam.PTransform):
     base: str
     reads: tuple[str, ...] = ()
     ignored: Ignored = NOTHING
+    reader: Lists | None = None
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(
         self, pipeline: beam.pvalue.PBegin
     ) -> tuple[beam.PCollection[Element], beam.PCollection[Rejected]]:
+        listing = ListNames(self.root, ignored=self.ignored)
+        names = pipeline | "ListAll" >> listing  # bytes
+        if self.reader and self.reader.listing == listing:
+            self.reader.names = names
         elements = pipeline | "Source" >> self.source  # Element
-        names = pipeline | "ListAll" >> ListNames(self.root, ignored=self.ignored)  # bytes
         bases = tuple(dict.fromkeys((self.base, self.root)))
         unread = (
             (

@@ -240,6 +240,7 @@ class ReadSideFiles(beam.PTransform):
         known: What the folders tell.
         ignored: What is left out.
         folders: The folders that are listed, below `root`.
+        names: What `listing` yields, where the pipeline has it already.
     """
 
     root: str
@@ -247,6 +248,7 @@ class ReadSideFiles(beam.PTransform):
     known: Known
     ignored: Ignored = NOTHING
     folders: Sequence[str] = ("",)
+    names: "beam.PCollection[bytes] | None" = None
 
     @classmethod
     def of(cls, path: str, files: SideFiles, ignored: Ignored = NOTHING) -> "ReadSideFiles":
@@ -258,12 +260,16 @@ class ReadSideFiles(beam.PTransform):
         root = input_folder(path)
         return cls(root, files, known_of(Tree(root, ignored), files)[0], ignored)
 
+    @property
+    def listing(self) -> ListNames:
+        """The files that are paired."""
+        return ListNames(self.root, self.folders, self.ignored)
+
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         files, known = self.files, self.known
         buckets = buckets_of_names(known.number)
         grouped = (
-            pipeline
-            | ListNames(self.root, self.folders, self.ignored)  # bytes
+            (self.names or pipeline | self.listing)  # bytes
             | "SendFiles" >> beam.FlatMap(send_files, files, buckets)  # (bucket, bytes)
             | "GroupNames" >> beam.GroupByKey()
         )

@@ -4,11 +4,14 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.pipeline import PipelineVisitor
 from cases.reading import elements_of
 from eager_runner import yielded
 from pyarrow import csv
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.records import Consumed, FileRef, Image, Record, Rejected
+from beam_pipeline.sources.inputs import find_input, source_of
 from beam_pipeline.sources.unread import AccountForFiles, not_read
 
 
@@ -73,3 +76,19 @@ def test_tables_of_several_splits_are_accounted_for(tmp_path, suffix):
         table = pa.table({"x": [1, 2], "word": ["a", "b"]})
         write(table, tmp_path / f"in/data/{split}-00000-of-00001.{suffix}")
     assert [each for each in elements_of(tmp_path / "in") if isinstance(each, Rejected)] == []
+
+
+def test_files_beside_images_are_listed_once(make_tree):
+    xml = "<annotation><object><name>cat</name></object></annotation>"
+    root = make_tree({"Annotations/1.xml": xml, "JPEGImages/1.jpg": "x"})
+    config = BuildConfig(input=str(root))
+    labels = []
+
+    class Visitor(PipelineVisitor):
+        def visit_transform(self, node):
+            labels.append(node.full_label.rpartition("/")[2])
+
+    pipeline = beam.Pipeline()
+    pipeline | source_of(config, find_input(config), "")
+    pipeline.visit(Visitor())
+    assert labels.count("ListFiles") == labels.count("PairImages") == 1
