@@ -11,6 +11,7 @@ from beam_pipeline import beam_import
 from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import standard_streams
+from tfrecord_dataset.memory_limits import shortage
 
 
 def main() -> int:
@@ -51,6 +52,11 @@ def run() -> NoReturn:
     except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs
         print("interrupted", file=sys.stderr)
         code = 130
+    except Exception as error:
+        if not (short := shortage(error)):
+            raise
+        print(f"error: {short}", file=sys.stderr)
+        code = 1
     # os._exit leaves these out: without them loky tells of semaphores that have leaked.
     multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
     for stream in (sys.stdout, sys.stderr):

@@ -15,7 +15,7 @@ LAYERS = {
         shown_text
         posix_only page
         errors extras durable image_size
-        regular_files seekable standard_streams interrupts
+        regular_files seekable standard_streams interrupts memory_limits
         users_code
         json_file option_values
         options sealed_json

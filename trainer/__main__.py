@@ -21,6 +21,7 @@ from tfrecord_dataset.command_line import (
 )
 from tfrecord_dataset.extras import install
 from tfrecord_dataset.interrupts import ending_blocked_calls
+from tfrecord_dataset.memory_limits import shortage
 from tfrecord_dataset.options import Options
 from trainer import startup
 from trainer.errors import TrainerError
@@ -81,6 +82,8 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
             return f"error: {error}", error.exit_code
         case Exception() if where := users_code.place_of(error):
             return f"error in your code: {where}; --debug prints the full traceback", 1
+        case Exception() if short := shortage(error):
+            return f"error: {short}", 1
         case ModuleNotFoundError(name="keras" | "tensorflow"):
             return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):

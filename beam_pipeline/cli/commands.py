@@ -53,6 +53,7 @@ from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import users_code
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls
+from tfrecord_dataset.memory_limits import shortage
 from tfrecord_dataset.shown_text import counted, one_line, printable
 
 
@@ -95,6 +96,8 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
         return f"error: {error}", error.exit_code
+    if short := shortage(error):
+        return f"error: {short}", 1
     again = "run the same command again"
     if command == "build":
         again += " (it continues with the shards that are missing)"

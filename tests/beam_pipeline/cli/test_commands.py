@@ -40,6 +40,7 @@ OF_THE_USER = raised(RuntimeError("of Beam's"), KeyboardInterrupt())
         (OF_A_DISK, 1, "error: No space left on device; fix that and run the same command again\n"),
         (FORBIDDEN, 1, "error: Permission denied: /data/cells; fix"),
         (OF_THE_USER, 130, "interrupted;"),
+        (MemoryError(), 1, "error: not enough "),
     ],
 )
 def test_a_failure_is_reported_in_one_line(monkeypatch, capsys, error, code, message):
