@@ -76,3 +76,35 @@ def test_a_small_run(tmp_path, monkeypatch):
         assert f"\n| {title} | " in page
     assert "60 records, 1 round" in page
     assert (tmp_path / "tiny.svg").read_text().startswith("<svg")
+
+
+@pytest.fixture
+def quality(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("quality")
+
+
+@pytest.mark.parametrize(
+    ("row", "figures", "verdict"),
+    [
+        pytest.param("wine", {"ours": 0.97, "sklearn": 0.975}, "held", id="by less than 1 %"),
+        pytest.param(
+            "wine", {"ours": 0.9, "keras": 1.0}, "**missed**: Keras by hand is better", id="behind"
+        ),
+        pytest.param("diabetes", {"ours": 40.0, "sklearn": 50.0}, "held", id="lower is better"),
+        pytest.param(
+            "146 photographs",
+            {"ours": 0.6, "ours_s": 300.0},
+            "**missed**: goal 0.7, goal 200 CPU s",
+            id="goals",
+        ),
+    ],
+)
+def test_a_row_of_quality_is_held_or_missed(quality, row, figures, verdict):
+    assert quality.verdict(quality.ROWS[row], figures) == verdict
+
+
+def test_the_page_of_quality_has_the_kept_results(quality):
+    kept = json.loads((BENCHMARKS / "quality.json").read_text())
+
+    assert (BENCHMARKS / "QUALITY.md").read_text() == quality.page(kept)

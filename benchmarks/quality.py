@@ -1,0 +1,376 @@
+"""Quality of the defaults: `build`, `train` and `evaluate` against a trivial guess, Keras by hand
+and scikit-learn, on a test split that no training saw.
+
+    python benchmarks/quality.py [ROW …] [--seeds 0 1 2] [--bccd FOLDER] [--fsdd FOLDER]
+
+adds runs to quality.json and writes QUALITY.md. Nothing is downloaded: rows of BCCD and FSDD need
+their folders.
+"""
+
+import argparse
+import csv
+import dataclasses
+import json
+import os
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "quality.json", HERE / "QUALITY.md"
+# Of the figure that is to be reached, what noise between seeds may take.
+_SLACK = 0.01
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """A dataset and what is compared on it.
+
+    Attributes:
+        data: What it is, in the page.
+        make: Writes the raw files of a folder; takes it and the folders of BCCD and FSDD.
+        metric: Of `evaluate`.
+        by_hand: Functions of quality_by_hand.py: of Keras and of scikit-learn; empty for none.
+        bar: What the metric is to reach besides, and in how many CPU seconds; 0 for none.
+    """
+
+    data: str
+    make: Callable[[Path, argparse.Namespace], None]
+    metric: str = "accuracy"
+    by_hand: tuple[str, str] = ("", "")
+    bar: tuple[float, float] = (0.0, 0.0)
+
+
+def write_table(folder: Path, split: str, names: Sequence[str], rows: Iterable[Sequence]) -> None:
+    """Writes a CSV whose last column is the target."""
+    with (folder / f"{split}.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([[*names, "target"], *rows])
+
+
+def write_rows(folder: Path, names: Sequence[str], rows: Iterable[Sequence]) -> None:
+    """Shuffles rows, and puts a quarter into the test split."""
+    rows = random.Random(0).sample(rows := [*rows], len(rows))
+    quarter = len(rows) // 4
+    write_table(folder, "test", names, rows[:quarter])
+    write_table(folder, "train", names, rows[quarter:])
+
+
+def of_sklearn(name: str) -> Callable[[Path, Any], None]:
+    """A table that scikit-learn brings."""
+
+    def make(folder: Path, _: Any) -> None:
+        import sklearn.datasets
+
+        found = getattr(sklearn.datasets, f"load_{name}")()
+        names = [each.replace(" ", "_") for each in found.feature_names]
+        rows = zip(found.data.tolist(), found.target.tolist(), strict=True)
+        write_rows(folder, names, ([*values, target] for values, target in rows))
+
+    return make
+
+
+def make_prices(folder: Path, _: Any) -> None:
+    """2,000 flats: nine numbers, and a district that multiplies the price."""
+    rng = np.random.default_rng(0)
+    districts = {"north": 1.0, "east": 0.8, "south": 1.2, "west": 1.1, "centre": 1.9}
+    rows = []
+    for _ in range(2_000):
+        x, district = rng.uniform(0, 1, 9), rng.choice([*districts])
+        value = 40 + 160 * x[0] + 60 * x[1] * x[2] - 30 * x[3] ** 2 + 20 * np.sin(6 * x[4])
+        price = 1_000 * districts[district] * value * rng.normal(1, 0.05)
+        rows.append([*np.round(x * 100, 2), district, round(price, 2)])
+    write_rows(folder, [*(f"x{n}" for n in range(9)), "district"], rows)
+
+
+def make_reviews(folder: Path, _: Any) -> None:
+    """3,000 made sentences, whose words are good or bad, and which "not" turns round."""
+    rng = random.Random(0)
+    good = ["great", "lovely", "superb", "moving", "clever", "fine", "warm", "funny", "fresh"]
+    bad = ["dull", "awful", "weak", "slow", "noisy", "flat", "cheap", "boring", "cold", "silly"]
+    filler = ["the", "film", "was", "quite", "and", "it", "had", "scenes", "with", "music", "that"]
+    rows = []
+    for _ in range(3_000):
+        label, words = rng.choice(("good", "bad")), []
+        for _ in range(rng.randint(1, 4)):
+            words += rng.choices(filler, k=rng.randint(2, 8))
+            is_turned = rng.random() < 0.3
+            is_as_labelled = rng.random() < 0.85
+            chosen = good if ((label == "good") == is_as_labelled) != is_turned else bad
+            words += [*(["not"] if is_turned else []), rng.choice(chosen)]
+        rows.append([" ".join(words), label])
+    write_rows(folder, ["text"], rows)
+
+
+def make_digits(folder: Path, _: Any) -> None:
+    """scikit-learn's 1,797 digits of 8 x 8 pixels, a folder a class."""
+    for split, digit, number, pixels in digits():
+        save(Image.fromarray(pixels), folder / split / str(digit) / f"{number}.png")
+
+
+def digits() -> Iterable[tuple[str, int, int, np.ndarray]]:
+    """(split, digit, number, uint8 [8, 8]) of scikit-learn's digits; each fourth is of the test."""
+    import sklearn.datasets
+
+    found = sklearn.datasets.load_digits()
+    for number, (pixels, digit) in enumerate(zip(found.images, found.target, strict=True)):
+        yield "train" if number % 4 else "test", digit, number, (pixels * 15.9).astype(np.uint8)
+
+
+def make_colored_digits(folder: Path, _: Any) -> None:
+    """10,000 + 2,000 images of 32 x 32: a turned digit on another one's colors and noise.
+
+    It stands for CIFAR-10, which cannot be downloaded here: ten classes, whose color, place, size
+    and ground say nothing. Digits of the test images are in none of the training's.
+    """
+    rng = np.random.default_rng(0)
+    known = [*digits()]
+    for split, count in (("train", 10_000), ("test", 2_000)):
+        of_split = [each for each in known if each[0] == split]
+        for number in range(count):
+            (_, digit, _, front), (_, _, _, back) = (
+                of_split[place] for place in rng.integers(0, len(of_split), 2)
+            )
+            ground = Image.fromarray(back).resize((32, 32), Image.Resampling.BICUBIC)
+            side = int(rng.integers(14, 29))
+            shape = Image.fromarray(front).resize((side, side), Image.Resampling.BICUBIC)
+            shape = shape.rotate(rng.uniform(-30, 30), Image.Resampling.BILINEAR)
+            mask = Image.new("L", (32, 32))
+            mask.paste(shape, tuple(rng.integers(0, 33 - side, 2).tolist()))
+            colors = rng.uniform(0, 255, (3, 3))
+            share, other = (np.asarray(each)[..., None] / 255 for each in (mask, ground))
+            pixels = (1 - other) * colors[0] + other * colors[1]
+            pixels = (1 - share) * pixels + share * colors[2] + rng.normal(0, 25, (32, 32, 3))
+            image = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+            save(image, folder / split / str(digit) / f"{number}.png")
+
+
+def make_shapes(folder: Path, _: Any) -> None:
+    """200 + 50 images of 96 x 96: circles, squares and rare small crosses on noise, with maps."""
+    rng = np.random.default_rng(0)
+    for split, count in (("train", 200), ("test", 50)):
+        for number in range(count):
+            image = Image.fromarray(rng.integers(60, 200, (96, 96, 3), np.uint8))
+            classes = Image.new("L", (96, 96))
+            for _ in range(rng.integers(2, 6)):
+                kind = int(rng.choice([1, 2, 3], p=[0.5, 0.4, 0.1]))
+                size = int(rng.integers(6, 10) if kind == 3 else rng.integers(12, 30))
+                left, top = rng.integers(0, 96 - size, 2).tolist()
+                color = tuple(rng.integers(0, 256, 3).tolist())
+                for canvas, fill in (
+                    (ImageDraw.Draw(image), color),
+                    (ImageDraw.Draw(classes), kind),
+                ):
+                    box = (left, top, left + size, top + size)
+                    if kind == 3:
+                        canvas.line((left, top, left + size, top + size), fill, 3)
+                        canvas.line((left, top + size, left + size, top), fill, 3)
+                    else:
+                        (canvas.ellipse if kind == 1 else canvas.rectangle)(box, fill)
+            save(image, folder / split / "images" / f"{number}.png")
+            save(classes, folder / split / "masks" / f"{number}.png")
+
+
+def make_sounds(folder: Path, args: argparse.Namespace) -> None:
+    """FSDD, a folder a digit; its own test split: the first five takes of a speaker and digit."""
+    for path in args.fsdd.rglob("*.wav"):
+        digit, _, take = path.stem.split("_")
+        place = folder / ("test" if int(take) < 5 else "train") / digit / path.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+
+
+def boxes_of(count: int | None) -> Callable[[Path, argparse.Namespace], None]:
+    """BCCD with its own splits, or with so many images to train on, and no others."""
+
+    def make(folder: Path, args: argparse.Namespace) -> None:
+        (root,) = (path.parent for path in args.bccd.rglob("JPEGImages"))
+        for name in ("JPEGImages", "Annotations"):
+            shutil.copytree(root / name, folder / name)
+        sets = folder / "ImageSets" / "Main"
+        shutil.copytree(root / "ImageSets" / "Main", sets)
+        (sets / "trainval.txt").unlink(missing_ok=True)
+        if count is not None:
+            names = (sets / "train.txt").read_text().split()
+            (sets / "train.txt").write_text("\n".join(sorted(names)[:count]) + "\n")
+            (sets / "val.txt").unlink()
+            kept = {*sorted(names)[:count], *(sets / "test.txt").read_text().split()}
+            for path in [*folder.glob("JPEGImages/*"), *folder.glob("Annotations/*")]:
+                if path.stem not in kept:
+                    path.unlink()
+
+    return make
+
+
+def save(image: Image.Image, path: Path) -> None:
+    """Writes an image and its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path)
+
+
+_HEAD = """# Quality of the defaults
+
+Made by `python benchmarks/quality.py ROW …`: the commands `build`, `train` and `evaluate` without
+an option of training, on a test split that no training saw; medians over the seeds. A tenth of the
+train split validates, of BCCD its own. By hand: [quality_by_hand.py](quality_by_hand.py), Keras as
+in its tutorials, and scikit-learn. CPU seconds are those of user mode, on cores shared with others.
+A row is missed where another figure is better by more than 1 %, or a goal is not reached. MAE is
+better the lower it is, all else the higher.
+
+"""
+_CLASSES, _NUMBERS = ("keras_classes", "sklearn_classes"), ("keras_numbers", "sklearn_numbers")
+_IMAGES = ("keras_images", "sklearn_images")
+ROWS = {
+    "breast cancer": Row(
+        data="scikit-learn's, 30 numbers", make=of_sklearn("breast_cancer"), by_hand=_CLASSES,
+    ),
+    "wine": Row(
+        data="scikit-learn's, 13 numbers", make=of_sklearn("wine"), by_hand=_CLASSES,
+    ),
+    "diabetes": Row(
+        data="scikit-learn's, 10 numbers", make=of_sklearn("diabetes"), metric="mae",
+        by_hand=_NUMBERS,
+    ),
+    "prices": Row(
+        data="made: 9 numbers and a text of 5 values", make=make_prices, metric="mae",
+        by_hand=_NUMBERS,
+    ),
+    "reviews": Row(
+        data="made: sentences with negations", make=make_reviews,
+        by_hand=("keras_texts", "sklearn_texts"),
+    ),
+    "digits": Row(data="scikit-learn's, 8 x 8", make=make_digits, by_hand=_IMAGES),
+    "colored digits": Row(
+        data="made, for CIFAR-10: scikit-learn's digits on colors, 32 x 32",
+        make=make_colored_digits, by_hand=_IMAGES, bar=(0.0, 211.0),
+    ),
+    "spoken digits": Row(
+        data="FSDD", make=make_sounds, by_hand=("keras_sounds", "sklearn_sounds")
+    ),
+    "maps": Row(
+        data="made: circles, squares, rare crosses", make=make_shapes, metric="mIoU",
+        by_hand=("keras_maps", ""),
+    ),
+    "146 photographs": Row(
+        data="146 of BCCD's train split", make=boxes_of(146), metric="mAP50", bar=(0.70, 200.0)
+    ),
+    "BCCD": Row(data="its own splits", make=boxes_of(None), metric="mAP50", bar=(0.75, 0.0)),
+}  # fmt: skip
+
+
+def command(*words: Any) -> tuple[dict[str, Any], float]:
+    """(the JSON object that a command prints last, its CPU seconds in user mode)."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stderr[-2000:]}")
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    lines = done.stdout.strip().splitlines()
+    return json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}, seconds
+
+
+def run_row(row: Row, folder: Path, seed: int, args: argparse.Namespace) -> dict[str, Any]:
+    """The figures of one seed."""
+    raw = folder / "raw"
+    raw.mkdir()
+    row.make(raw, args)
+    validated = () if any(raw.rglob("val.txt")) else ("--split", "validation=0.1")
+    command(*("-m", "beam_pipeline", "build", raw, "--output", folder / "data", *validated))
+    data, run = folder / "data" / "raw", folder / "run"
+    to_run = ("--data", data, "--output", run, "--seed", seed)
+    _, seconds = command("-m", "trainer", "train", *to_run)
+    on_test = ("--run", run, "--split", "test")
+    result, _ = command("-m", "trainer", "evaluate", "--data", data, *on_test)
+    figures = {
+        "test": result["num_records"],
+        "trivial": result[f"baseline_{row.metric}"],
+        "ours": result[row.metric],
+        "ours_s": seconds,
+    }
+    for name, function in zip(("keras", "sklearn"), row.by_hand, strict=True):
+        if function:
+            found, seconds = command(HERE / "quality_by_hand.py", function, raw, seed)
+            figures |= {name: found["metric"], f"{name}_s": seconds}
+    return figures
+
+
+def page(results: dict[str, dict[str, dict[str, float]]]) -> str:
+    """QUALITY.md of all runs."""
+    lines = [
+        "| row | data | metric | trivial | scikit-learn | Keras by hand | defaults | CPU s: Keras, "
+        "defaults | seeds | |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, row in ROWS.items():
+        if not (seeds := results.get(name)):
+            continue
+        medians = {
+            key: statistics.median(each[key] for each in seeds.values())
+            for key in next(iter(seeds.values()))
+        }
+        shown = [shown_figure(medians.get(key)) for key in ("trivial", "sklearn", "keras", "ours")]
+        seconds = [
+            f"{medians[key]:,.0f}" if key in medians else "–" for key in ("keras_s", "ours_s")
+        ]
+        data = f"{row.data}; {medians['test']:,.0f} test records"
+        cells = [name, data, row.metric, *shown, ", ".join(seconds), len(seeds)]
+        lines.append(f"| {' | '.join(map(str, cells))} | {verdict(row, medians)} |")
+    missing = [name for name in ROWS if name not in results]
+    if missing:
+        lines += ["", f"Not measured yet: {', '.join(missing)}."]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def verdict(row: Row, medians: dict[str, float]) -> str:
+    """ "held", or what is missed."""
+    sign = -1 if row.metric == "mae" else 1
+    least, most_s = row.bar
+    missed = [
+        f"{name} is better"
+        for name, key in (("scikit-learn", "sklearn"), ("Keras by hand", "keras"))
+        if key in medians
+        and sign * medians["ours"] < sign * medians[key] - _SLACK * abs(medians[key])
+    ]
+    if least and medians["ours"] < least:
+        missed.append(f"goal {least}")
+    if most_s and medians["ours_s"] > most_s:
+        missed.append(f"goal {most_s:.0f} CPU s")
+    return f"**missed**: {', '.join(missed)}" if missed else "held"
+
+
+def shown_figure(value: float | None) -> str:
+    """Three digits; a dash for none."""
+    return "–" if value is None else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
+
+
+def main() -> None:
+    """Reads the arguments, runs the rows, and writes the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument("--bccd", type=Path, help="folder of the BCCD dataset")
+    parser.add_argument("--fsdd", type=Path, help="folder of the Free Spoken Digit Dataset")
+    args = parser.parse_args()
+    os.environ |= {"PYTHONPATH": os.pathsep.join(sys.path[1:]), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    for name in args.rows:
+        for seed in args.seeds:
+            results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            with tempfile.TemporaryDirectory() as folder:
+                found = run_row(ROWS[name], Path(folder), seed, args)
+            print(name, seed, found, file=sys.stderr, flush=True)
+            results.setdefault(name, {})[str(seed)] = found
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(page(json.loads(RESULTS.read_text())))
+
+
+if __name__ == "__main__":
+    main()
