@@ -24,6 +24,7 @@ from beam_pipeline.inspect.stage import InspectedInput, InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
+from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.remote.clusters import cluster_of
@@ -52,16 +53,24 @@ Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Elemen
 
 @dataclasses.dataclass
 class CheckElements(beam.PTransform):
-    """Elements of a source, checked: (InspectedInput, PCollection[int] that counts them)."""
+    """Elements of a source, checked: (InspectedInput, PCollection[int] that counts them).
+
+    Attributes:
+        share: Shares out packed elements among the workers; rejects are few, and stay where they
+            are.
+    """
 
     config: BuildConfig
     job: Job
+    share: beam.PTransform | None = None
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(
         self, elements: beam.PCollection[Element]
     ) -> tuple[InspectedInput, beam.PCollection[int]]:
         packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
+        if self.share:
+            packed = packed | "Balance" >> self.share  # bytes
         inspected = packed | "Inspect" >> InspectMedia(
             self.config.rules, Packer(self.config), self.config.threads, self.job
         )  # Inspected
@@ -82,7 +91,7 @@ class PlanDataset(beam.PTransform):
     def expand(self, elements: Elements) -> tuple[Assigned, beam.PCollection[int]]:
         tfds.check_keys(self.config.schema)
         records, *unread = elements if isinstance(elements, tuple) else (elements,)
-        inspected, counts = records | "Check" >> CheckElements(self.config, self.job)
+        inspected, counts = records | "Check" >> CheckElements(self.config, self.job, Balance())
         for rejects in unread:
             checked, others = rejects | "CheckUnread" >> CheckElements(self.config, self.job)
             inspected = inspected._replace(

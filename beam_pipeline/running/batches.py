@@ -17,7 +17,6 @@ from beam_pipeline.records import Consumed, Element, Record, Rejected
 from beam_pipeline.rows import Rows
 from beam_pipeline.running.buckets import Waiting
 from beam_pipeline.running.counters import counter
-from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.job_folder import check_folder
@@ -45,7 +44,7 @@ class BatchElements(beam.PTransform):
         outputs = elements | "Pack" >> beam.ParDo(BatchSource(self.job)).with_outputs(
             BatchSource.COUNT, main="packed"
         )
-        return outputs["packed"] | "Balance" >> Balance(), outputs[BatchSource.COUNT]
+        return outputs["packed"], outputs[BatchSource.COUNT]
 
 
 class BatchSource(beam.DoFn):

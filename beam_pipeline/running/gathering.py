@@ -5,7 +5,7 @@ A stage costs a build on this machine 15 ms of CPU time, a transform 3; one on F
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +21,21 @@ class Balance(beam.PTransform):
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, values: beam.PCollection[Any]) -> beam.PCollection[Any]:
         return values if runs_here(values.pipeline) else values | beam.Reshuffle()
+
+
+@dataclasses.dataclass
+class Share(beam.PTransform):
+    """A few values of the launcher's, shared out among the workers by one shuffle at most.
+
+    Attributes:
+        values: They.
+    """
+
+    values: Sequence[Any]
+
+    @no_annotations  # Beam takes hints of PCollections alone
+    def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection[Any]:
+        return pipeline | beam.Create(self.values, reshuffle=False) | Balance()
 
 
 @dataclasses.dataclass

@@ -16,7 +16,7 @@ import apache_beam as beam
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import Share
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.running.spill import Spill, spilling
 from beam_pipeline.sources.input_files import InputFile
@@ -118,8 +118,7 @@ class ReadFiles(beam.PTransform):
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in self.files))
         return (
             pipeline
-            | "Sources" >> beam.Create([*self.files, *self.others])
-            | "BalanceSources" >> Balance()  # InputFile | Rejected | Consumed
+            | "Sources" >> Share([*self.files, *self.others])  # InputFile | Rejected | Consumed
             | ReadInBatches(num_bytes // self.file_bytes, self.read)  # (bucket, batch)
         )
 

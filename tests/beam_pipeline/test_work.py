@@ -9,12 +9,14 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from cases.inputs import make
 from tiers import first_quick
 
 from beam_pipeline.assign import columns
@@ -31,6 +33,7 @@ from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
 from beam_pipeline.write.sink import ShardSink
 
+CASES = Path(__file__).parents[1] / "cases"
 NUM_RECORDS = 600
 NUM_SHARDS = 3
 
@@ -162,9 +165,14 @@ def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
     assert len(list(stages)) == num_stages
 
 
-def test_stages_of_a_build_from_folders(images, tmp_path):
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [("found/class-folders", (4, 10)), ("csv/table", (6, 17)), ("zoo/coco-2017", (7, 16))],
+)
+def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
     """All of a small build on Flink, whose fixed time they are."""
-    settings = config(images, tmp_path)
+    make(CASES / case / "input", tmp_path / "in")
+    settings = config(tmp_path / "in", tmp_path / "out")
     claim = detect(settings)
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions([]))
     source = source_of(settings, claim, str(tmp_path))
@@ -174,4 +182,4 @@ def test_stages_of_a_build_from_folders(images, tmp_path):
     urn = common_urns.primitives.GROUP_BY_KEY.urn
     shuffles = [each for each in job.components.transforms.values() if each.spec.urn == urn]
     _, stages = FnApiRunner().create_stages(job)
-    assert (len(shuffles), len(list(stages))) == (4, 10)
+    assert (len(shuffles), len(list(stages))) == expected

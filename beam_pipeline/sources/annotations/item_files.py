@@ -27,7 +27,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import Balance, Share
 from beam_pipeline.sources.annotations.image_files import (
     AnnotationFile,
     Images,
@@ -142,8 +142,7 @@ class ReadItems(beam.PTransform):
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             pipeline
-            | "Files" >> beam.Create(self.files)
-            | "BalanceFiles" >> Balance()  # AnnotationFile
+            | "Files" >> Share(self.files)  # AnnotationFile
             | "ReadItems" >> beam.FlatMap(read_items, self.formats)  # Element
             | "BalanceRecords" >> Balance()
         )  # Element

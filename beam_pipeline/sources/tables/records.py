@@ -14,7 +14,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
 from beam_pipeline.rows import Rows, rows_of
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.left_behind import not_kept
@@ -401,15 +401,12 @@ class ReadRows(beam.PTransform):
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         tables = (
-            pipeline
-            | "Tables" >> beam.Create([*self.tables, *self.others])
-            | "BalanceTables" >> Balance()  # Table | Other
+            pipeline | "Tables" >> Share([*self.tables, *self.others])  # Table | Other
         )
         all_rows = (
             tables
             | "SurveyTables" >> beam.FlatMap(survey, self.questions, self.scratch)  # Survey
-            | "GatherSurveys" >> beam.combiners.ToList()  # list of Survey
-            | "Overview" >> beam.Map(overview, self.questions)  # Overview
+            | "Overview" >> Merge(functools.partial(overview, questions=self.questions))  # Overview
         )
         arguments = (AsSingleton(all_rows), self.scratch)
         roles = self.questions.roles

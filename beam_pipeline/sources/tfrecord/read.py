@@ -14,7 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import left_out, suffix
@@ -118,8 +118,7 @@ class ReadTFRecords(beam.PTransform):
         consumed = Consumed(paths=tuple(file.path for file in files))
         return (
             pipeline
-            | "Files" >> beam.Create([*files, *rejected, consumed])
-            | "BalanceFiles" >> Balance()  # RecordFile | Rejected
+            | "Files" >> Share([*files, *rejected, consumed])  # RecordFile | Rejected
             | "ListRecords" >> beam.FlatMap(list_records, self.scratch, expected)  # Element
         )
 

@@ -15,7 +15,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.buckets import Buckets
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import Share
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import (
@@ -90,8 +90,7 @@ class ReadCoco(beam.PTransform):
         keeps_ids = len({file.split for file in of_images}) == len(of_images)
         return (
             pipeline
-            | "Files" >> beam.Create(self.files)
-            | "BalanceFiles" >> Balance()  # CocoFile
+            | "Files" >> Share(self.files)  # CocoFile
             | "ReadFiles" >> beam.FlatMap(read_file, buckets)  # (bucket, bytes)
             | "GroupImages" >> beam.GroupByKey()
             | "JoinImages" >> beam.FlatMap(join_bucket, self.box_format or "xywh", keeps_ids)
