@@ -96,7 +96,7 @@ class BuildOptions(Options):
     split_list: Annotated[
         tuple[str, ...],
         BuildOption(
-            "file with the name of a file a line, all of one split: val.txt, or val=FILE; may be "
+            "file with one file name per line, all of one split: val.txt, or val=FILE; may be "
             "repeated",
             metavar="[A=]FILE",
             parse=values.parse_one,
@@ -267,7 +267,7 @@ class BuildOptions(Options):
         str,
         BuildOption(
             "what stands between the classes of a record in its label, such as '|'; none: each "
-            "text is one class (default: told by the first rows)",
+            "text is one class (default: decided by the first rows)",
             metavar="S",
             recipe_only=True,
         ),

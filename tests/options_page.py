@@ -15,7 +15,7 @@ from trainer.options.train import TrainConfig
 _ROOT = Path(__file__).parent.parent
 PAGE = _ROOT / "docs" / "options.md"
 ARGUMENTS = _ROOT / "trainer" / "options" / "train_arguments.py"
-_HEAD = '''"""What `trainer.train` takes beside its own arguments, for editors and type checkers.
+_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
 
 Made of `TrainConfig` by tests/options_page.py.
 """
@@ -52,11 +52,28 @@ def page() -> str:
         "`640x480` is for the command line.",
     ]
     for program, commands in (("beam_pipeline", cli.COMMANDS), ("trainer", trainer.COMMANDS)):
+        described: dict[str, str] = {}
         for name, command in commands.items():
             if name == "plan":
                 continue
-            parts += [f"## python -m {program} {name}", as_table(command.options).strip()]
+            parts += [f"## python -m {program} {name}", _without_repeats(command, described, name)]
     return "\n\n".join(parts) + "\n"
+
+
+def _without_repeats(command: typing.Any, described: dict[str, str], name: str) -> str:
+    """The table of a command; rows that another command has are named below it."""
+    kept: list[str] = []
+    repeated: dict[str, list[str]] = {}
+    for row in as_table(command.options).strip().splitlines():
+        if row in described:
+            option = row.split("`")[1].split(" ")[0] if "`" in row else row.split(">")[1].split()[0]
+            repeated.setdefault(described[row], []).append(f"`{option}`")
+        else:
+            kept.append(row)
+            if row.startswith(("| `", "| <code>")):
+                described[row] = name
+    lists = [f"As for `{other}`: {', '.join(options)}." for other, options in repeated.items()]
+    return "\n\n".join(["\n".join(kept)] * (len(kept) > 2) + lists)
 
 
 def arguments() -> str:

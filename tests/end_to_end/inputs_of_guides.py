@@ -45,11 +45,6 @@ def _data_checks(root: Path) -> None:
         next((root / "cells/RBC").iterdir()).unlink()
 
 
-def _detection(root: Path) -> None:
-    (root / "bccd").mkdir()
-    (root / "bccd/BCCD").symlink_to(EXAMPLES / "data/blood")
-
-
 def _training(root: Path) -> None:
     _records(root / "mine/data_0.tfrecord", speaker_id=3)
     TREES["text"](root)
@@ -63,7 +58,7 @@ def _training(root: Path) -> None:
 INPUTS: dict[str, Callable[[Path], None]] = {
     "building": lambda root: None,
     "data-checks": _data_checks,
-    "detection": _detection,
+    "detection": lambda root: None,
     "format": lambda root: None,
     "input": lambda root: None,
     "object-stores": TREES["class-folders"],

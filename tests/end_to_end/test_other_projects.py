@@ -20,8 +20,6 @@ pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
 
 PAGE = (Path(__file__).parents[2] / "docs/other-readers.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
-# They do not install in seconds.
-NOT_HERE = {"fiftyone", "pyspark.sql"}
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +87,6 @@ def module_of(code):
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=module_of)
 def test_the_examples_run(demo, code):
-    if module_of(code) in NOT_HERE:
-        pytest.skip(f"{module_of(code)} is not installed here")
     done = subprocess.run([sys.executable, "-c", code], cwd=demo, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout

@@ -21,7 +21,6 @@ from end_to_end.test_readme import NOISE
 _DOCS = Path(__file__).parents[2] / "docs"
 # By page: what begins a line, or stands in a snippet, that cannot run here, and why.
 _NOT_HERE = {
-    "detection": {"pip install": "network", "git clone": "network"},
     "training": {
         "--weights mobilenet": "network: Keras's weights",
         "TF_CONFIG": "several machines",

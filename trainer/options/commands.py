@@ -144,7 +144,7 @@ class ReportConfig(Options):
     compare: Annotated[
         str | None,
         Option(
-            "another run, beside which the page shows this one: curves, best values, options",
+            "another run to compare with on the page: curves, best values, options",
             metavar="RUN",
         ),
     ] = None

@@ -95,7 +95,7 @@ Quiet = Annotated[bool, RunOption("print nothing but errors on stderr", may_chan
 OwnModel = Annotated[
     str | None,
     own_function(
-        "your own function that takes the task and returns the model; of a trained model, where "
+        "your own function that takes the task and returns the model; for a trained model, if "
         "it has layers of its own"
     ),
 ]

@@ -1,4 +1,4 @@
-"""What `trainer.train` takes beside its own arguments, for editors and type checkers.
+"""Options that `trainer.train` takes as keywords, for editors and type checkers.
 
 Made of `TrainConfig` by tests/options_page.py.
 """
