@@ -8,6 +8,7 @@ from typing import NoReturn
 
 # The first ends the program on Windows, before what cannot be imported there.
 from beam_pipeline import beam_import
+from beam_pipeline.errors import UnavailableError
 from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import standard_streams
@@ -53,9 +54,10 @@ def run() -> NoReturn:
         print("interrupted", file=sys.stderr)
         code = 130
     except Exception as error:
-        if not (short := shortage(error)):
+        message = str(error) if isinstance(error, UnavailableError) else shortage(error)
+        if not message:
             raise
-        print(f"error: {short}", file=sys.stderr)
+        print(f"error: {message}", file=sys.stderr)
         code = 1
     # os._exit leaves these out: without them loky tells of semaphores that have leaked.
     multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]

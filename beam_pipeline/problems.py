@@ -36,6 +36,8 @@ SENTENCES: Mapping[str, str] = {
     "header is data": "{path}: the first row looks like data ({cell!r}), not names of columns",
     "encoding": "{path} is {encoding}, not UTF-8",
     "header not decoded": "{path}: the names of its columns are not {encoding}",
+    "numbered splits": "column {column!r} has numbers, not names of splits: write names there, "
+    "leave it out with --ignore-columns {column}, or keep the numbers as names",
     "several labels": "{path}: several columns may be the label",
     "several tables inside": "{path} has {number} {what}",
     "several tables": "{path} has {number} tables that name its files: {tables}",

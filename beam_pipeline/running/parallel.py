@@ -16,6 +16,7 @@ from typing import TypeVar
 import loky
 
 from beam_pipeline import kinds
+from beam_pipeline.errors import UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.records import (
     Element,
@@ -133,10 +134,19 @@ def start_processes(count: int) -> WorkerPool:
     """Starts worker processes, or returns those that have been started.
 
     They do not import the program's `__main__`, and end soon after this process is gone.
+
+    Raises:
+        UnavailableError: The system gives them no semaphores.
     """
     global _processes  # one pool a process, as loky's executor is
     if _processes is None:
-        _processes = WorkerPool(count, _IDLE_S, import_work, _WORK)
+        try:
+            _processes = WorkerPool(count, _IDLE_S, import_work, _WORK)
+        except OSError as error:
+            raise UnavailableError(
+                f"worker processes cannot be started ({error.strerror}); make /dev/shm writable, "
+                "or pass --threads 1"
+            ) from error
     return _processes
 
 

@@ -23,7 +23,7 @@ AUDIO = (
     *FILE,
 )  # fmt: skip
 ARRAY = ("array", *FILE)
-SPLIT = ("split", "set", "subset", "ml_use")
+SPLIT = ("split", "set", "subset", "partition", "ml_use")
 # A text of an image that is in several rows, and what numbers such rows.
 CAPTIONS = ("caption", "captions", "comment", "sentence", "text", "description")
 NUMBERS = (

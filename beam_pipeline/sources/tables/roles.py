@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.boxes import FORMATS
-from beam_pipeline.problems import Problem
+from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.tables.box_columns import BoxColumns, box_columns, box_format_of
 from beam_pipeline.sources.tables.label_columns import (
     NO_SEPARATOR,
@@ -187,7 +187,7 @@ def _found(sample: Sample, usable: Sequence[str], options: TableOptions) -> Role
     roles = Roles(
         key=next((each.column for each in media if each.feature == each.kind), ""),
         media=media,
-        split=checked("split", options.split_column, usable) or first(SPLIT, free),
+        split=checked("split", options.split_column, usable) or _split(sample, free),
         boxes=boxes,
         ignored=frozenset(options.ignore_columns),
     )
@@ -200,6 +200,21 @@ def _found(sample: Sample, usable: Sequence[str], options: TableOptions) -> Role
         roles = dataclasses.replace(roles, ignored=roles.ignored | ids)
     _check_clashes(usable, roles)
     return roles
+
+
+def _split(sample: Sample, plain: Mapping[str, str]) -> str:
+    """Return the column that is called like one of splits; "" if there is none.
+
+    Raises:
+        ProblemError: It has numbers, as CelebA's 0, 1 and 2.
+    """
+    column = first(SPLIT, plain)
+    if column and sample.is_numeric(column):
+        facts = {"column": column}
+        raise ProblemError(
+            Problem(code="numbered splits", facts=facts, option="split_column", choices=(column,))
+        )
+    return column
 
 
 def _with_boxes(roles: Roles, **changes: object) -> Roles:
@@ -421,7 +436,7 @@ def _declared(sample: Sample, usable: Sequence[str], options: TableOptions) -> R
     boxes = [feature for feature in schema if feature.kind == "boxes"]
     roles = Roles(
         key=_declared_key(declared, facts),
-        split=checked("split", options.split_column, usable) or first(SPLIT, plain),
+        split=checked("split", options.split_column, usable) or _split(sample, plain),
         boxes=_declared_boxes(boxes, usable, plain, options, facts) if boxes else BoxColumns(),
         declared=declared,
     )

@@ -1,10 +1,12 @@
 """Work is shared out by what the files are, and its results keep their order."""
 
+import errno
 import os
 import time
 
 import pytest
 
+from beam_pipeline.errors import UnavailableError
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -75,3 +77,13 @@ def test_map_shards(tmp_path, monkeypatch, large):
         parallel.end_processes()
     assert [shard for shard, _ in done] == [1, 2, 3]
     assert all((process != os.getpid()) == large for _, process in done)
+
+
+def test_a_system_without_semaphores_is_named(monkeypatch):
+    def refuse(*args):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(parallel, "_processes", None)
+    monkeypatch.setattr(parallel, "WorkerPool", refuse)
+    with pytest.raises(UnavailableError, match=r"Read-only .* make /dev/shm writable"):
+        parallel.start_processes(1)

@@ -3,6 +3,7 @@
 import pytest
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.tables.read import ReadCsv, ReadJsonl
 
 FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
@@ -145,3 +146,13 @@ def test_numbers_in_several_rows_are_no_names_of_files(make_tree, column):
     root = make_tree({"t.csv": f"{column},price\n{rows}", "s/1.wav": "", "s/2.wav": ""})
     plan, _ = ReadCsv(f"{root}/t.csv").plan()
     assert bool(plan.roles.media) == (column == "image_id")
+
+
+@pytest.mark.parametrize("name", ["partition", "Split"])
+def test_numbers_are_no_names_of_splits_unless_an_option_says_so(make_tree, name):
+    text = f"image,label,{name}|img/1.jpg,cat,0|img/2.jpg,dog,2"
+    with pytest.raises(ProblemError, match=rf"--split-column\) to {name}") as raised:
+        roles_of(make_tree, text)
+    assert raised.value.problem.option == "split_column"
+    assert roles_of(make_tree, text, split_column=name).split == name
+    assert roles_of(make_tree, text, ignore_columns=[name]).split == ""
