@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.kinds.wording import brief
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import ShardEntry
 from tfrecord_dataset.shown_text import printable
@@ -78,4 +79,4 @@ def _sample(text: str) -> str:
 
 def _code(text: str) -> str:
     """A name of others as Markdown shows it, in which nothing acts, also in a table."""
-    return f"`{printable(text, keeps='').replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+    return f"`{printable(brief(text), keeps='').replace('`', chr(39)).replace('|', chr(92) + '|')}`"

@@ -16,11 +16,16 @@ def shortened(value: object) -> str:
     return shown if len(shown) <= _CHARACTERS else f"{shown[: _CHARACTERS - 1]}…"
 
 
+def brief(name: str) -> str:
+    """A name; its beginning where that is long."""
+    return name if len(name) <= _CHARACTERS else f"{name[: _CHARACTERS - 1]}…"
+
+
 def first_names(names: Iterable[str]) -> str:
     """The first names: "cat, dog, …"."""
     shown = list(names)
     more = ", …" if len(shown) > _CLASSES else ""
-    return ", ".join(shown[:_CLASSES]) + more
+    return ", ".join(map(brief, shown[:_CLASSES])) + more
 
 
 def of_classes(what: str, feature: Feature) -> str:

@@ -62,6 +62,12 @@ def test_classes_whose_names_differ_only_by_case_or_blanks(other):
     assert f"{min('cat', other)} and {max('cat', other)} are two classes" in text
 
 
+def test_a_long_name_of_a_class_is_shortened():
+    text = plan_of(image("a.jpg", "1", "c" * 1_000_000, "train"))
+    assert "1 class: cccc" in text
+    assert len(text) < 10_000
+
+
 ACROSS = (image("a.jpg", "1", "cat", "train"), image("b.jpg", "1", "dog", "test"))
 
 
