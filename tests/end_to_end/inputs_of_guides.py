@@ -59,7 +59,6 @@ INPUTS: dict[str, Callable[[Path], None]] = {
     "building": lambda root: None,
     "data-checks": _data_checks,
     "detection": lambda root: None,
-    "format": lambda root: None,
     "input": lambda root: None,
     "object-stores": TREES["class-folders"],
     "reading": lambda root: None,
