@@ -264,7 +264,7 @@ ASK_FOR_KINDS = {
     "dataset/opening.py",
     "input_pipeline/lengths.py",
     "tasks/choice.py",
-    "tasks/columns.py",
+    "tasks/table_columns.py",
 }
 
 

@@ -90,8 +90,7 @@ else:  # out of the sight of type checkers, which would take any name for one of
             return importlib.import_module("tfrecord_dataset.command_line").version()
         if name not in _MODULE_OF:
             raise AttributeError(f"module 'trainer' has no attribute {name!r}")
-        startup.keep_memory()
-        with startup.without_early_notes():
+        with startup.importing(hides_sklearn=False):
             module = importlib.import_module(_MODULE_OF[name])
         return getattr(module, name)
 

@@ -142,7 +142,7 @@ COMMANDS = {
         summary="predict for files, folders and datasets",
     ),
     "report": Described(
-        function="trainer.runs.page:report",
+        function="trainer.runs.run_page:report",
         options=ReportConfig,
         summary="write report.html of a run again",
         description="Writes RUN/report.html again from what the run holds, and compares it with "
@@ -157,7 +157,7 @@ COMMANDS = {
         "path.",
     ),
     "show-batch": Described(
-        function="trainer.runs.page:show_batch",
+        function="trainer.runs.run_page:show_batch",
         options=ShowBatchConfig,
         summary="draw the first batch of a training",
         description="Draws the first batch as the model sees it, augmented, with boxes or maps on "

@@ -23,7 +23,7 @@ from trainer.predicting.files import Item, items_of_rows, read_items, write_chun
 from trainer.predicting.report import ClassReport
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.runs.page import pictured
+from trainer.runs.run_page import pictured
 from trainer.runs.trained import TrainedRun, load_run, validated
 from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches

@@ -24,8 +24,8 @@ from trainer.records.held_out import checksums
 from trainer.report.history import value_of
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
-from trainer.tasks.columns import Column, sample_columns
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
+from trainer.tasks.table_columns import Column, sample_columns
 
 # Records whose target is looked at to choose the size of images.
 _SAMPLED = 1_000

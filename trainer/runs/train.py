@@ -15,9 +15,9 @@ from trainer.options.train import TrainConfig
 from trainer.report.history import value_of
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.page import RunPage
 from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare, validator
 from trainer.runs.recorder import Events, Recorder
+from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
 from trainer.training import fine_tuning, loop
 from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes

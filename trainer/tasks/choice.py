@@ -8,11 +8,11 @@ from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
-from trainer.tasks.columns import Column, ColumnKind
 from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.inputs.category import TextCategory
 from trainer.tasks.inputs.dates import Date
 from trainer.tasks.inputs.image import check_images
+from trainer.tasks.table_columns import Column, ColumnKind
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task
 

@@ -8,9 +8,9 @@ from kinds_of_learning import training
 
 import trainer
 from trainer.tasks import choose_task
-from trainer.tasks.columns import sample_columns
 from trainer.tasks.data_checks import warnings
 from trainer.tasks.reading import with_statistics
+from trainer.tasks.table_columns import sample_columns
 
 FLOAT, TEXT = {"kind": "scalar", "dtype": "float32"}, {"kind": "text"}
 LABEL = {"kind": "class_label", "classes": ["a", "b", "c"]}
