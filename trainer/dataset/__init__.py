@@ -15,7 +15,6 @@ from trainer import input_pipeline, parsing
 from trainer.autograph import converted
 from trainer.dataset.batches import Batches
 from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
-from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, KeptImages, resolve
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
@@ -127,8 +126,6 @@ class Dataset(Contents):
         ragged: bool | Sequence[str] = False,
         boxes: Literal["padded", "ragged"] = "padded",
         max_boxes: int | None = None,
-        buckets: Sequence[tuple[int | None, int]] | None = None,
-        bucket_by: str | None = None,
         shuffle: bool = False,
         seed: int | None = None,
         shuffle_buffer: int | None = None,
@@ -190,11 +187,6 @@ class Dataset(Contents):
             ragged: True makes outputs of varying length ragged tensors; or their names.
             boxes: "ragged" does so for boxes with their labels and attributes.
             max_boxes: Like `pad`, for all boxes.
-            buckets: `[(50, 64), (100, 32), (None, 16)]` instead of batch_size: batches of 64
-                for records of length up to 50, of 32 for up to 100, of 16 for longer ones. The
-                number of batches is not known in advance: `fit` needs repeat and
-                steps_per_epoch. Several replicas cannot share such batches.
-            bucket_by: The output whose length counts, if several vary.
             shuffle: A new order in each pass of `repeat`, and in each iteration unless endless:
                 blocks of up to 64 records permuted over the whole split, then windows of
                 `shuffle_buffer` records. Gzip shards are unpacked into the user's cache folder.
@@ -208,7 +200,7 @@ class Dataset(Contents):
             worker: The number, from 0, of this process among `num_workers`.
             num_workers: Processes that share every batch: each gets its part of the same
                 `batch_size` records, of which it reads no others.
-            drop_remainder: Leave out a last batch that is not full (of each bucket); on every
+            drop_remainder: Leave out a last batch that is not full; on every
                 worker alike.
             deterministic: False lets records overtake each other when reading stalls.
             cache: Keep decoded images for further passes: "memory", "auto", "none", or an
@@ -229,14 +221,10 @@ class Dataset(Contents):
         batch_size = arguments.whole_number("batch_size", batch_size)
         max_boxes = arguments.whole_number("max_boxes", max_boxes)
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
-        share = arguments.share(worker, num_workers, batch_size if not buckets else None)
+        share = arguments.share(worker, num_workers, batch_size)
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
         seed = arguments.seed(seed)
         passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
-        if buckets and batch_size != _DEFAULT_BATCH_SIZE:
-            raise ConfigError(
-                f"buckets have their own batch sizes; leave out batch_size={batch_size}"
-            )
         arguments.check_balance(balance, shuffle)
         read = functools.partial(self.batches, chosen.name)
         classes = read_classes(self.features, balance, read) if balance else None
@@ -286,7 +274,6 @@ class Dataset(Contents):
                 truncate=truncate,
                 padding=lengths.padding(padding_value, outputs),
                 ragged=lengths.ragged_names(ragged, boxes, outputs),
-                buckets=lengths.make_buckets(buckets, bucket_by, outputs),
             ),
             arrange if prepare is None else lambda by_name: converted(prepare)(arrange(by_name)),
             f"one that does not fit: {self.remedy}",

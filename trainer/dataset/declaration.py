@@ -1,4 +1,4 @@
-"""Features that a caller declares for bare files: as in metadata.json, or by `tf.io` specs."""
+"""Features that a caller declares for bare files, as in metadata.json."""
 
 import dataclasses
 import json
@@ -12,29 +12,17 @@ import tensorflow as tf
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import with_key_of
-from tfrecord_dataset.format.inference import (
-    KeyStatistics,
-    Sample,
-    bytes_feature,
-    number_feature,
-    one_kind,
-)
+from tfrecord_dataset.format.inference import KeyStatistics, Sample, one_kind
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import storage
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.parsing import parse_spec
 
-# By name: as in metadata.json, a spec of `tf.io.parse_example`, or a Feature of another dataset;
-# or a list as in metadata.json.
-Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature | Any]
+# By name: as in metadata.json, or a Feature of another dataset; or a list as in metadata.json.
+Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature]
 
 _KINDS = {tf.int64: "int64", tf.float32: "float32", tf.string: "bytes"}
-_DTYPES = {tf.int64: "int64", tf.float32: "float32", tf.string: "string"}
 _SCHEMA_FORM = '{"label": {"kind": "class_label"}, …}, like the features of metadata.json'
-_SPECS = (
-    "tf.io.FixedLenFeature, VarLenFeature, RaggedFeature without partitions, and "
-    "FixedLenSequenceFeature with allow_missing=True"
-)
 
 
 def read_schema(path: str) -> Mapping[str, Feature]:
@@ -74,15 +62,15 @@ def read_schema(path: str) -> Mapping[str, Feature]:
 def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:
     """The features of `declared`, by name and in its order.
 
-    What they leave open follows from the records in `sample`: a standard key of the kind, whether
-    a tensor is stored as bytes, and what the strings of a `tf.io` spec contain.
+    What they leave open follows from the records in `sample`: a standard key of the kind, and
+    whether a tensor is stored as bytes.
 
     Raises:
         ConfigError: A declaration is wrong, or contradicts the records.
         UnknownNameError: A kind that does not exist, or a key that no record has.
     """
     if isinstance(declared, Mapping):
-        features = {name: _declared_feature(name, each, sample) for name, each in declared.items()}
+        features = {name: _declared_feature(name, each) for name, each in declared.items()}
     else:
         features = dict(features_from_json(declared))
     features = {
@@ -95,66 +83,15 @@ def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Fea
     return MappingProxyType(features)
 
 
-def names_of_specs(declared: Declaration) -> list[str]:
-    """The names declared by `tf.io` specs, which leave open what a string contains."""
-    if not isinstance(declared, Mapping):
-        return []
-    return [name for name, each in declared.items() if not isinstance(each, Mapping | Feature)]
-
-
-def _declared_feature(name: str, declared: Any, sample: Sample) -> Feature:
+def _declared_feature(name: str, declared: Any) -> Feature:
     if isinstance(declared, Feature):
         return dataclasses.replace(declared, name=name)
     if isinstance(declared, Mapping):
         return features_from_json({name: declared})[name]
-    return _feature_of_spec(name, declared, sample)
-
-
-def _feature_of_spec(name: str, spec: Any, sample: Sample) -> Feature:
-    """The feature of a `tf.io` spec; the kind of strings follows from the records."""
-    shape: tuple[int | None, ...]
-    key, default = name, None
-    match spec:
-        case tf.io.FixedLenFeature():
-            shape, default = _fixed(name, spec.shape), spec.default_value
-        case tf.io.VarLenFeature():
-            shape = (None,)
-        case tf.io.RaggedFeature(partitions=()):
-            shape, key = (None,), spec.value_key or name
-        case tf.io.FixedLenSequenceFeature(allow_missing=True):
-            shape, default = (None, *_fixed(name, spec.shape)), spec.default_value
-        case _:
-            raise ConfigError(
-                f"feature {name!r} is declared as {spec!r}, which cannot be used; declare it as "
-                f'{{"kind": …}}, or use one of {_SPECS}'
-            )
-    dtype = tf.as_dtype(spec.dtype)
-    if dtype not in _DTYPES:
-        raise ConfigError(
-            f"feature {name!r} is declared with dtype {dtype.name}, which Examples cannot store; "
-            "declare tf.int64, tf.float32 or tf.string"
-        )
-    statistics = sample.keys.get(key, KeyStatistics())
-    if shape:
-        kind = "sequence" if None in shape else "tensor"
-        feature = Feature(
-            name=name, kind=kind, dtype=_DTYPES[dtype], shape=shape, key=key, bare=True
-        )
-    elif dtype == tf.string:
-        feature = bytes_feature(key, statistics)
-    else:
-        feature = number_feature(key, _DTYPES[dtype], statistics)
-    return dataclasses.replace(feature, name=name, default=default)
-
-
-def _fixed(name: str, shape: Any) -> tuple[int, ...]:
-    sizes = tf.TensorShape(shape)
-    if not sizes.is_fully_defined():
-        raise ConfigError(
-            f"feature {name!r} is declared with shape {sizes}; give every size, or use "
-            "tf.io.VarLenFeature"
-        )
-    return tuple(sizes.as_list())
+    raise ConfigError(
+        f"feature {name!r} is declared as {declared!r}, which cannot be used; declare it as "
+        '{"kind": …}'
+    )
 
 
 def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
@@ -200,7 +137,7 @@ def _check_lengths(
         raise ConfigError(
             f"key {feature.key!r} of feature {feature.name!r} is missing in "
             f"{num_records - statistics.num_records} of the first {num_records} records; declare "
-            'it as a "sequence", or as tf.io.FixedLenFeature with a default_value'
+            'it as a "sequence", or with a "default"'
         )
     expected = math.prod(spec.shape)
     if (statistics.shortest, statistics.longest) != (expected, expected):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.inference import DECLARE, Sample, guesses
+from tfrecord_dataset.format.inference import DECLARE, Sample
 from tfrecord_dataset.records.bare_files import Schema
 from tfrecord_dataset.records.opening import is_directory, named_paths, open_paths
 from tfrecord_dataset.store import storage
@@ -14,7 +14,6 @@ from trainer.dataset import Dataset
 from trainer.dataset.declaration import (
     Declaration,
     declared_features,
-    names_of_specs,
     read_schema,
 )
 from trainer.errors import ConfigError
@@ -39,8 +38,8 @@ def open(
             glob, a file, or a list of them, of TFRecord files, plain or gzip. Local, or on a
             store: gs://, s3://, az:// or https:// (docs/object-stores.md).
         features: Of bare files: as in metadata.json's `features`, a list of
-            `{"name", "kind", …}`; or a mapping from name to such a declaration, to a `tf.io`
-            spec as for `tf.io.parse_example`, or to a Feature of another dataset.
+            `{"name", "kind", …}`; or a mapping from name to such a declaration, or to a Feature of
+            another dataset.
             Without it every key is a feature, whose kind is inferred from up to 256 records,
             the first of up to 16 files; guesses are in `Dataset.notes`, and logged as
             warnings of the logger "trainer".
@@ -126,11 +125,8 @@ def declared_schema(declaration: Declaration, sample: Sample) -> Schema:
     Raises:
         ConfigError: A declaration is wrong, or not what the records hold.
     """
-    features = declared_features(declaration, sample)
-    guessed = {name: features[name] for name in names_of_specs(declaration)}
     return Schema(
-        features=features,
-        notes=guesses(guessed, sample),
+        features=declared_features(declaration, sample),
         remedy=f"change the declaration of that key in {DECLARE}",
     )
 

@@ -58,7 +58,7 @@ def batches(
 
     if batching.size is None:
         elements = records.map(lambda *record: arrange(single(*record)))
-    elif parsing.reads_batches(features) and batching.buckets is None:
+    elif parsing.reads_batches(features):
         elements = records.map_batches(
             lambda batch: arrange(padding.to_dense(parse(batch), batching)),
             batching.size,

@@ -137,6 +137,6 @@ def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None
     if batch_size is None or batch_size % num_workers:
         raise ConfigError(
             f"{num_workers} workers cannot share batches of {batch_size} evenly; give a batch_size "
-            f"that is a multiple of {num_workers}, without buckets"
+            f"that is a multiple of {num_workers}"
         )
     return Share(worker=int(worker), num_workers=int(num_workers), batch_size=batch_size)

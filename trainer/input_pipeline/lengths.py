@@ -16,33 +16,17 @@ Padding = int | float | str | bytes
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Buckets:
-    """Records are batched with others of similar length.
-
-    Attributes:
-        by: The output whose length counts.
-        up_to: The longest length in each bucket; the last bucket, of longer records, has none.
-        batch_sizes: Records per batch, by bucket.
-    """
-
-    by: str
-    up_to: tuple[int, ...]
-    batch_sizes: tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
     """How records become batches.
 
     Attributes:
-        size: Records per batch; None for single records. Ignored with `buckets`.
+        size: Records per batch; None for single records.
         drop_remainder: Leave out batches that are not full.
         lengths: By output, the length that each record is padded to; other outputs are padded to
             the longest record in the batch.
         truncate: Cut longer records, which otherwise are an error.
         padding: The padding value of each output that can be padded.
         ragged: Outputs that become ragged tensors instead.
-        buckets: None for batches without regard to length.
     """
 
     size: int | None
@@ -51,7 +35,6 @@ class Batching:
     truncate: bool = False
     padding: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     ragged: frozenset[str] = frozenset()
-    buckets: Buckets | None = None
 
     def __post_init__(self) -> None:
         for name in self.lengths:
@@ -61,11 +44,6 @@ class Batching:
                 )
         if self.truncate and not self.lengths:
             raise ConfigError('truncate=True cuts to the length in pad; add pad={"sequence": 128}')
-        if self.buckets and self.buckets.by in self.lengths:
-            raise ConfigError(
-                f"pad makes all {self.buckets.by!r} equally long, so buckets cannot sort by their "
-                "length; leave one out"
-            )
 
 
 def pad_lengths(
@@ -162,61 +140,6 @@ def ragged_names(
     if boxes == "ragged":
         names += [output.feature.name for output in outputs if output.feature.kind == "boxes"]
     return frozenset(member for name in names for member in _members(name, outputs, "ragged"))
-
-
-def make_buckets(
-    buckets: Sequence[tuple[int | None, int]] | None, by: str | None, outputs: Sequence[Output]
-) -> Buckets | None:
-    """The buckets, or None.
-
-    Raises:
-        UnknownNameError: No such output.
-        ConfigError: Several outputs vary and none is named, or the buckets are not in order
-            or leave out long records.
-    """
-    if not buckets:
-        if by is not None:
-            raise ConfigError(f"bucket_by={by!r} needs buckets=[(50, 64), (None, 16)]")
-        return None
-    if not isinstance(buckets, Sequence) or not all(map(_is_bucket, buckets)):
-        raise ConfigError(
-            f"buckets={buckets!r} must be pairs (length, batch size) of whole numbers: "
-            "[(50, 64), (None, 16)]"
-        )
-    *shorter, (last, _) = buckets
-    up_to = [length for length, _ in shorter if length is not None]
-    if last is not None or len(up_to) < len(shorter) or up_to != sorted(set(up_to)):
-        raise ConfigError(
-            f"buckets={list(buckets)!r} must have increasing lengths and end in (None, batch size) "
-            "for all longer records"
-        )
-    batch_sizes = [size for _, size in buckets]
-    if min([*up_to, *batch_sizes]) < 1:
-        raise ConfigError(f"buckets={list(buckets)!r} has a number below 1; give positive numbers")
-    return Buckets(
-        by=_bucket_output(by, outputs), up_to=tuple(up_to), batch_sizes=tuple(batch_sizes)
-    )
-
-
-def _is_bucket(bucket: Any) -> bool:
-    match bucket:
-        case (length, size):
-            return (length is None or is_whole(length)) and is_whole(size)
-    return False
-
-
-def _bucket_output(by: str | None, outputs: Sequence[Output]) -> str:
-    varying = [output for output in outputs if output.varies]
-    names = [output.name for output in varying]
-    if by is not None:
-        if by not in names:
-            raise UnknownNameError("output of varying length for bucket_by", by, names)
-        return by
-    if not names:
-        raise ConfigError("buckets sort by length, but no output varies; pass batch_size instead")
-    if len({output.feature.name for output in varying}) > 1:
-        raise ConfigError(f"several outputs vary in length; name one by bucket_by: {names}")
-    return names[0]
 
 
 def _members(name: str, outputs: Sequence[Output], argument: str) -> Collection[str]:

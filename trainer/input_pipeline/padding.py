@@ -47,20 +47,11 @@ def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
         {name: tf.constant(0, tf.int64) for name in lengths},
     )
     specs = [*outputs.values(), *lengths.values()]
-    if batching.buckets is None and all(spec.shape.is_fully_defined() for spec in specs):
+    if all(spec.shape.is_fully_defined() for spec in specs):
         # Half again as fast as `padded_batch`.
         return records.batch(batching.size, drop_remainder=batching.drop_remainder)
-    if batching.buckets is None:
-        return records.padded_batch(
-            batching.size, padding_values=fill, drop_remainder=batching.drop_remainder
-        )
-    by = batching.buckets.by
-    return records.bucket_by_sequence_length(
-        lambda record, _: tf.shape(record[by])[0],
-        bucket_boundaries=[length + 1 for length in batching.buckets.up_to],
-        bucket_batch_sizes=list(batching.buckets.batch_sizes),
-        padding_values=fill,
-        drop_remainder=batching.drop_remainder,
+    return records.padded_batch(
+        batching.size, padding_values=fill, drop_remainder=batching.drop_remainder
     )
 
 

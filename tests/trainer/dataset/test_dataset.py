@@ -85,7 +85,6 @@ def test_inputs_and_target(dataset, arguments, inputs, target):
         ({**NUMBERS, "num_workers": 3}, "3 workers cannot share batches of 32 evenly"),
         ({**NUMBERS, "num_workers": 0}, "num_workers=0"),
         ({**NUMBERS, "balance": "label"}, "needs shuffle=True"),
-        ({**NUMBERS, "batch_size": 8, "buckets": [(None, 4)]}, "leave out batch_size=8"),
         ({**NUMBERS, "balance": "labels", "shuffle": True}, "there is no feature .*'label'"),
     ],
 )

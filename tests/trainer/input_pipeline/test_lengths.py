@@ -127,47 +127,6 @@ def test_what_is_fixed_cannot_be_ragged():
 
 
 @pytest.mark.parametrize(
-    ("buckets", "by", "names", "expected"),
-    [
-        (None, None, [], None),
-        ([(50, 9), (99, 3), (None, 2)], None, ["tokens", "age"], ("tokens", (50, 99), (9, 3, 2))),
-        ([(None, 8)], "words", ["tokens", "words"], ("words", (), (8,))),
-        ([(2, 4), (None, 1)], None, ["boxes", "audio"], ("boxes", (2,), (4, 1))),
-    ],
-)
-def test_stated_buckets(buckets, by, names, expected):
-    made = lengths.make_buckets(buckets, by, of(*names))
-    assert (made and (made.by, made.up_to, made.batch_sizes)) == expected
-
-
-@pytest.mark.parametrize(
-    ("buckets", "by", "names", "message"),
-    [
-        ([(50, 64)], None, ["tokens"], r"end in \(None, batch size\)"),
-        ([50, 100], None, ["tokens"], "must be pairs"),
-        ([(5.5, 4), (None, 4)], None, ["tokens"], "whole"),
-        ([(5, 4.5), (None, 4)], None, ["tokens"], "whole"),
-        ([(5, "4"), (None, 4)], None, ["tokens"], "whole"),
-        (5, None, ["tokens"], "buckets=5 must be pairs"),
-        ([(50, 4), (20, 4), (None, 4)], None, ["tokens"], "increasing"),
-        ([(None, 4), (None, 4)], None, ["tokens"], "increasing"),
-        ([(5, 0), (None, 1)], None, ["tokens"], "below 1"),
-        ([(None, 4)], None, ["tokens", "words"], "bucket_by"),
-        ([(None, 4)], None, ["age"], "no output varies"),
-        ([(None, 4)], "token", ["tokens"], "there is no .*'tokens'"),
-        ([(None, 4)], "audio", ["tokens", "audio"], "there is no .*'audio'"),
-        (None, "tokens", ["tokens"], "needs buckets"),
-    ],
-)
-def test_wrong_buckets(buckets, by, names, message):
-    with pytest.raises(ConfigError, match=message):
-        lengths.make_buckets(buckets, by, of(*names))
-
-
-BY_TOKENS = lengths.Buckets(by="tokens", up_to=(), batch_sizes=(1,))
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
@@ -175,7 +134,6 @@ BY_TOKENS = lengths.Buckets(by="tokens", up_to=(), batch_sizes=(1,))
             "'tokens' cannot be both padded .* and ragged; leave one out",
         ),
         ({"truncate": True}, "add pad="),
-        ({"lengths": {"tokens": 3}, "buckets": BY_TOKENS}, "equally long"),
     ],
 )
 def test_arguments_that_do_not_go_together(arguments, message):

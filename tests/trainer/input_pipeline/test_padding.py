@@ -1,12 +1,9 @@
-"""Lengths in batches: padded, cut, ragged and in buckets, against NumPy by hand.
+"""Lengths in batches: padded, cut and ragged, against NumPy by hand.
 
 Columns that need no decoding are padded a batch at a time, others record by record: each case
 is read both ways, the second with an image beside it.
 """
 
-import itertools
-
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -138,44 +135,6 @@ def test_ragged_beside_padded(dataset):
     assert batch["words"].numpy().tolist() == by_hand(WORDS, 9, b"")
 
 
-@pytest.mark.parametrize(
-    ("buckets", "shuffle"),
-    first_quick(
-        [
-            pytest.param([(2, 3), (4, 2), (None, 1)], True, id="three, shuffled"),
-            pytest.param([(2, 3), (4, 2), (None, 1)], False, id="three"),
-            pytest.param([(None, 4)], False, id="one"),
-            pytest.param([(1, 2), (8, 9), (None, 2)], False, id="the last one empty"),
-        ]
-    ),
-)
-def test_buckets(dataset, buckets, shuffle):
-    batches = list(
-        dataset.batches(
-            buckets=buckets, bucket_by="tokens", shuffle=shuffle, seed=3, ragged=["words"]
-        )
-    )
-
-    numbers = [batch["number"].numpy().tolist() for batch in batches]
-    assert sorted(itertools.chain(*numbers)) == list(range(9))  # all of them, each once
-    bounds = [-1, *(up_to for up_to, _ in buckets[:-1]), 99]
-    for batch, members in zip(batches, numbers, strict=True):
-        lengths = [LENGTHS[number] for number in members]
-        (bucket,) = {int(np.searchsorted(bounds, length)) - 1 for length in lengths}
-        assert len(members) <= buckets[bucket][1]
-        tokens = [TOKENS[number] for number in members]
-        assert batch["tokens"].numpy().tolist() == by_hand(tokens, max(lengths), 0)
-        assert batch["words"].to_list() == [WORDS[number] for number in members]
-
-
-def test_full_buckets_alone(dataset):
-    batches = list(
-        dataset.batches(buckets=[(2, 3), (None, 2)], bucket_by="tokens", drop_remainder=True)
-    )
-
-    assert sorted(len(batch["number"]) for batch in batches) == [2, 2, 3]
-
-
 def test_replicas_have_parts_of_equal_shape(dataset, two_replicas):
     batches = dataset.batches(batch_size=4, features=["tokens", "number"], drop_remainder=True)
 
@@ -192,22 +151,3 @@ def test_replicas_have_parts_of_equal_shape(dataset, two_replicas):
             [4 * number + 2, 4 * number + 3],
         ]
     assert len(parts) == 2
-
-
-@pytest.mark.slow
-def test_keras_fits_buckets(dataset):
-    model = keras.Sequential(
-        [
-            keras.layers.Embedding(20, 4),
-            keras.layers.GlobalAveragePooling1D(),
-            keras.layers.Dense(1),
-        ]
-    )
-    model.compile("sgd", "mse")
-    batches = dataset.batches(
-        features=["tokens", "number"], target="number", buckets=[(2, 3), (None, 2)], repeat=True
-    )
-
-    history = model.fit(batches, steps_per_epoch=5, epochs=2, shuffle=False, verbose=0)
-
-    assert np.isfinite(history.history["loss"]).all()
