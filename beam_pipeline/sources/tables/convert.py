@@ -217,17 +217,29 @@ def _spilled(
     """Replace long values by references to what the table states, in a scratch file."""
     if set(map(type, values)) == {str} and max(map(len, values)) < LONG_VALUE_BYTES:
         return values  # nearly always
-    read = functools.partial(_read_long, convert=convert)
     return [
-        Deferred(file=scratch.put(json.dumps(text).encode()), read=read)
-        if is_long(value)
-        else value
-        for value, text in zip(values, stated, strict=True)
+        _deferred(cell, convert, scratch) if is_long(value) else value
+        for value, cell in zip(values, stated, strict=True)
     ]
 
 
-def _read_long(data: bytes, convert: Convert) -> Value:
-    """Make the value of what `_spilled` wrote, as `Deferred.read` does."""
+def _deferred(cell: Any, convert: Convert, scratch: Scratch) -> Deferred:
+    if isinstance(cell, str):
+        read = functools.partial(_read_text, convert=convert)
+        return Deferred(file=scratch.put(cell.encode(errors="surrogatepass")), read=read)
+    read = functools.partial(_read_json, convert=convert)
+    return Deferred(file=scratch.put(json.dumps(cell).encode()), read=read)
+
+
+def _read_text(data: bytes, convert: Convert) -> Value:
+    """Make the value of a long text, as `Deferred.read` does."""
+    (value,) = convert([data.decode(errors="surrogatepass")])
+    assert value is not None  # it was long
+    return value
+
+
+def _read_json(data: bytes, convert: Convert) -> Value:
+    """Make the value of a long list, as `Deferred.read` does."""
     (value,) = convert([json.loads(data)])
     assert value is not None  # it was long
     return value
