@@ -64,6 +64,7 @@ def job_pipeline(
     """A pipeline of Beam's, which runs at the end; its files are in the job's folder."""
     with as_in_a_program(), _told_once():
         pipeline = beam.Pipeline(runner, options)
+        pipeline.spill = job.spill  # for sources, which are made before the job (`spill_of`)
         if job.progress_dir:
             os.rmdir(pipeline.local_tempdir)
             pipeline.local_tempdir = os.path.join(job.progress_dir, ".beam")

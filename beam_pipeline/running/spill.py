@@ -11,7 +11,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from beam_pipeline.files.local import read_at
 from tfrecord_dataset.durable import naming_full_disk
@@ -74,6 +74,12 @@ class Again(Iterable[_T]):
 
 # Elements are what they stand for.
 NOT_SPILLED = Spill()
+
+
+def spill_of(values: Any) -> Spill:
+    """The spill of the job whose pipeline `values` are in; none in a pipeline of the user's."""
+    spill: Spill = getattr(values.pipeline, "spill", NOT_SPILLED)
+    return spill
 
 
 @contextlib.contextmanager

@@ -364,7 +364,7 @@ def _suiting(
         names = shorten([*map(describe, features.values())])
         raise ConfigError(
             f"--task {task} does not suit the dataset's features: {names}; leave it out, or train "
-            "on another dataset"
+            f"on another dataset{next((each.needs for each in kinds if each.needs), '')}"
         )
     return suiting
 

@@ -67,6 +67,8 @@ image age=float boxes | inputs=image,age
   -> detection learns from one image alone, but the inputs are image, age
 image label | task=segmentation
   -> --task segmentation does not suit the dataset's features: image .image., label .class
+image boxes | task=segmentation
+  -> boxes .boxes.; .* train on another dataset: one built of images with a map of classes each
 image map label | task=segmentation target=label
   -> --task segmentation does not suit label .class_label.; leave it out, or name another
 image first=map second=map | task=segmentation

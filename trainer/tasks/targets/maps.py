@@ -36,6 +36,7 @@ class MapTarget(PlacesTarget):
     kind: ClassVar[str] = "map"
     in_words: ClassVar[str] = "a class for each pixel"
     learns: ClassVar[str] = "segmentation"
+    needs: ClassVar[str] = ": one built of images with a map of classes each, not of boxes' masks"
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mIoU"
     makes_maps: ClassVar[bool] = True

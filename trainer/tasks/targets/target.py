@@ -31,6 +31,7 @@ class Target(abc.ABC):
     Attributes:
         kind: In task.json.
         learns: The value of `--task` that gives this target.
+        needs: Ends the message that no feature suits it; "" where features of many kinds do.
         metrics: By name; each is a mean over examples.
         best_by: The metric that tells the best validation.
         leader: The group of the only input that is taken by default; None for any.
@@ -54,6 +55,7 @@ class Target(abc.ABC):
 
     kind: ClassVar[str]
     learns: ClassVar[str]
+    needs: ClassVar[str] = ""
     metrics: ClassVar[Mapping[str, PerExample]]
     best_by: ClassVar[str] = "loss"
     leader: ClassVar[str | None] = None

@@ -17,6 +17,7 @@ from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.spill import NOT_SPILLED, Spill, spill_of
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import (
     BOXES,
@@ -87,35 +88,43 @@ class ReadCoco(beam.PTransform):
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in self.files))
         buckets = Buckets.of(num_bytes, _BUCKET_BYTES, at_most=_MAX_BUCKETS)
         of_images = [file for file in self.files if not file.captions_of]
+        spill = spill_of(pipeline)
         keeps_ids = len({file.split for file in of_images}) == len(of_images)
         return (
             pipeline
             | "Files" >> Share(self.files)  # CocoFile
-            | "ReadFiles" >> beam.FlatMap(read_file, buckets)  # (bucket, bytes)
+            | "ReadFiles" >> beam.FlatMap(read_file, buckets, spill)  # (bucket, bytes)
             | "GroupImages" >> beam.GroupByKey()
-            | "JoinImages" >> beam.FlatMap(join_bucket, self.box_format or "xywh", keeps_ids)
+            | "JoinImages" >> beam.FlatMap(join_bucket, self.box_format or "xywh", keeps_ids, spill)
         )  # Element
 
 
-def read_file(file: CocoFile, buckets: Buckets) -> Iterator[tuple[int, bytes]]:
+def read_file(
+    file: CocoFile, buckets: Buckets, spill: Spill = NOT_SPILLED
+) -> Iterator[tuple[int, bytes]]:
     """What a file says, to the buckets of its images."""
     reader = _Reader(file)
-    yield from in_batches(reader.entries(), buckets)
+    for bucket, batch in in_batches(reader.entries(), buckets):
+        yield bucket, spill.put(batch)
     once = (
         Entry(f"{_FINISHED}{number % buckets.number}", (), element)
         for number, element in enumerate(reader.elements())
     )
-    yield from in_batches(once, buckets)
-    facts = pack([tuple(Entry(_FACTS, (), reader.facts))])
+    for bucket, batch in in_batches(once, buckets):
+        yield bucket, spill.put(batch)
+    facts = spill.put(pack([tuple(Entry(_FACTS, (), reader.facts))]))
     yield from ((number, facts) for number in range(buckets.number))
 
 
 def join_bucket(
-    group: tuple[int, Iterable[bytes]], box_format: str, keeps_ids: bool
+    group: tuple[int, Iterable[bytes]],
+    box_format: str,
+    keeps_ids: bool,
+    spill: Spill = NOT_SPILLED,
 ) -> Iterator[Element]:
     """The elements of the images of one bucket."""
     facts: dict[str, FileFacts] = {}
-    for key, values in gathered(group[1]):
+    for key, values in gathered(spill.all(group[1])):
         if key == _FACTS:
             facts = {each.file: each for each in values}
         elif key.startswith(_FINISHED):
