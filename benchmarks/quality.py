@@ -98,7 +98,7 @@ def make_reviews(folder: Path, _: Any) -> None:
     good = ["great", "lovely", "superb", "moving", "clever", "fine", "warm", "funny", "fresh"]
     bad = ["dull", "awful", "weak", "slow", "noisy", "flat", "cheap", "boring", "cold", "silly"]
     filler = ["the", "film", "was", "quite", "and", "it", "had", "scenes", "with", "music", "that"]
-    rows = []
+    rows: dict[str, str] = {}  # each sentence once, or it would be in both splits
     for _ in range(3_000):
         label, words = rng.choice(("good", "bad")), []
         for _ in range(rng.randint(1, 4)):
@@ -107,8 +107,8 @@ def make_reviews(folder: Path, _: Any) -> None:
             is_as_labelled = rng.random() < 0.85
             chosen = good if ((label == "good") == is_as_labelled) != is_turned else bad
             words += [*(["not"] if is_turned else []), rng.choice(chosen)]
-        rows.append([" ".join(words), label])
-    write_rows(folder, ["text"], rows)
+        rows.setdefault(" ".join(words), label)
+    write_rows(folder, ["text"], rows.items())
 
 
 def make_digits(folder: Path, _: Any) -> None:
