@@ -2,17 +2,21 @@
 
 import abc
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import tensorflow as tf
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import Feature, shape_text
 from tfrecord_dataset.format.feature_keys import ListSpec, default_values, specs_to_read
+from tfrecord_dataset.format.frames import MAX_PAYLOAD_BYTES
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
 from trainer.views import View, Views
+
+_MAX_VALUES = MAX_PAYLOAD_BYTES  # a byte each
 
 Tensors = dict[str, Any]
 Augment = Callable[[Tensor, Tensor], Tensor]
@@ -138,8 +142,13 @@ def stored_dtype(feature: Feature) -> tf.DType:
     """The dtype of the list that holds the feature.
 
     Raises:
-        ConfigError: Examples cannot store it.
+        ConfigError: Examples cannot store it, or so many values.
     """
+    if math.prod(size for size in feature.shape if size is not None) > _MAX_VALUES:
+        raise ConfigError(
+            f"feature {feature.name!r} has shape {shape_text(feature)}, more values than a record "
+            "can hold; leave it out"
+        )
     dtype = STORED_DTYPES.get(feature.dtype)
     if dtype is None:
         raise ConfigError(

@@ -88,14 +88,27 @@ def test_missing_shards_are_named(colors, tmp_path):
         trainer.open(copy)
 
 
-def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(colors, tmp_path):
+@pytest.mark.parametrize(
+    ("unreadable", "message"),
+    [
+        ({"kind": "scalar", "dtype": "complex64", "shape": []}, "'wave' has dtype 'complex64'"),
+        (
+            {"kind": "tensor", "dtype": "float32", "shape": [10**12, 10**12]},
+            "more values than a record can hold",
+        ),
+    ],
+    ids=["dtype", "shape"],
+)
+def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(
+    colors, tmp_path, unreadable, message
+):
     copy = shutil.copytree(colors, tmp_path / "copy")
-    wave = {"name": "wave", "kind": "scalar", "dtype": "complex64", "shape": [], "key": "wave"}
+    wave = {"name": "wave", "key": "wave"} | unreadable
     edit(copy / "metadata.json", lambda m: m["features"].append(wave))
 
     dataset = trainer.open(copy)
 
-    with pytest.raises(ConfigError, match="'wave' has dtype 'complex64'"):
+    with pytest.raises(ConfigError, match=message):
         dataset.batches("train", image_size=8)
     assert set(next(dataset.numpy("test", features=["image", "label"]))) == {"image", "label"}
 
