@@ -90,7 +90,7 @@ class BuildOptions(Options):
     ] = dataclasses.field(default_factory=lambda: dict(values.ONE_SPLIT))
     no_stratify: Annotated[
         bool,
-        BuildOption("choose splits without regard to the records' classes"),
+        BuildOption("choose splits without regard to the records' classes", recipe_only=True),
         _SPLITS,
     ] = False
     split_list: Annotated[

@@ -136,7 +136,8 @@ class Encoder:
             RecordError: A row's values do not fit the schema.
         """
         nothing = [None] * len(keys)
-        same = itertools.repeat({}), itertools.repeat(self._numbers)
+        nothing_else: dict[str, Any] = {}
+        same = itertools.repeat(nothing_else), itertools.repeat(self._numbers)
         stored = list(map(Stored, keys, ids, *same))
         values = self._values(stored, lambda name: columns.get(name, nothing))
         return encode_columns(values, self._lists)
