@@ -216,7 +216,8 @@ def _entries(
         values = [data[end - 4 * n : end] for end, n in zip(ends, lengths, strict=True)]
         return _entries_of_numbers(key, "float32", values, kind)
     varints = _varints(key, flat)
-    values = [b"".join([varints[number] for number in numbers]) for numbers in column]
+    rows: Sequence[Sequence[Any]] = column
+    values = [b"".join([varints[number] for number in numbers]) for numbers in rows]
     return _entries_of_numbers(key, "int64", values, kind)
 
 
