@@ -111,7 +111,7 @@ def _stated(line: _Line, places: "_Places") -> dict[str, Any]:
     """The value of a line by its key; none of a key without a value."""
     options = all_options(BuildConfig)
     if line.key not in options:
-        raise ConfigError(f"there is no option {line.key}{did_you_mean(line.key, options)}")
+        raise ConfigError(f"unknown option {line.key}{did_you_mean(line.key, options)}")
     field = options[line.key]
     if line.value.tag == _NULL:
         return {}

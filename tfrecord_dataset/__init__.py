@@ -1,9 +1,9 @@
-"""Reads single records of a dataset as NumPy values; and what the other packages share.
+"""Read single records of a dataset as NumPy values, and code shared by the other packages.
 
     dataset = tfrecord_dataset.open("data/cells")
     record = dataset["train"][17]
 
-It loads no Beam, TensorFlow or pyarrow; nothing at all before `open` is first used.
+Imports no Beam, TensorFlow or pyarrow, and nothing at all before `open` is first used.
 """
 
 import importlib
@@ -24,7 +24,7 @@ _MODULE_OF = {
     "open": "tfrecord_dataset.records.access",
 }
 
-if not TYPE_CHECKING:  # type checkers would take any name for one of these
+if not TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name):
         if name == "__version__":

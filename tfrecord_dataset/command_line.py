@@ -1,4 +1,4 @@
-"""Command lines: argparse over classes of options, whose mistakes are ConfigErrors."""
+"""Command lines: argparse over option classes; mistakes are ConfigErrors."""
 
 import argparse
 import dataclasses
@@ -18,14 +18,14 @@ from tfrecord_dataset.options import Field, all_options
 
 DISTRIBUTION = "beam-tfrecords"
 _HELP_WIDTH = 100
-# The attribute of an action that has its text where `help` leaves it out.
+# Attribute of an action with its text when `help` omits it.
 _TEXT = "text_of_help"
-# Of a value's name in the table; names of layouts are more.
+# Value names that are longer are cut in the table.
 _WIDEST = 80
 
 
 def version() -> str:
-    """The installed version; "unknown" where the packages lie in a folder that none installed."""
+    """The installed version; "unknown" if the packages are not installed."""
     try:
         return importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
@@ -33,12 +33,12 @@ def version() -> str:
 
 
 class Command(NamedTuple):
-    """A command line that was read.
+    """A parsed command line.
 
     Attributes:
-        name: Of the command.
-        values: Of its options that were given, by name as `all_options` has it.
-        others: Of arguments that are no options of its class.
+        name: Name of the command.
+        values: Values of the given options, by name as in `all_options`.
+        others: Values of arguments that are not options of the command's class.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Command(NamedTuple):
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser without abbreviations, whose mistakes are ConfigErrors.
+    """An ArgumentParser without abbreviations, with ConfigErrors for mistakes.
 
-    It leaves values of options as texts: `read_command` names all that are wrong together.
+    Option values stay texts: `read_command` reports all wrong ones together.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,16 +65,16 @@ class Parser(argparse.ArgumentParser):
         others: Iterable[str] = (),
         may_be_missing: Collection[str] = (),
     ) -> Command:
-        """Reads a command and its options.
+        """Parse a command and its options.
 
         Args:
-            words: Of the command line.
-            owners: The classes of options by command.
-            others: Options that somebody else reads, to suggest them.
-            may_be_missing: Options without a default that need not be given.
+            words: Arguments of the command line.
+            owners: Option classes by command.
+            others: Options of another parser, for suggestions.
+            may_be_missing: Options without a default that are not required.
 
         Raises:
-            UnknownNameError: There is no such command.
+            UnknownNameError: The command does not exist.
             ConfigError: An option does not exist, is missing, or has a wrong value.
         """
         arguments, stray = self.parse_known_args(list(words))
@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Help with long flags beside their texts, which takes fewer lines."""
+    """Help formatter that puts long flags and their texts on one line."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=32, width=_HELP_WIDTH)
@@ -115,26 +115,28 @@ class _HelpFormatter(argparse.HelpFormatter):
 def _unknown(
     stray: Sequence[str], flags: Collection[str], options: Mapping[str, Field]
 ) -> Iterator[ConfigError]:
-    """An error for each word that is no option, and no value after one."""
+    """Yield an error for each word that is not an option or an option's value."""
     recipe_only = {field.flag: name for name, field in options.items() if field.option.recipe_only}
     for before, word in zip(("", *stray), stray, strict=False):
         flag = word.partition("=")[0]
         if flag in recipe_only:
-            yield ConfigError(f"{flag} is no option; write {recipe_only[flag]} in a recipe")
+            yield ConfigError(
+                f"{flag} is not a command-line option; write {recipe_only[flag]} in a recipe"
+            )
         elif word.startswith("--"):
-            yield ConfigError(f"there is no option {flag}{did_you_mean(flag, flags)}")
+            yield ConfigError(f"unknown option {flag}{did_you_mean(flag, flags)}")
         elif not before.startswith("--") or "=" in before:
             yield ConfigError(f"unknown argument {word}; put a pattern of several files in quotes")
 
 
 def program(module: str, script: str) -> str:
-    """What the user has typed: the name of the installed command, or `python -m` the module."""
+    """Return what the user typed: the installed command's name, or `python -m` the module."""
     typed = os.path.basename(sys.argv[0]).removesuffix(".exe")
     return script if typed == script else f"python -m {module}"
 
 
 def add_program_options(parser: Parser) -> None:
-    """Adds `--version` and `--print-completion`, which end the program."""
+    """Add `--version` and `--print-completion`, which exit the program."""
     parser.add_argument(
         "--version",
         action=_PrintVersion,
@@ -152,7 +154,7 @@ def add_program_options(parser: Parser) -> None:
 
 
 class _PrintAllHelp(argparse.Action):
-    """Prints the help with the options that `--help` leaves out."""
+    """Print the help with the options that `--help` omits."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, flag: Any = None) -> None:
         _show_all(parser)
@@ -161,13 +163,13 @@ class _PrintAllHelp(argparse.Action):
 
 
 def _show_all(parser: argparse.ArgumentParser) -> None:
-    """Let the help of a command have the texts of its rarer options."""
+    """Show the rarer options in a command's help, too."""
     for action in parser._actions:
         action.help = getattr(action, _TEXT, action.help)
 
 
 class _PrintVersion(argparse.Action):
-    """argparse's own takes a text, for which every command would look among all packages."""
+    """argparse's own action takes a text, whose computation would scan all packages."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, flag: Any = None) -> None:
         sys.stdout.write(f"{DISTRIBUTION} {version()}\n")
@@ -176,7 +178,7 @@ class _PrintVersion(argparse.Action):
 
 class _PrintCompletion(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, shell: Any, flag: Any = None) -> None:
-        import shtab  # for this alone
+        import shtab  # only for this option
 
         for each in (parser, *_commands_of(parser).values()):
             _show_all(each)
@@ -191,7 +193,7 @@ class _PrintCompletion(argparse.Action):
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Parser]:
-    """The parsers of its commands, by name."""
+    """A parser's subparsers by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return action.choices
@@ -205,13 +207,13 @@ def add_options(
     headings: Sequence[str] = (),
     hidden: Collection[str] = (),
 ) -> None:
-    """Adds the options of a class and its parts to the parser of a command.
+    """Add the options of a class and its parts to a command's parser.
 
     Args:
-        parser: Of the command.
-        owner: The class.
-        headings: In the order of the help; others follow as they come.
-        hidden: Options that the help leaves out.
+        parser: Parser of the command.
+        owner: Option class.
+        headings: Group headings in the order of the help; others follow.
+        hidden: Options to omit from the help.
     """
     groups: dict[str, argparse._ActionsContainer] = {
         title: parser.add_argument_group(title) for title in headings
@@ -256,7 +258,7 @@ def _add_option(
 
 
 def as_table(owner: type) -> str:
-    """The options of a class as a table in Markdown, and another of those of a recipe alone."""
+    """Render a class's options as a Markdown table, with a second one for recipe-only options."""
     options = all_options(owner)
     rows: dict[bool, list[str]] = {False: [], True: []}
     for dotted, field in options.items():

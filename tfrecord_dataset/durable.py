@@ -1,8 +1,8 @@
-"""Local files that stay through a power cut: on disk before the name that makes them count.
+"""Durable local files: content is on disk before the name that commits it.
 
-A new name is on disk once its folder is synced; what it names, once that file is. So whoever
-commits by a name syncs files first, then their folders, then renames, then syncs the folder above.
-A folder that several write to is held by one process at a time, however that process ends.
+A new name is on disk once its folder is synced, and its content once the file is synced. To commit
+by name, sync the files, then their folders, rename, then sync the parent folder. A lock gives one
+process at a time a shared folder, and is released however that process ends.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _PARTIAL = ".partial"
 
 
 def sync(path: str) -> None:
-    """Waits until a file's content, or a folder's names, are on disk."""
+    """Wait until a file's content, or a folder's names, are on disk."""
     descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -25,9 +25,9 @@ def sync(path: str) -> None:
 
 
 def sync_tree(root: str) -> None:
-    """Waits until all below a folder is on disk: each file, then the folders from the ground up.
+    """Wait until a folder's content is on disk: files first, then folders from the bottom up.
 
-    Links are not followed; what they lead to is somebody else's.
+    Links are not followed.
     """
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
@@ -39,7 +39,7 @@ def sync_tree(root: str) -> None:
 
 @contextlib.contextmanager
 def naming_full_disk(path: str) -> Iterator[None]:
-    """Has the error of a full disk, which names no file, name what was written: `path`."""
+    """Add the written file `path` to a full disk's error, which names no file."""
     try:
         yield
     except OSError as error:
@@ -50,15 +50,15 @@ def naming_full_disk(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replacing(path: str, partial: str = "", *, synced: bool = True) -> Iterator[IO[bytes]]:
-    """A handle of a new file that takes the name `path` once all of it is on disk.
+    """Open a new file that gets the name `path` once all of it is on disk.
 
-    Whatever ends it, `path` names what was there before or the new file whole.
+    After any interruption `path` is either the previous file or the complete new one.
 
     Args:
-        path: Its name at last.
-        partial: Its name until then, in the same folder; the default is for one writer at a time.
-        synced: Whether that holds through a power cut, too, for which the disk has to be waited
-            for; else only through a kill.
+        path: Final name.
+        partial: Temporary name in the same folder; the default suits a single writer.
+        synced: Whether to wait for the disk, so that this holds after a power loss and not only
+            after a kill.
     """
     partial = partial or f"{path}{_PARTIAL}"
     try:
@@ -77,19 +77,19 @@ def replacing(path: str, partial: str = "", *, synced: bool = True) -> Iterator[
 
 
 def write(path: str, data: bytes) -> None:
-    """Writes a file whole, in place of one that is there."""
+    """Write a file atomically, replacing an existing one."""
     with replacing(path) as handle:
         handle.write(data)
 
 
 def rename(old: str, new: str) -> None:
-    """Gives what is on disk already another name, which is on disk afterwards."""
+    """Rename a file that is on disk, and wait until its new name is on disk."""
     os.replace(old, new)
     sync(os.path.dirname(new))
 
 
 def make_folders(path: str) -> None:
-    """Makes a folder and those above it, where they are missing; their names are on disk then."""
+    """Create a folder and its missing parents, and wait until their names are on disk."""
     missing = []
     while path and not os.path.exists(path):
         missing.append(path)
@@ -101,11 +101,11 @@ def make_folders(path: str) -> None:
 
 @contextlib.contextmanager
 def exclusive(folder: str, busy: Exception) -> Iterator[None]:
-    """Holds a folder against other processes on this machine, while this one runs.
+    """Lock a folder against other processes on this machine until the context exits.
 
     Args:
-        folder: What is locked; made where it is missing. Whoever holds the lock may delete it.
-        busy: What is raised where another process holds it.
+        folder: Folder to lock; created if missing. The holder of the lock may delete it.
+        busy: Exception to raise if another process holds the lock.
     """
     descriptor = _locked(folder, busy)
     try:
@@ -125,7 +125,7 @@ def _locked(folder: str, busy: Exception) -> int:
         except BlockingIOError as error:
             os.close(descriptor)
             raise busy from error
-        except FileNotFoundError:  # who held it deleted it meanwhile
+        except FileNotFoundError:  # deleted by the previous holder
             pass
         except BaseException:
             os.close(descriptor)

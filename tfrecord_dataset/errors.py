@@ -1,4 +1,4 @@
-"""The errors that both packages raise; the errors.py of each draws its tree."""
+"""Errors shared by both packages; the errors.py of each draws its tree."""
 
 import copyreg
 import difflib
@@ -9,37 +9,37 @@ from tfrecord_dataset.shown_text import one_line
 
 
 class BeamTFRecordsError(Exception):
-    """Base of every error that these packages raise on purpose.
+    """Base of every error that these packages raise deliberately.
 
     Its message is one line, without control characters and secrets.
     """
 
     exit_code = 1
-    # Beam raises it as it is: of others it logs and raises copies, which name the stage.
+    # Beam raises this class unchanged; it logs others and raises copies that name the stage.
     _tagged_with_step = True
 
     def __str__(self) -> str:
         return one_line(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it is, with its message, whatever an `__init__` makes it from."""
+        """Pickle the message, whatever arguments `__init__` takes."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ConfigError(BeamTFRecordsError):
-    """An option or argument cannot be used; nothing was written."""
+    """An option or argument is invalid; nothing was written."""
 
     exit_code = 2
 
 
 class UnknownNameError(ConfigError):
-    """A name that does not exist; the message suggests the nearest one and lists them all.
+    """A name that does not exist; the message suggests the nearest one and lists all.
 
     Args:
-        what: What the name stands for: "split".
-        name: The name that does not exist.
+        what: Type of the name: "split".
+        name: The unknown name.
         choices: The existing names.
-        where: The place that has them: "data/cells".
+        where: Place of the names: "data/cells".
     """
 
     def __init__(self, what: str, name: str, choices: Iterable[str], where: str = "") -> None:
@@ -52,7 +52,7 @@ class UnknownNameError(ConfigError):
 
 
 def raise_together(errors: Sequence[ConfigError]) -> None:
-    """Raises an error that says what all of them say; one alone as it is."""
+    """Raise one error for all, or a single one unchanged."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -60,21 +60,21 @@ def raise_together(errors: Sequence[ConfigError]) -> None:
 
 
 class NotADatasetError(ConfigError):
-    """The path holds no finished dataset."""
+    """The path has no finished dataset."""
 
 
 class DatasetDamagedError(BeamTFRecordsError):
-    """A dataset, or one of its files, is not what its metadata says."""
+    """A dataset, or one of its files, does not match its metadata."""
 
     exit_code = 3
 
 
 class DatasetChangedError(BeamTFRecordsError):
-    """A dataset, or one of its files, was replaced or changed while it was read."""
+    """A dataset, or one of its files, was replaced or changed during the read."""
 
 
 class RecordError(BeamTFRecordsError):
-    """One record cannot be used.
+    """A record that cannot be used.
 
     Raised by the functions that work on a single record; a stage of a build turns it into a
     reject with the same reason and detail.
@@ -90,11 +90,11 @@ class RecordError(BeamTFRecordsError):
 
 
 def nearest(name: str, choices: Iterable[str]) -> str:
-    """The choice that is written most alike, or "" if none is near."""
+    """Return the choice with the most similar spelling, or "" if none is similar."""
     return next(iter(difflib.get_close_matches(str(name), list(choices), n=1)), "")
 
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
-    """` (did you mean 'train'?)` for the nearest choice, or "" if none is near."""
+    """Return ` (did you mean 'train'?)` for the nearest choice, or ""."""
     near = nearest(name, choices)
     return f" (did you mean {near!r}?)" if near else ""

@@ -1,4 +1,4 @@
-"""How an extra of this package is installed, which no package index has yet."""
+"""Installation of this package's extras, which are not on a package index yet."""
 
 from typing import Literal
 
@@ -6,5 +6,5 @@ Extra = Literal["detection", "gcp", "hdf5", "near-duplicates", "onnx", "text", "
 
 
 def install(extra: Extra) -> str:
-    """The command that installs an extra, and where it is typed; messages end with it."""
+    """Return the command that installs an extra, and where to run it, as the end of a message."""
     return f"pip install -e '.[{extra}]' in the clone of beam-tfrecords"

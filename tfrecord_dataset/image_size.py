@@ -1,4 +1,4 @@
-"""The size of an image, in one order everywhere."""
+"""Image size with one order of its dimensions."""
 
 import numbers
 import re
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 
 
 class ImageSize(NamedTuple):
-    """The size of an image in pixels: the height first, as in the shapes of arrays.
+    """The size of an image in pixels: height first, as in array shapes.
 
-    Only texts have the width first, as people write it: `640x480`.
+    Only texts have the width first, as is common: `640x480`.
     """
 
     height: int
@@ -19,15 +19,15 @@ class ImageSize(NamedTuple):
         return f"{self.width}x{self.height}"
 
     def turned(self, orientation: int) -> "ImageSize":
-        """The size once an EXIF orientation is applied, or taken back."""
+        """Return the size before or after an EXIF orientation is applied."""
         return self if orientation < 5 else ImageSize(self.width, self.height)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """A size from `64`, a side, or from `640x480`, with the width first.
+        """Parse a size from `64`, a side, or from `640x480`, with the width first.
 
         Raises:
-            ValueError: It is neither.
+            ValueError: Neither of these.
         """
         match = re.fullmatch(r"(\d+)(?:x(\d+))?", text.strip().lower())
         size = cls(int(match[2] or match[1]), int(match[1])) if match else cls(0, 0)
@@ -37,14 +37,14 @@ class ImageSize(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """A size from a side, or from (height, width).
+        """Make a size from a side, or from (height, width).
 
         Raises:
-            ValueError: It is neither.
+            ValueError: Neither of these.
         """
         is_pair = isinstance(value, Sequence) and not isinstance(value, str | bytes)
         sides = tuple(value) if is_pair else (value, value)
         are_whole = all(isinstance(side, numbers.Integral) for side in sides)
         if len(sides) != 2 or not are_whole or any(side is True or side < 1 for side in sides):
-            raise ValueError("is no size: give a side in pixels, 64, or (height, width), (48, 64)")
+            raise ValueError("is not a size; give a side in pixels (64), or (height, width)")
         return cls(int(sides[0]), int(sides[1]))

@@ -1,4 +1,4 @@
-"""Paths that a file of somebody else states: they stay below the folder that they belong to."""
+"""Checks untrusted relative paths, which must stay below their folder."""
 
 import os
 import posixpath
@@ -7,19 +7,19 @@ import re
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.store.urls import is_remote
 
-# Of four bytes at most; file systems take 255 bytes.
+# Characters of up to four bytes; file systems allow 255 bytes.
 _NAME_CHARACTERS = 60
 
 
 def inner_path(stated: object, where: str) -> str:
-    """A relative path with "/" that leads to no other folder, as it was stated.
+    """Return a relative path with "/" if it stays below its folder.
 
     Args:
-        stated: What a file states, of any type.
-        where: What the error says of it, such as "metadata.json: splits.train.shards[0].file".
+        stated: The value in a file, of any type.
+        where: Its place for messages, such as "metadata.json: splits.train.shards[0].file".
 
     Raises:
-        DatasetDamagedError: It is no such path.
+        DatasetDamagedError: The value is not such a path.
     """
     if (
         not isinstance(stated, str)
@@ -33,12 +33,12 @@ def inner_path(stated: object, where: str) -> str:
         or stated == "."
     ):
         raise DatasetDamagedError(
-            f"{where} is {stated!r}, which is no path below its own folder; nothing is read there: "
-            "restore the file from where it was made"
+            f"{where} is {stated!r}, not a path below its own folder, and was not read; "
+            "restore the file from its source"
         )
     return stated
 
 
 def name_part(text: str) -> str:
-    """What of any text can stand in the name of a new file: no path, and not too long."""
+    """Reduce any text to a valid part of a file name, without separators and not too long."""
     return re.sub(r"[^\w. -]", "_", text)[:_NAME_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Ctrl-C while a request waits for a store: the library does not return to Python for it."""
+"""Ctrl-C during a store request, in which the library does not return to Python."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _LOOK_S = 3.0
-# To cancel a job on a cluster takes half a minute.
+# Cancelling a job on a cluster takes half a minute.
 _LOOKS = 15
 _ASKING = os.path.join("store", "requests.py")
 _EXIT_CODE = 130
@@ -18,9 +18,9 @@ _EXIT_CODE = 130
 
 @contextlib.contextmanager
 def ending_blocked_calls() -> Iterator[None]:
-    """Ends this process, within seconds of Ctrl-C, where its threads wait for a store.
+    """Exit this process within seconds of Ctrl-C if threads wait for a store.
 
-    Whatever is under way then ends as if it was killed, which all that is written survives.
+    Requests in flight end as in a kill, which written data survives.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -58,11 +58,11 @@ def _watch(signals: socket.socket, handled: threading.Event, ended: threading.Ev
             return
         if not handled.is_set() or _is_asking():
             break
-    print("interrupted; run the same command again to go on", file=sys.stderr, flush=True)
+    print("interrupted; run the same command again to resume", file=sys.stderr, flush=True)
     os._exit(_EXIT_CODE)
 
 
 def _is_asking() -> bool:
-    """Whether a thread waits for the answer to a request."""
+    """Whether a thread waits for a request's response."""
     frames = sys._current_frames().values()
     return any(frame.f_code.co_filename.endswith(_ASKING) for frame in frames)

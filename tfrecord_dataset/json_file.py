@@ -1,7 +1,7 @@
-"""JSON objects that somebody else may have written, or that a kill or a disk has damaged.
+"""Reads JSON objects that are untrusted, or may be damaged.
 
-They are read from regular files of a bounded size, and their values have the types that are
-expected; whatever else is there is a JsonError.
+Files must be regular and of bounded size, and values must have the expected types; anything else
+is a JsonError.
 """
 
 import dataclasses
@@ -16,22 +16,22 @@ from typing import Any
 from tfrecord_dataset import regular_files
 
 MAX_BYTES = 1 << 28
-# Objects and lists in one another; Python's own functions fail at about a thousand.
+# Nesting depth of objects and lists; Python's own functions fail at about a thousand.
 MAX_DEPTH = 100
-# Numbers are taken up as int64.
+# Numbers must fit int64.
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 class JsonError(ValueError):
-    """Why something is not the JSON that was expected, to be put behind the file's name."""
+    """Invalid JSON; the message follows the file's name."""
 
 
 def read_object(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
-    """The JSON object in a local file.
+    """Read the JSON object in a local file.
 
     Raises:
-        FileNotFoundError: There is no file.
-        JsonError: It cannot be read, or `parse_object` refuses it.
+        FileNotFoundError: The file does not exist.
+        JsonError: The file cannot be read, or `parse_object` refuses it.
     """
     try:
         data = regular_files.read(path, max_bytes)
@@ -43,10 +43,10 @@ def read_object(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dic
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
-    """The JSON object in UTF-8 text.
+    """Parse the JSON object in UTF-8 text.
 
     Raises:
-        JsonError: It is none, names something twice, or nests deeper than MAX_DEPTH.
+        JsonError: Not an object, a duplicate name, or nesting deeper than MAX_DEPTH.
     """
     try:
         text = data.decode() if isinstance(data, bytes) else data
@@ -75,7 +75,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise JsonError(f"it names {_shown(twice)} twice in one object")
+        raise JsonError(f"it has the name {_shown(twice)} twice in one object")
     return made
 
 
@@ -90,17 +90,17 @@ def _too_deep() -> JsonError:
 
 
 def typed(value: Any, expected: Any, place: str = "") -> Any:
-    """A value of JSON as a type has it: a tuple for a list, a dataclass for an object.
+    """Convert a JSON value to a type: a list to a tuple, an object to a dataclass.
 
     Args:
         value: Parsed JSON.
         expected: A type of JSON's values; `Any`; a union; `list`, `tuple` or `Mapping` of such; or
-            a dataclass of such, whose checks of its own raise what they raise.
-        place: Of the value in its file, such as `options.epochs`, for messages.
+            a dataclass of such. Errors of a dataclass's own checks pass through.
+        place: Position in the file, such as `options.epochs`, for messages.
 
     Raises:
-        JsonError: The value is of another type, lacks a field or has one too many, or a number is
-            not finite or not an int64.
+        JsonError: The value has another type, a missing or unknown field, or a number that is not
+            finite or not an int64.
     """
     origin = typing.get_origin(expected)
     if expected is Any:
@@ -122,7 +122,7 @@ def typed(value: Any, expected: Any, place: str = "") -> Any:
 
 
 def _list(value: list[Any], expected: Any, place: str) -> Any:
-    """A list as a type of lists or tuples has it; None if it is of another one, or length."""
+    """Convert a list to a list or tuple type; None if the type or length differs."""
     origin, inner = typing.get_origin(expected), typing.get_args(expected)
     if origin in (list, Sequence):
         return list(_items(value, inner * len(value), place))
@@ -137,7 +137,7 @@ def _list(value: list[Any], expected: Any, place: str) -> Any:
 
 def _one_of(value: Any, kinds: Sequence[Any], place: str) -> Any:
     fitting = [kind for kind in kinds if _fits_outside(value, kind)]
-    if len(fitting) == 1:  # whose inner values may be wrong
+    if len(fitting) == 1:  # its inner values may be wrong
         return typed(value, fitting[0], place)
     words = " or ".join(_in_words(kind) for kind in kinds)
     raise JsonError(f"{place or 'it'} is {_shown(value)}, not {words}")
@@ -185,7 +185,7 @@ def _dataclass(value: dict[str, Any], expected: Any, place: str) -> Any:
 
 
 def _in_words(kind: Any) -> str:
-    """What a type is in JSON."""
+    """Describe a type in JSON's terms."""
     plain = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     if kind in plain:
         return plain[kind]
@@ -200,7 +200,7 @@ def _in_words(kind: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message, as JSON has it; a long one is cut."""
+    """Format a JSON value for a message, cut if long."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
     text = json.dumps(value)

@@ -1,6 +1,6 @@
-"""The values of options, by type: from a text of the command line, and from a value of Python.
+"""Parsing and checking of option values by type, from text and from Python values.
 
-Their ValueErrors continue a sentence that begins with the option and its value.
+The ValueErrors' messages continue a sentence that begins with the option and its value.
 """
 
 import dataclasses
@@ -16,15 +16,15 @@ from tfrecord_dataset.image_size import ImageSize
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ValueType:
-    """How the values of a type are read and checked.
+    """How to parse and check the values of a type.
 
     Attributes:
-        parse: From a text of the command line.
-        make: From a value of Python.
-        metavar: In the help; None for the option's name.
+        parse: Parses a text of the command line.
+        make: Checks a Python value.
+        metavar: Value name in the help; None for the option's name.
 
     Raises:
-        ValueError: Of both, for what is no such value.
+        ValueError: From both, for an invalid value.
     """
 
     parse: Callable[[str], Any]
@@ -33,7 +33,7 @@ class ValueType:
 
 
 def _numbers(kind: Callable[[Any], Any], others: type, problem: str) -> ValueType:
-    """Python's own numbers of a kind, which are made of other types', such as NumPy's."""
+    """Make the type of Python numbers, which accepts those of other libraries, such as NumPy."""
 
     def make(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, others):
@@ -60,14 +60,14 @@ def make_truth(value: Any) -> bool:
 
 
 def make_text(value: Any) -> str:
-    """A text, or a path."""
+    """Check a text or a path."""
     if not isinstance(value, str | os.PathLike):
         raise ValueError("is not a text; give one")
     return os.fspath(value)
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """The names in `a,b`."""
+    """Parse the names in `a,b`."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
         raise ValueError("has an empty name; separate names with commas: a,b")
@@ -75,7 +75,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def make_names(value: Any) -> tuple[str, ...]:
-    """A list of names."""
+    """Check a list of names."""
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
     if not is_list or not all(isinstance(name, str | os.PathLike) for name in value):
         raise ValueError("is not a list of names; give one, such as ['a', 'b']")
@@ -83,7 +83,7 @@ def make_names(value: Any) -> tuple[str, ...]:
 
 
 def parse_lengths(text: str) -> dict[str, int]:
-    """The lengths by name in `sequence=128,caption=32`."""
+    """Parse the lengths by name in `sequence=128,caption=32`."""
     pairs = [re.fullmatch(r"\s*(.+?)\s*=\s*(\d+)\s*", part) for part in text.split(",")]
     lengths = {pair[1]: int(pair[2]) for pair in pairs if pair}
     if len(lengths) < len(pairs):
@@ -92,14 +92,14 @@ def parse_lengths(text: str) -> dict[str, int]:
 
 
 def make_lengths(value: Any) -> dict[str, int]:
-    """Whole numbers by name."""
+    """Check whole numbers by name."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ValueError("does not give whole numbers by name; give some, such as {'a': 32}")
     return {name: WHOLE.make(length) for name, length in value.items()}
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes in "50GB" (powers of 1000), "128MiB" or "128M" (of 1024), or "4096"."""
+    """Parse bytes in "50GB" (powers of 1000), "128MiB" or "128M" (of 1024), or "4096"."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)(b?)|b?)", text.strip().lower())
     if not match:
         raise ValueError("is not a size; write it as 128MiB or 50GB")
@@ -121,12 +121,12 @@ TYPES: Mapping[Any, ValueType] = {
 
 
 def check_bounds(value: Any, least: float, most: float, above: float, below: float) -> None:
-    """Raises ValueError unless a number, or each of those by name, is in bounds.
+    """Raise ValueError unless a number, or each number of a mapping, is in bounds.
 
     Args:
-        value: Of any type; what is no number has no bounds.
-        least, most: Bounds that are allowed.
-        above, below: Bounds that are not.
+        value: Value of any type; other values than numbers have no bounds.
+        least, most: Inclusive bounds.
+        above, below: Exclusive bounds.
     """
     for number in value.values() if isinstance(value, Mapping) else [value]:
         if isinstance(number, bool) or not isinstance(number, int | float):

@@ -1,12 +1,12 @@
-"""Options of commands and functions, each written once: in the annotation of a dataclass's field.
+"""Options of commands and functions, declared once as annotated fields of a dataclass.
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class TrainConfig(Options):
         epochs: Annotated[int, Option("passes over the data", least=1)] = 10
 
-From it come the command line, its help and the table of the documentation (command_line.py), the
-checks of values, wherever they come from (`Options`), and the signature and help of a function that
-takes them (`takes_options`).
+The annotation defines the command line, its help and the table in the documentation
+(command_line.py), the checks of values from any source (`Options`), and the signature and help of
+a function that takes the options (`takes_options`).
 """
 
 import dataclasses
@@ -32,24 +32,24 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Option:
-    """What is known of an option besides its name, type and default.
+    """Properties of an option in addition to its name, type and default.
 
     Attributes:
-        help: What it is for; the default is added, unless the text tells it.
-        flag: On the command line; empty for `--name-of-the-field`.
-        other_flag: Another one for the same; or empty.
-        metavar: Its value in the help; empty for that of its type.
-        choices: The values that it may have, or what returns them; empty for any.
-        parse: Reads the command line's text, or raises a ValueError that continues the sentence
-            `--name 'text' …`; None for that of its type.
-        make: Of a value of its type what is kept, or raises such a ValueError; None keeps it. Both
-            may raise a ConfigError, which says all itself.
-        least, most: Bounds of numbers, which may be reached.
-        above, below: Bounds that may not.
-        is_positional: It has no flag.
-        may_repeat: It may be given several times, for a text each.
-        is_rare: `--help` leaves it out; `--help-all` has it.
-        recipe_only: The command line does not take it; a recipe and Python do.
+        help: Purpose; the default is added, unless the text contains it.
+        flag: Flag on the command line; empty for `--name-of-the-field`.
+        other_flag: Alternative flag; or empty.
+        metavar: Value name in the help; empty for that of the type.
+        choices: Allowed values, or a function that returns them; empty for any.
+        parse: Parses the command line's text, or raises a ValueError that continues the sentence
+            `--name 'text' …`; None for the type's own.
+        make: Converts a value of the type, or raises such a ValueError; None keeps the value. Both
+            may raise a ConfigError with a complete message.
+        least, most: Inclusive bounds of numbers.
+        above, below: Exclusive bounds.
+        is_positional: Whether it has no flag.
+        may_repeat: Whether it may be given several times, with one text each.
+        is_rare: Whether `--help` omits it; `--help-all` shows it.
+        recipe_only: Whether the command line does not accept it; a recipe and Python do.
     """
 
     help: str = dataclasses.field(kw_only=False)
@@ -71,13 +71,13 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A heading of the help, in the annotation of an option; those after it stand there, too."""
+    """A heading of the help, in an option's annotation; it covers the following options, too."""
 
     title: str
 
 
 class Options:
-    """Base of frozen dataclasses whose annotated fields are options: checks their values."""
+    """Base of frozen dataclasses with options as annotated fields; checks their values."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class Options:
         raise_together([ConfigError(sentence) for sentence in self._conflicts()])
 
     def _conflicts(self) -> Iterable[str]:
-        """What is wrong with values that are right by themselves, a sentence each."""
+        """Yield contradictions between values that are valid on their own, one sentence each."""
         return ()
 
     __repr__ = short_repr
@@ -100,11 +100,11 @@ class Field:
     """An option of a class.
 
     Attributes:
-        name: Of the field.
-        option: Its annotation.
-        kind: The type of its values, without None; `Any` for those that are parsed by `option`.
-        default: `dataclasses.MISSING` for none.
-        group: The heading that begins with it, or "".
+        name: Name of the field.
+        option: Annotation of the field.
+        kind: Type of the values, without None; `Any` if `option` parses them.
+        default: Default value, `dataclasses.MISSING` for none.
+        group: Heading that starts at the option, or "".
     """
 
     name: str
@@ -115,18 +115,18 @@ class Field:
 
     @property
     def flag(self) -> str:
-        """`--batch-size` for `batch_size`."""
+        """Flag: `--batch-size` for `batch_size`."""
         return self.option.flag or "--" + self.name.replace("_", "-")
 
     @property
     def choices(self) -> Sequence[str]:
-        """The values that it may have; empty for any."""
+        """Allowed values; empty for any."""
         choices = self.option.choices
         return choices() if callable(choices) else choices
 
     @property
     def help(self) -> str:
-        """What it is for, with the default."""
+        """Help text with the default."""
         text, default = self.option.help, self.default
         if self.option.metavar and self.choices:
             text = f"{text}: {', '.join(self.choices)}"
@@ -138,21 +138,21 @@ class Field:
 
     @property
     def metavar(self) -> str | None:
-        """Its value in the help."""
+        """Name of the value in the help."""
         choices = ",".join(self.choices)
         return self.option.metavar or (f"{{{choices}}}" if choices else TYPES[self.kind].metavar)
 
     @property
     def label(self) -> str:
-        """What messages call it, in Python and on the command line: `num_shards (--num-shards)`."""
+        """Name in messages, for Python and the command line: `num_shards (--num-shards)`."""
         has_flag = not (self.option.is_positional or self.option.recipe_only)
         return f"{self.name} ({self.flag})" if has_flag else self.name
 
     def parse(self, text: str) -> Any:
-        """Its value in a text of the command line.
+        """Parse a text of the command line.
 
         Raises:
-            ConfigError: It cannot be read, or is not allowed.
+            ConfigError: The text is invalid or not allowed.
         """
         try:
             value = (self.option.parse or TYPES[self.kind].parse)(text)
@@ -161,11 +161,11 @@ class Field:
         return self._checked(value, text if isinstance(value, int | float) else repr(text))
 
     def check(self, value: Any) -> Any:
-        """A value as its type has it: a tuple for a list of names, a size for a side.
+        """Convert a value to the option's type: a list of names to a tuple, a side to a size.
 
         Raises:
-            ConfigError: It is of another type, or out of bounds.
-            UnknownNameError: It is none of the choices.
+            ConfigError: The value has another type, or is out of bounds.
+            UnknownNameError: The value is not one of the choices.
         """
         return self._checked(value, repr(value))
 
@@ -186,13 +186,13 @@ class Field:
             raise self._error(shown, error) from error
 
     def _error(self, shown: str, problem: ValueError) -> ConfigError:
-        """The error of a value; the problem continues its sentence."""
+        """Return the error for a value; the problem continues its sentence."""
         return ConfigError(f"{self.label}: {shown} {problem}")
 
 
 @functools.cache
 def fields_of(owner: type) -> Mapping[str, Field]:
-    """The options of a class by name, in the order of its fields; others are not options."""
+    """Return the options of a class by name, in field order; other fields are not included."""
     hints = typing.get_type_hints(owner, include_extras=True)
     found = {}
     for field in dataclasses.fields(owner):
@@ -220,7 +220,7 @@ _hints_of = functools.cache(typing.get_type_hints)
 
 
 def parts_of(owner: type) -> Mapping[str, type]:
-    """The fields of a class that are dataclasses with options of their own."""
+    """Return the fields of a class that are dataclasses with options of their own."""
     hints = _hints_of(owner)
     named = {field.name: hints[field.name] for field in dataclasses.fields(owner)}
     return {
@@ -232,7 +232,7 @@ def parts_of(owner: type) -> Mapping[str, type]:
 
 @functools.cache
 def all_options(owner: type) -> Mapping[str, Field]:
-    """The options of a class and of its parts by name, such as "seed" and "image.size"."""
+    """Return all options of a class and its parts by name, such as "seed" and "image.size"."""
     options = dict(fields_of(owner))
     for part, kind in parts_of(owner).items():
         options |= {f"{part}.{name}": field for name, field in fields_of(kind).items()}
@@ -240,7 +240,7 @@ def all_options(owner: type) -> Mapping[str, Field]:
 
 
 def arguments_of(owner: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a class, its parts as objects, of values by name as `all_options` has it."""
+    """Return constructor arguments, with parts as objects, from values by `all_options` name."""
     arguments = {name: values[name] for name in fields_of(owner) if name in values}
     for part, kind in parts_of(owner).items():
         own = {name: f"{part}.{name}" for name in fields_of(kind) if f"{part}.{name}" in values}
@@ -250,22 +250,22 @@ def arguments_of(owner: type, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flag_of(owner: type, name: str) -> str:
-    """The flag of a class's option."""
+    """Return the flag of a class's option."""
     return fields_of(owner)[name].flag
 
 
 def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of some of a class's options, by name, as their types have them.
+    """Check values of a class's options by name, and convert them to their types.
 
     Raises:
-        ConfigError: There is no such option, or one cannot have its value; it says all of this.
+        ConfigError: An option is unknown or its value invalid; one error reports all of them.
     """
     fields = fields_of(owner)
     values: dict[str, Any] = {}
     wrong: list[ConfigError] = []
     for name, value in given.items():
         if name not in fields:
-            wrong.append(ConfigError(f"there is no option {name}{did_you_mean(name, fields)}"))
+            wrong.append(ConfigError(f"unknown option {name}{did_you_mean(name, fields)}"))
             continue
         try:
             values[name] = fields[name].check(value)
@@ -276,7 +276,7 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def takes_options(owner: type) -> Callable[[_Function], _Function]:
-    """Decorates a function that takes a class's options as `**options`: its help names them."""
+    """Decorate a function with a class's options as `**options`, and name them in its help."""
 
     def decorate(function: _Function) -> _Function:
         hints = typing.get_type_hints(owner, include_extras=True)

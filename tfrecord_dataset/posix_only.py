@@ -1,4 +1,4 @@
-"""Ends a command on Windows with what helps; imported by the commands before modules that fail."""
+"""Exits a command on Windows with advice; imported before the modules that would fail."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Local files that are regular: a pipe, a device or a folder in their place is an error."""
+"""Opens local files, and refuses pipes, devices and folders in their place."""
 
 import contextlib
 import errno
@@ -10,27 +10,27 @@ from collections.abc import Iterator
 
 
 def descriptor_of(path: str | os.PathLike[str], folder: int | None = None) -> int:
-    """A descriptor to read a file, as `descriptor_with_facts`."""
+    """Open a file for reading, as `descriptor_with_facts` does."""
     return descriptor_with_facts(path, folder)[0]
 
 
 def descriptor_with_facts(
     path: str | os.PathLike[str], folder: int | None = None
 ) -> tuple[int, os.stat_result]:
-    """A descriptor to read a file, which the caller closes, and its status; waits for no pipe.
+    """Open a regular file for reading, and return its descriptor and status; never blocks.
 
     Args:
-        path: Of the file.
-        folder: A descriptor of the folder that the path is relative to.
+        path: Path of the file; the caller closes its descriptor.
+        folder: Descriptor of the folder that the path is relative to.
 
     Raises:
-        OSError: It cannot be opened, or is no regular file.
+        OSError: The file cannot be opened, or is not a regular file.
     """
     try:
-        # A pipe that nobody writes to would not open.
+        # A pipe without a writer would block.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket, or a device that is not there
+        if error.errno == errno.ENXIO:  # a socket, or a missing device
             raise _irregular(path) from error
         raise
     facts = os.fstat(descriptor)
@@ -48,21 +48,21 @@ def _irregular(path: str | os.PathLike[str]) -> OSError:
 
 @contextlib.contextmanager
 def opened(path: str | os.PathLike[str], folder: int | None = None) -> Iterator[io.BufferedReader]:
-    """A handle to read a file, as `descriptor_of`."""
+    """Open a handle for reading, as `descriptor_of` does."""
     with open(descriptor_of(path, folder), "rb") as handle:
         yield handle
 
 
 def read(path: str | os.PathLike[str], max_bytes: int, folder: int | None = None) -> bytes:
-    """The content of a file.
+    """Read a file.
 
     Args:
-        path: Of the file.
-        max_bytes: That it may have.
-        folder: A descriptor of the folder that the path is relative to.
+        path: Path of the file.
+        max_bytes: Maximal size.
+        folder: Descriptor of the folder that the path is relative to.
 
     Raises:
-        OSError: It cannot be read, is no regular file, or is larger.
+        OSError: The file cannot be read, is not a regular file, or is too large.
     """
     with opened(path, folder) as handle:
         size = os.fstat(handle.fileno()).st_size
@@ -73,10 +73,10 @@ def read(path: str | os.PathLike[str], max_bytes: int, folder: int | None = None
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
-    """Hex digest of a file of any size.
+    """Return the hex digest of a file of any size.
 
     Raises:
-        OSError: It cannot be read, or is no regular file.
+        OSError: The file cannot be read, or is not a regular file.
     """
     with opened(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()

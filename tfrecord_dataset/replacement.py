@@ -1,4 +1,4 @@
-"""A local folder takes another one's place, whole and at once."""
+"""Atomic replacement of a local folder."""
 
 import contextlib
 import ctypes
@@ -17,21 +17,21 @@ _ASIDE = ".aside"
 
 
 def replace_folder(new: str, place: str) -> None:
-    """Puts the folder `new` at `place`; what was there lies at `new` afterwards, or is gone.
+    """Put the folder `new` at `place`; the previous folder is then at `new`, or deleted.
 
-    All of the new folder is on disk before it has the place, and that it has the place before this
-    returns. Where the file system exchanges two names, `place` always holds the one or the other.
-    Where it does not (NFS, FUSE), there are two renames; cut off between them, `restore_folder`
-    goes back.
+    The new folder's content is on disk before the exchange, and the exchange before this returns.
+    If the file system can exchange two names, `place` is always one of the folders. If it cannot
+    (NFS, FUSE), there are two renames, and `restore_folder` recovers from an interruption between
+    them.
 
     Raises:
-        OSError: The one or the other has the place, or will once `restore_folder` was called.
+        OSError: `place` has one of the folders, at the latest after `restore_folder`.
     """
     durable.sync_tree(new)
     if os.path.isdir(place):
         os.chmod(new, os.stat(place).st_mode)
     try:
-        os.rename(new, place)  # nothing is there, or an empty folder
+        os.rename(new, place)  # missing, or an empty folder
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
@@ -42,9 +42,9 @@ def replace_folder(new: str, place: str) -> None:
 
 
 def restore_folder(new: str, place: str) -> None:
-    """Undoes a `replace_folder` that was cut off between its renames, or ends one cut off later.
+    """Undo a `replace_folder` that was interrupted between its renames, or finish a later one.
 
-    That `place` holds what it does is on disk afterwards: what it replaced may be deleted.
+    The state of `place` is on disk afterwards, so the folder that it replaced may be deleted.
     """
     if not os.path.lexists(place):
         with contextlib.suppress(FileNotFoundError):
@@ -60,7 +60,7 @@ def _sync_names(*paths: str) -> None:
 
 
 def exchange(one: str, other: str) -> bool:
-    """Exchanges two names in one step; False where the system or the file system cannot."""
+    """Exchange two names atomically; False if the system or the file system cannot."""
     library = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(one), os.fsencode(other)
     if sys.platform == "darwin":

@@ -1,4 +1,4 @@
-"""JSON that ends with a checksum of itself, by which any change of a byte is found.
+"""JSON that ends with a checksum of itself, which detects any changed byte.
 
 {
   "name": "cells",
@@ -24,22 +24,22 @@ _END_BYTES = len(_OPEN_END) + 64
 
 
 def to_text(value: Mapping[str, Any]) -> str:
-    """JSON as the files of a dataset have it."""
+    """Serialize JSON in the format of a dataset's files."""
     return printable(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
 def sealed(value: Mapping[str, Any]) -> str:
-    """`to_text` of an object, and behind its other keys the checksum."""
+    """Serialize an object as `to_text` does, with the checksum as its last key."""
     text = to_text({**value, _KEY: ""})
     checksum = _checksum(text.encode())
     return text.removesuffix(_OPEN_END) + _OPEN_END.replace('""', f'"{checksum}"')
 
 
 def check_seal(data: bytes) -> None:
-    """Compares the bytes of a file with the checksum that they end with.
+    """Check the bytes of a file against the checksum at their end.
 
     Raises:
-        ValueError: They differ, or there is none.
+        ValueError: They differ, or the checksum is missing.
     """
     found = _END.search(data[-_END_BYTES:])
     if found is None:
@@ -48,15 +48,15 @@ def check_seal(data: bytes) -> None:
     actual = _checksum(data[:-_END_BYTES] + _OPEN_END.encode())
     if actual != stated:
         raise ValueError(
-            f"its checksum is {actual}, it states {stated}: it was changed after it was written"
+            f"its checksum is {actual}, not {stated} as stated: it was changed after it was written"
         )
 
 
 def unsealed(data: bytes, kind: type[_T]) -> _T:
-    """What `sealed` has made a text of: a dataclass of this kind.
+    """Parse a text of `sealed` as a dataclass of this kind.
 
     Raises:
-        ValueError: The text is not as it was written.
+        ValueError: The text was changed.
     """
     check_seal(data)
     stated = parse_object(data)

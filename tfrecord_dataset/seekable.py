@@ -1,4 +1,4 @@
-"""What read-only handles of a known size have in common: where they stand; and buffers."""
+"""Read-only binary handles of known size, with a position and buffers."""
 
 import abc
 import contextlib
@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Seekable(io.RawIOBase, abc.ABC):
-    """A binary file to read and to seek in.
+    """A seekable binary file for reading.
 
     Args:
-        size: Bytes of the file.
+        size: Size of the file in bytes.
     """
 
     def __init__(self, size: int):
@@ -20,7 +20,7 @@ class Seekable(io.RawIOBase, abc.ABC):
 
     @abc.abstractmethod
     def _some(self, length: int) -> bytes:
-        """The bytes from `_position` on, up to so many, of which there are as many."""
+        """Read up to this many bytes at `_position`, fewer only at the end."""
 
     def readinto(self, buffer: Any) -> int:
         length = min(len(buffer), self._size - self._position)
@@ -46,7 +46,7 @@ class Seekable(io.RawIOBase, abc.ABC):
 
 @contextlib.contextmanager
 def buffered(handle: Any, num_bytes: int) -> Iterator[Any]:
-    """`handle` such that many small reads cost few system calls; it stays open."""
+    """Buffer `handle` for many small reads; closing the buffer leaves it open."""
     if not isinstance(handle, io.FileIO):
         yield handle
         return

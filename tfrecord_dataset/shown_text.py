@@ -1,4 +1,4 @@
-"""Text of others as it is shown: it cannot steer a terminal, and tells no secrets."""
+"""Untrusted text made safe for display: no terminal control, no secrets."""
 
 import dataclasses
 import os
@@ -6,39 +6,39 @@ import re
 import urllib.parse
 from typing import Any
 
-# C0, DEL, C1, and what turns the direction of writing.
+# C0, DEL, C1, and characters that change the text direction.
 _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 _URL = re.compile(r"\b([a-zA-Z][\w.+-]*)://([^\s\"'<>]+)")
-# Before "@" these have the name of a container.
+# In these schemes the part before "@" is a container.
 _CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _WEB = frozenset({"http", "https"})
-_OPEN = frozenset({"project"})  # of Dataflow's pages
-# In connection strings, and in what stores say of a request that they refuse.
+_OPEN = frozenset({"project"})  # in Dataflow's URLs
+# Secrets in connection strings, and in stores' error messages.
 _STATED = re.compile(
     r"\b((?:AccountKey|SharedAccessSignature|x-amz-security-token)\s*[=:]\s*)[^\s;&\"'<>,]+",
     re.IGNORECASE,
 )
-# Environment variables that hold a secret; others say where one is.
+# Environment variables with a secret; others have the place of one.
 _SECRET_NAME = re.compile(
     r"(?!.*(_ID|_FILE|_PATH|_DIR|_UR[IL]|_CREDENTIALS)$)"
     r".*(SECRET|TOKEN|PASSW|CREDENTIAL|SAS_KEY|CONNECTION_STRING"
     r"|(ACCOUNT|ACCESS|MASTER|API|PRIVATE)_KEY)",
     re.IGNORECASE,
 )
-_LEAST_SECRET = 8  # characters; shorter ones stand in any text
+_LEAST_SECRET = 8  # characters; shorter ones occur in any text
 
 
 def printable(text: str, *, keeps: str = "\n\t") -> str:
-    r"""The text with control characters as escapes, but for those that lay it out.
+    r"""Return the text with control characters escaped, except those of its layout.
 
-    The escapes are JSON's, such as \u001b: what was JSON means the same afterwards.
+    The escapes are JSON's, such as \u001b, so JSON keeps its meaning.
 
     Args:
         text: From a file's name, an annotation, a library's message, …
-        keeps: Control characters that stay.
+        keeps: Control characters to keep.
     """
     return _CONTROL.sub(
         lambda found: found[0] if found[0] in keeps else f"\\u{ord(found[0]):04x}", text
@@ -46,20 +46,20 @@ def printable(text: str, *, keeps: str = "\n\t") -> str:
 
 
 def shown(text: str) -> str:
-    """The text without secrets and control characters."""
+    """Remove secrets and control characters."""
     return printable(without_secrets(text))
 
 
 def one_line(text: str) -> str:
-    """As `shown`, in one line: a name with a line end in it does not begin another."""
+    """As `shown`, in one line: line ends in a name are escaped."""
     return printable(_LINE_END.sub(" ", without_secrets(text)), keeps="")
 
 
 def without_secrets(text: str) -> str:
-    """The text with *** for passwords, signatures and tokens.
+    """Replace passwords, signatures and tokens by ***.
 
-    Those are: in a URL what stands before "@", and all values of the query; keys in connection
-    strings; and whatever the environment's variables for secrets hold.
+    Covers the user info and all query values of URLs; keys in connection strings; and the values
+    of the environment's variables for secrets.
     """
     text = _URL.sub(lambda found: f"{found[1]}://{_open_part(found[1].lower(), found[2])}", text)
     text = _STATED.sub(r"\1***", text)
@@ -75,7 +75,7 @@ def _open_part(scheme: str, rest: str) -> str:
     if at and (scheme not in _CONTAINERS or ":" in user):
         authority = f"***@{host}"
     path, mark, query = (authority + slash + path).partition("?")
-    if not mark or (scheme not in _WEB and "=" not in query):  # a pattern of files
+    if not mark or (scheme not in _WEB and "=" not in query):  # a glob
         return path + mark + query
     stated = urllib.parse.parse_qsl(query, keep_blank_values=True)
     shown = [f"{name}={value if name in _OPEN else '***'}" for name, value in stated]
@@ -89,7 +89,7 @@ def counted(count: int, what: str) -> str:
 
 
 def size_text(num_bytes: int) -> str:
-    """Bytes as "17 B" or "4.2 GiB"."""
+    """Format bytes as "17 B" or "4.2 GiB"."""
     size = float(num_bytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
@@ -99,7 +99,7 @@ def size_text(num_bytes: int) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether it can be written as UTF-8: it holds no bytes of others, nor half a character."""
+    """Whether it can be encoded as UTF-8, so it has no surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -108,12 +108,12 @@ def is_unicode(text: str) -> bool:
 
 
 def reading_order(source: str) -> str:
-    """Sorts sources as a person counts: "a.csv:9" before "a.csv:10"."""
+    """Sort key with numbers in natural order: "a.csv:9" before "a.csv:10"."""
     return re.sub(r"\d+", lambda digits: digits[0].zfill(20), source)
 
 
 def short_repr(shown: Any) -> str:
-    """A dataclass's object as Python makes it, without what is empty or as its default."""
+    """Format a dataclass's object as its constructor call, without empty and default values."""
     said = []
     for field in dataclasses.fields(shown):
         value = getattr(shown, field.name)

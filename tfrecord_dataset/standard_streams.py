@@ -1,6 +1,6 @@
-"""stdout and stderr on which nothing that others wrote can act, and lines of the log there.
+"""stdout and stderr without untrusted control characters, and log lines on stderr.
 
-Names of files, classes and columns, messages of libraries, and tracebacks all come this way.
+Names of files, classes and columns, messages of libraries, and tracebacks all pass through here.
 """
 
 import logging
@@ -12,12 +12,12 @@ from typing import Any, TextIO, cast
 from tfrecord_dataset.shown_text import printable, shown
 
 _OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
-# What a reader has chosen, with the option that chooses otherwise, is nothing to worry about.
+# Messages about a reader's choice, with the option that changes it, are notes and not warnings.
 _NOTES = ("beam_pipeline.sources", "tfrecord_dataset.records.bare_files")
 
 
 class _Stream:
-    """A text stream that changes what is written to it."""
+    """A text stream that filters its output."""
 
     def __init__(self, stream: TextIO, change: Callable[[str], str]):
         self.behind = stream
@@ -49,7 +49,7 @@ def _open_closed_streams() -> None:
 def guard() -> None:
     """Remove control characters from whatever this process writes; calling it once is enough.
 
-    Secrets are removed from stderr, too. stdout carries results: JSON there means what it meant.
+    Secrets are removed only from stderr: stdout carries results, whose JSON must stay unchanged.
     """
     _open_closed_streams()
     if not isinstance(sys.stderr, _Stream):
@@ -58,18 +58,18 @@ def guard() -> None:
 
 
 def stderr_of_bars() -> TextIO:
-    """stderr for progress bars, which move on the terminal; their text must be `one_line`."""
+    """Return stderr with control sequences, for progress bars; their text must be `one_line`."""
     return sys.stderr.behind if isinstance(sys.stderr, _Stream) else sys.stderr
 
 
 class LogLines(logging.Formatter):
-    """ "note: …" and "warning: …" of these packages; of others their level and name besides."""
+    """Format "note: …" and "warning: …" for these packages; for others also level and name."""
 
     def __init__(self) -> None:
         super().__init__("%(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of one record."""
+        """Format a record as one line."""
         is_ours = record.name.partition(".")[0] in _OURS
         if not is_ours or record.levelno != logging.WARNING or record.exc_info:
             return super().format(record)
@@ -77,7 +77,7 @@ class LogLines(logging.Formatter):
 
 
 def set_up_log() -> None:
-    """Shows warnings and errors on stderr, a line each."""
+    """Log warnings and errors to stderr, one per line."""
     handler = logging.StreamHandler()
     handler.setFormatter(LogLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

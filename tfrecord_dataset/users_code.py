@@ -1,4 +1,4 @@
-"""Where the user's own code failed: functions of options, layouts of other packages."""
+"""Locates errors in the user's own code: functions of options, layouts of other packages."""
 
 import os
 import traceback
@@ -22,17 +22,17 @@ class _Frame(NamedTuple):
 
 
 def place_of(error: BaseException, packages: Collection[str] = ()) -> str | None:
-    """Where the user's code failed, and how: `own.py, line 3, in loss: KeyError: 'x'`.
+    """Describe an error in the user's code: `own.py, line 3, in loss: KeyError: 'x'`.
 
-    Its code is what is neither ours, nor Python's, nor installed, but for these packages. An error
-    of a library that it called is its error, too.
+    User code is everything except these packages, Python's library and installed packages other
+    than `packages`. An error in a library that user code called counts as its error.
 
     Args:
-        error: As an except clause holds it; its causes are searched first.
-        packages: Installed ones that the user brings.
+        error: The caught exception; its causes are searched first.
+        packages: Installed packages that belong to the user.
 
     Returns:
-        One line; None if the error is not of the user's code.
+        One line; None if the error is not from the user's code.
     """
     for each in reversed(list(_chain(error))):
         known = [
@@ -51,8 +51,8 @@ def place_of(error: BaseException, packages: Collection[str] = ()) -> str | None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and its causes; AutoGraph's errors have the user's as their context."""
-    seen: list[BaseException] = []  # an error may be its own cause
+    """Yield an error and its causes; AutoGraph's errors have the user's as their context."""
+    seen: list[BaseException] = []  # guards against cycles
     cause: BaseException | None = error
     while cause is not None and cause not in seen:
         yield cause
@@ -62,7 +62,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _frames(error: BaseException) -> Iterator[_Frame]:
-    """The frames of a traceback, innermost last; AutoGraph names those in the user's files."""
+    """Yield the frames of a traceback, innermost last, with AutoGraph's mapped to user files."""
     if translated := getattr(error, "ag_error_metadata", None):
         for each in reversed(translated.translated_stack):
             yield _Frame(each.filename, each.lineno, each.function_name)

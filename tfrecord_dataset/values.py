@@ -1,6 +1,6 @@
-"""From the lists of an Example to NumPy values by name, without TensorFlow.
+"""Converts the lists of an Example to NumPy values by name, without TensorFlow.
 
-They are those of the trainer's single records, with images in uint8.
+The values equal the trainer's single records, with images in uint8.
 """
 
 import io
@@ -34,18 +34,18 @@ def numpy_values(
     *,
     decode: bool = True,
 ) -> dict[str, Any]:
-    """The values of a feature of one record, by name; docs/reading.md has their table.
+    """Return a feature's values in one record, by name; see the table in docs/reading.md.
 
     Args:
-        feature: Which.
-        lists: Of the record's Example, by key.
-        specs: Its `specs_to_read`, for who has made them once for many records.
+        feature: The feature.
+        lists: Lists of the record's Example, by key.
+        specs: The feature's `specs_to_read`, to reuse for many records.
         decode: Whether images become uint8 or uint16 [height, width, channels], maps the same
             [height, width, 1] and audio float32 [samples, channels] in -1..1; otherwise they stay
-            the bytes that are stored.
+            encoded bytes.
 
     Raises:
-        ValueError: The record does not hold such a feature; the message says what it holds.
+        ValueError: The record does not fit the feature; the message has the difference.
     """
     specs = specs_to_read(feature) if specs is None else specs
     if feature.kind == "boxes" and not feature.encoding:
@@ -77,7 +77,7 @@ def _list(feature: Feature, key: str, spec: ListSpec, lists: Lists) -> Sequence[
 
 
 def _array(values: Sequence[Any], kind: str) -> Any:
-    """An array [n] of the list's kind; of bytes objects."""
+    """Convert a list to an array [n] of its kind; of objects for bytes."""
     if kind != "bytes":
         return np.array(values, _DTYPES[kind])
     array = np.empty(len(values), object)
@@ -86,7 +86,7 @@ def _array(values: Sequence[Any], kind: str) -> Any:
 
 
 def _raw(feature: Feature, data: bytes) -> Any:
-    """A tensor that is stored as one value."""
+    """Decode a tensor that is stored as one value."""
     dtype = np.dtype(feature.dtype).newbyteorder("<")
     expected = math.prod(size or 0 for size in feature.shape) * dtype.itemsize
     if len(data) != expected:
@@ -94,7 +94,7 @@ def _raw(feature: Feature, data: bytes) -> Any:
             f"key {feature.key!r} holds {len(data):,} bytes, where {feature.dtype} "
             f"{list(feature.shape)} has {expected:,}"
         )
-    # A copy, which may be written to.
+    # A copy, so that callers may write to it.
     return np.frombuffer(data, dtype).reshape([size or 0 for size in feature.shape]).copy()
 
 
@@ -116,7 +116,7 @@ def _of_boxes(
 def _of_objects(
     feature: Feature, form: Form, arrays: Sequence[Any], count: int, decode: bool
 ) -> Any:
-    """A column's values, of its lists."""
+    """Make a column's values from its lists."""
     match form:
         case "numbers":
             return np.stack(arrays, axis=-1)
@@ -130,7 +130,7 @@ def _of_objects(
 
 
 def _masks(feature: Feature, encoded: Any) -> Any:
-    """uint8 [n, height, width] of 0 and 1; 0 by 0 where there are none."""
+    """uint8 [n, height, width] of 0 and 1; size 0 × 0 if there are none."""
     masks = [
         _pixels(each, "L", f"key {feature.key_beside('mask')!r} holds no image") for each in encoded
     ]
@@ -140,7 +140,7 @@ def _masks(feature: Feature, encoded: Any) -> Any:
 
 
 def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
-    """The points of each box, -1 behind the last: float32 [n, points, 3]."""
+    """The points of each box, with -1 after the last: float32 [n, points, 3]."""
     if (
         len(counts) != num_boxes
         or counts.sum() != len(points)
@@ -169,20 +169,20 @@ def _image(feature: Feature, encoded: bytes) -> Any:
 
 
 def _pixels(encoded: bytes, mode: str, problem: str) -> Any:
-    from PIL import Image  # here, since `decode=False` does without
+    from PIL import Image  # not needed with `decode=False`
 
     try:
         with Image.open(io.BytesIO(encoded)) as opened:
             image: Image.Image = opened
-            if image.mode.startswith("I"):  # 16 bits, of which TensorFlow takes the upper ones
+            if image.mode.startswith("I"):  # 16 bits; TensorFlow takes the upper eight
                 image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
             return np.array(image.convert(mode))
-    except Exception as error:  # decoders raise many kinds
+    except Exception as error:  # decoders raise various types
         raise ValueError(f"{problem} that can be decoded: {error}") from error
 
 
 def _of_16_bits(encoded: bytes, channels: int, problem: str) -> Any:
-    """uint16 [height, width, channels] of a PNG: of grey in each channel, or RGB without alpha."""
+    """uint16 [height, width, channels] from a PNG: grey in each channel, or RGB without alpha."""
     from PIL import Image
 
     try:
@@ -192,11 +192,11 @@ def _of_16_bits(encoded: bytes, channels: int, problem: str) -> Any:
                 return np.repeat(grey, channels, axis=-1)
             upper_bytes = np.asarray(upper).astype(np.uint16)
         with Image.open(io.BytesIO(encoded), formats=["PNG"]) as lower:
-            # Pillow keeps one byte of two, the upper one; of little-endian numbers the other one.
+            # Pillow keeps the upper one of two bytes; in little-endian order that is the lower one.
             lower.tile = [each._replace(args=f"{lower.mode};16L") for each in lower.tile]
             pixels = upper_bytes << 8 | np.asarray(lower)
         return np.repeat(pixels[..., :1], channels, -1) if channels < 3 else pixels[..., :channels]
-    except Exception as error:  # decoders raise many kinds
+    except Exception as error:  # as above
         raise ValueError(f"{problem} that can be decoded: {error}") from error
 
 
@@ -207,7 +207,7 @@ def _map(feature: Feature, encoded: bytes) -> Any:
     try:
         with Image.open(io.BytesIO(encoded), formats=["PNG"]) as opened:
             numbers = np.asarray(opened)
-    except Exception as error:  # decoders raise many kinds
+    except Exception as error:  # as above
         raise ValueError(
             f"key {feature.key!r} holds no map that can be decoded: {error}"
         ) from error
@@ -223,7 +223,7 @@ def _map(feature: Feature, encoded: bytes) -> Any:
 
 def _audio(feature: Feature, encoded: bytes) -> Any:
     """float32 [samples, channels]."""
-    import soundfile  # here, since most datasets have no audio
+    import soundfile  # most datasets have no audio
 
     try:
         samples, rate = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)

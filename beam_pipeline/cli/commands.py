@@ -86,7 +86,7 @@ def _run(arguments: Sequence[str]) -> int:
     use_options(options)  # for the files that other options name
     command = read_command(own, names_of_beam() if is_job else ())
     if beams and not is_job:
-        raise ConfigError(f"there is no option {beams[0]} of {command.name}; leave it out")
+        raise ConfigError(f"unknown option {beams[0]} of {command.name}; leave it out")
     how: dict[str, Any] = {"to_json": True} if command.others.get("json") else {}
     how |= {"save": path} if (path := command.others.get("save")) else {}
     return _COMMANDS[command.name](options_of(command), options, **how) or 0

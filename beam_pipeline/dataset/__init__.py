@@ -1,1 +1,1 @@
-"""A dataset on disk: opened, read back, verified, or adopted from others."""
+"""Datasets on disk: open, read back, verify, compare, or adopt existing files."""

@@ -1,4 +1,4 @@
-"""Adopt: shards that others wrote get a description beside them, and stay as they are."""
+"""Adopt: describe existing TFRecord shards without changing them."""
 
 import contextlib
 import functools
@@ -43,7 +43,7 @@ from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
-# An error names so many problems; all are counted.
+# An error names this many problems, and counts all.
 _PROBLEMS_NAMED = 10
 
 
@@ -57,31 +57,32 @@ def adopt(
     allow_missing_shards: bool = False,
     overwrite: bool = False,
 ) -> Dataset:
-    """Describes the TFRecord files of a directory, so that they are a dataset; all are read.
+    """Make the TFRecord files of a directory a dataset by describing them; reads all of them.
 
-    metadata.json, which is written last, the index, and what TFDS needs go beside the files,
-    which are neither written nor renamed. Nothing else in the directory is touched.
+    Writes metadata.json (last), the index, and the files for TFDS into the directory. The TFRecord
+    files are neither written nor renamed, and other files stay untouched.
 
         >>> beam_pipeline.adopt("others")
         <Dataset /.../others: 6 in test, 24 in train>
 
     Args:
-        path: The folder of the files, which may lie in folders below.
-        schema: What the records hold; empty finds out by looking at all of them.
-        classes: The class names in order, of the one class label.
-        name: The dataset's name. Default: as TFDS's files or the files' names state, else the
-            directory's.
-        version: Its version. Default: as TFDS's files or the directory's name state, else 1.0.0.
+        path: Folder of the files, also in subfolders.
+        schema: Schema of the records; inferred from all of them if empty.
+        classes: Class names in order, for the only class label.
+        name: Name of the dataset. Default: from TFDS's files or the file names, else the
+            directory's name.
+        version: Version of the dataset. Default: from TFDS's files or the directory's name, else
+            1.0.0.
         allow_missing_shards: Whether files may be missing from a numbering such as
             `train-00000-of-00010`.
-        overwrite: Whether an older description is replaced.
+        overwrite: Whether to replace an older description.
 
     Raises:
-        ConfigError: There are no such files, nothing can be written beside them, or an argument
-            does not fit them.
-        DatasetExistsError: The directory is a dataset already.
-        DataError: A file, a record or an Example is damaged, or does not go with the others;
-            then nothing is written.
+        ConfigError: The directory has no such files or is not writable, or an argument does not
+            fit the files.
+        DatasetExistsError: The directory is already a dataset.
+        DataError: A file, a record or an Example is damaged, or inconsistent with the others;
+            nothing was written.
         DatasetDamagedError: Files are missing from a numbering.
     """
     directory = storage.absolute(path)
@@ -93,9 +94,9 @@ def adopt(
     files = find_shards(directory)
     if not allow_missing_shards:
         check_all_shards(file.relative for file in files)
-    if not (storage.is_remote(directory) or os.access(directory, os.W_OK)):  # before all is read
+    if not (storage.is_remote(directory) or os.access(directory, os.W_OK)):  # before the long read
         raise ConfigError(
-            f"{directory} cannot be written to; change its permissions, or build a dataset "
+            f"{directory} is not writable; change its permissions, or build a dataset "
             "from the files"
         )
     _check_places(directory, (file.relative for file in files))
@@ -146,7 +147,7 @@ def adopt(
             texts[croissant.FILE] = croissant.croissant(config, features, splits, entries)
         entries |= {file: FileEntry.of(text.encode()) for file, text in texts.items()}
         texts[metadata.FILE] = describe(entries)
-        for file, text in texts.items():  # metadata.json is the last
+        for file, text in texts.items():  # metadata.json comes last
             storage.write_bytes(storage.join(directory, file), text.encode(), durable=True)
     return open_dataset(directory)
 
@@ -165,7 +166,7 @@ def _version(directory: str, tfds_info: TfdsInfo | None) -> str:
 
 
 def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:
-    """Raises DataError where something is wrong, or nothing is there."""
+    """Raise DataError if there are problems or no records."""
     count = sum(inspection.num_problems for inspection in inspections)
     if count:
         problems = [problem for inspection in inspections for problem in inspection.problems]
@@ -205,7 +206,7 @@ def _schema(
 def _splits(
     shards: Sequence[RecordFile], inspections: Sequence[ShardInspection]
 ) -> dict[str, list[ShardEntry]]:
-    """The shards of every split, splits in the order of their names."""
+    """Sort the shards by split, splits by name."""
     splits: dict[str, list[ShardEntry]] = {}
     for shard, inspection in zip(shards, inspections, strict=True):
         splits.setdefault(shard.split or "train", []).append(
@@ -225,7 +226,7 @@ def _texts(
     splits: Mapping[str, Sequence[ShardEntry]],
     compressed: bool,
 ) -> dict[str, str]:
-    """The files for TFDS, as far as it can read the shards."""
+    """Render the files for TFDS, as far as it can read the shards."""
     templates = {
         split: template_of([info.file for info in infos]) for split, infos in splits.items()
     }
@@ -236,13 +237,13 @@ def _texts(
 
 
 def _may_write_croissant(directory: str) -> bool:
-    """Whether no croissant.json of somebody else is there."""
+    """Whether writing croissant.json would not replace a user's file."""
     path = storage.join(directory, croissant.FILE)
     return not storage.exists(path) or croissant.is_ours(storage.read_bytes(FileRef(path=path)))
 
 
 def _check_places(directory: str, shards: Iterable[str]) -> None:
-    """Raises ConfigError where links would have the index written, or deleted, elsewhere."""
+    """Raise ConfigError if a link would redirect writes or deletes of the index."""
     if storage.is_remote(directory):
         return
     root = os.path.realpath(directory)
@@ -250,13 +251,13 @@ def _check_places(directory: str, shards: Iterable[str]) -> None:
     for folder in {os.path.dirname(file) for file in files}:
         if os.path.realpath(folder) != folder:
             raise ConfigError(
-                f"{folder} leads elsewhere by a link, and the index is written there; make it a "
-                "folder, or build a dataset from the files"
+                f"{folder} is a link, but the index is written there; replace it with a folder, "
+                "or build a dataset from the files"
             )
 
 
 def _delete_unfinished(directory: str, shards: Sequence[RecordFile], texts: Iterable[str]) -> None:
-    """Deletes what adoptions that were killed left of the files that are written now."""
+    """Delete partial files of killed adoptions."""
     if not storage.is_remote(directory):
         files = [
             *texts,
@@ -267,7 +268,7 @@ def _delete_unfinished(directory: str, shards: Sequence[RecordFile], texts: Iter
 
 
 def _delete_description(directory: str) -> None:
-    """Takes back an older metadata.json, with the index: it may be of shards that are gone."""
+    """Delete an older metadata.json with its index, which may describe missing shards."""
     path = storage.join(directory, metadata.FILE)
     if not storage.exists(path):
         return
@@ -277,7 +278,7 @@ def _delete_description(directory: str) -> None:
     _check_places(directory, (shard.file for shard in shards))
     storage.delete([path])
     if not storage.is_remote(directory):
-        durable.sync(directory)  # before anything changes of what it describes
+        durable.sync(directory)  # before anything it describes changes
     storage.delete_all(
         storage.join(directory, file) for shard in shards for file in index.files(shard.file)
     )

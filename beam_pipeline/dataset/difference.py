@@ -1,4 +1,4 @@
-"""Diff: the records of two datasets by the keys of their index, and what both state of them."""
+"""Diff: compare the records of two datasets by index key, and the facts in metadata.json."""
 
 import contextlib
 import dataclasses
@@ -43,17 +43,17 @@ _QUERIES = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Differences between two datasets; it is false if there are none.
+    """Differences between two datasets; false if there are none.
 
     Attributes:
-        old, new: Their directories.
-        num_records: The old and the new number of records, by split.
-        added, removed: Records whose key only the new, or only the old dataset has, by split.
-        content: Records whose images, audio or arrays differ, by their new split.
-        annotation: Records that differ in anything else but `image/source_id`, by their new split.
+        old, new: Directories of the datasets.
+        num_records: Old and new number of records, by split.
+        added, removed: Number of records with a key only in the new or the old dataset, by split.
+        content: Records with different images, audio or arrays, by their new split.
+        annotation: Records that differ otherwise (ignoring `image/source_id`), by their new split.
         moved: Records in another split, by "old to new".
-        examples: The first keys of each of these.
-        features, options: The old and the new value, by name and field such as `label.classes`.
+        examples: The first keys of each.
+        features, options: Old and new value, by name and field such as `label.classes`.
     """
 
     old: str
@@ -76,24 +76,24 @@ class Difference:
 
 
 def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference:
-    """Compares two datasets, local or on a store, record by record.
+    """Compare two datasets record by record, local or on a store.
 
-    Records are paired by the keys of their index: the file's name for a built dataset, file and
-    number where the records were Examples already. Shards with equal hashes are not read. Memory
-    does not grow with the datasets; TMPDIR's disk takes about a hundred bytes a record.
+    Pairs records by the keys of their index: the file name for a built dataset, file and number for
+    existing Examples. Shards with equal hashes are not read. Memory does not grow with the
+    datasets; TMPDIR needs about a hundred bytes of disk per record.
 
         >>> difference = beam_pipeline.diff("data/cells", "data/cells")
         >>> bool(difference), difference.content
         (False, {})
 
     Args:
-        old: A dataset's directory.
-        new: Another one.
+        old: Directory of a dataset.
+        new: Directory of another dataset.
 
     Raises:
-        ConfigError: There is no dataset.
+        ConfigError: A directory is not a dataset.
         DatasetDamagedError: A record or an index cannot be read.
-        DatasetChangedError: A dataset was built again meanwhile.
+        DatasetChangedError: A dataset was rebuilt during the comparison.
     """
     infos = open_dataset(old), open_dataset(new)
     same = {stated for stated, _, _ in _stated_shards(infos[0]) if stated.sha256}
@@ -124,7 +124,7 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
 
 
 class _StatedShard(NamedTuple):
-    """What both datasets must state of a shard so that its records need not be compared."""
+    """Facts about a shard that, if equal in both datasets, make reading its records unnecessary."""
 
     split: str
     sha256: str
@@ -142,7 +142,7 @@ def _stated_shards(info: Dataset) -> Iterator[tuple[_StatedShard, str, ShardEntr
 def _rows(
     info: Dataset, shards: Collection[tuple[_StatedShard, str, ShardEntry]], meter: Meter
 ) -> Iterator[tuple[str, str, bytes, bytes]]:
-    """(key, split, digest of the content, digest of the annotation) of each record."""
+    """Yield (key, split, digest of the content, digest of the annotation) of each record."""
     content, ids = _content_keys(info), _id_keys(info)
     for _, split, shard in shards:
         path = storage.join(info.path, shard.file)
@@ -172,13 +172,13 @@ def _digest() -> Any:
 
 
 def _content_keys(info: Dataset) -> frozenset[str]:
-    """The Example's keys of features whose content has a hash in the index."""
+    """Keys of the Example for features with a content hash in the index."""
     hashed = (each for each in info.schema if "sha256" in kinds.named(each).fact_types(each))
     return frozenset(key for feature in hashed for key in list_specs(feature))
 
 
 def _id_keys(info: Dataset) -> frozenset[str]:
-    """The Example's keys of ids, which a build may have counted."""
+    """Keys of the Example for ids, which a build may have numbered itself."""
     if info.holds_existing_examples:
         return frozenset()
     images = (each for each in info.schema if each.kind == "image" and not each.bare)
@@ -206,7 +206,7 @@ def _fill(database: sqlite3.Connection, table: str, rows: Iterator[Any]) -> None
 
 
 def _counted(database: sqlite3.Connection, query: str) -> tuple[dict[str, int], tuple[str, ...]]:
-    """How many records a query finds, by the split it names, and the first keys."""
+    """Count a query's records by split, and return the first keys."""
     counts: Counter[str] = Counter()
     examples: list[str] = []
     for split, key in database.execute(f"{query} ORDER BY key"):
@@ -236,13 +236,13 @@ def _features(info: Dataset) -> dict[str, Any]:
 
 
 def _options(info: Dataset) -> dict[str, Any]:
-    """The options that decide what a build writes."""
+    """Return the options that determine a build's output."""
     options = info.metadata["config"]
     return _flat({name: options[name] for name in options.keys() - {"name", "version"}})
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Values of mappings in mappings, by names with dots."""
+    """Flatten nested mappings to dotted names."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -253,6 +253,6 @@ def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Values that differ; one that is missing or empty is None."""
+    """Return the values that differ; a missing or empty one is None."""
     both = {name: (old.get(name) or None, new.get(name) or None) for name in {*old, *new}}
     return {name: both[name] for name in sorted(both) if both[name][0] != both[name][1]}

@@ -1,4 +1,4 @@
-"""A dataset directory, opened by its metadata.json."""
+"""Opens a dataset directory by its metadata.json."""
 
 import contextlib
 import dataclasses
@@ -33,7 +33,7 @@ from tfrecord_dataset.format.metadata import (
 )
 from tfrecord_dataset.json_file import MAX_BYTES, JsonError, typed
 
-# What this package asks of metadata.json, and others do not.
+# Parts of metadata.json that only this package requires.
 _KINDS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "version"), str),
     "classes": tuple[str, ...],
@@ -47,13 +47,13 @@ class Dataset:
     """A finished dataset.
 
     Attributes:
-        path: Where it lies: a folder, or one of a store.
-        sha256: Of metadata.json, in hex: what tells it from another build's.
-        metadata: All of metadata.json.
-        features: Feature by name.
+        path: Local or remote directory.
+        sha256: Hex digest of metadata.json, which identifies the build.
+        metadata: Content of metadata.json.
+        features: Features by name.
         splits: Shards by split.
-        files: All other files but metadata.json and build.json, by path.
-        problems: Where metadata.json contradicts itself, a line each.
+        files: All other files except metadata.json and build.json, by path.
+        problems: Contradictions in metadata.json, one per line.
     """
 
     path: str
@@ -65,20 +65,20 @@ class Dataset:
     problems: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """Short: notebooks and debuggers show it."""
+        """Short form for notebooks and debuggers."""
         counts = ", ".join(f"{self.num_records(split):,} in {split}" for split in self.splits)
         return f"<Dataset {self.path}: {counts or 'no records'}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
-        from tfrecord_dataset.records.contents import as_html  # no build needs it
+        """HTML for notebooks."""
+        from tfrecord_dataset.records.contents import as_html  # not needed by builds
 
         counts = [(split, f"{self.num_records(split):,}") for split in self.splits]
         return as_html(self.path, counts, self.schema)
 
     @property
     def schema(self) -> tuple[Feature, ...]:
-        """The features in their order."""
+        """The features in order."""
         return tuple(self.features.values())
 
     @property
@@ -88,24 +88,24 @@ class Dataset:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether the shards are others' files, which this project only described."""
+        """Whether the shards are existing files that this project only described."""
         return bool(self.metadata["config"].get("adopted"))
 
     @property
     def holds_existing_examples(self) -> bool:
-        """Whether the records were Examples already."""
+        """Whether the input records were already Examples."""
         return self.is_adopted or bool(self.metadata.get("existing_examples"))
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the main classes, in the order of their numbers."""
+        """Names of the main classes, in the order of their numbers."""
         return tuple(self.metadata["classes"])
 
     def num_records(self, split: str) -> int:
-        """Records of a split.
+        """Return the number of records of a split.
 
         Raises:
-            UnknownNameError: There is no such split.
+            UnknownNameError: The dataset has no such split.
         """
         if split not in self.splits:
             raise UnknownNameError("split", split, self.splits, self.path)
@@ -118,10 +118,10 @@ def is_dataset(directory: str) -> bool:
 
 
 def find_dataset(path: str | os.PathLike[str]) -> str:
-    """The dataset's directory at `path`: itself, or the newest version below it.
+    """Return the dataset's directory: `path` itself, or the newest version below it.
 
     Raises:
-        ConfigError: There is not a finished dataset, or below `path` are several.
+        ConfigError: No finished dataset, or several datasets below `path`.
     """
     directory = storage.absolute(metadata.named_path(path))
     return metadata.find_dataset(directory, storage.exists, _folders)
@@ -132,14 +132,14 @@ def _folders(path: str) -> tuple[str, ...]:
 
 
 def open(path: str | os.PathLike[str]) -> Dataset:
-    """The dataset at `path`: its directory, or one above it (then the newest version).
+    """Open the dataset at `path`: its directory, or the parent of its versions (opens the newest).
 
         >>> info = beam_pipeline.open("data/cells")
         >>> info.classes, info.num_records("train")
         (('Platelets', 'RBC', 'WBC'), 24)
 
     Raises:
-        ConfigError: There is not a finished dataset, or it is of another format version.
+        ConfigError: No finished dataset, or an unsupported format version.
         DatasetDamagedError: Its metadata.json is damaged.
     """
     directory = find_dataset(path)
@@ -152,10 +152,10 @@ def open(path: str | os.PathLike[str]) -> Dataset:
 
 
 def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
-    """What statistics.json states, by split and feature; nothing where there is none.
+    """Read statistics.json by split and feature; empty if it is missing.
 
     Raises:
-        DatasetDamagedError: The file is not what was written.
+        DatasetDamagedError: The file differs from its hash.
     """
     if STATISTICS_FILE not in info.files:
         return {}
@@ -168,14 +168,14 @@ def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_readable(directory: str, texts: Mapping[str, str]) -> None:
-    """Reads what is about to describe a dataset, as the packages that open it do.
+    """Check that new descriptions can be read by the packages that open the dataset.
 
     Args:
-        directory: The dataset's.
-        texts: Contents of files by name, metadata.json among them.
+        directory: Directory of the dataset.
+        texts: Content of files by name, including metadata.json.
 
     Raises:
-        DataError: One of them cannot be read back.
+        DataError: A file cannot be read back.
     """
     try:
         for problem in _parse(texts[FILE].encode(), directory).problems:
@@ -197,7 +197,7 @@ def _refuse_constant(name: str, constant: str) -> NoReturn:
 
 
 def _parse(data: bytes, directory: str) -> Dataset:
-    """The dataset that the content of a metadata.json describes."""
+    """Parse the dataset that metadata.json describes."""
     file = storage.join(directory, FILE)
     stated = parse_metadata(data, file)
     try:
@@ -216,7 +216,7 @@ def _parse(data: bytes, directory: str) -> Dataset:
 
 
 def _check(facts: Mapping[str, Any]) -> None:
-    """Raises JsonError or ConfigError where metadata.json states something that it cannot."""
+    """Raise JsonError or ConfigError for contradictions in metadata.json."""
     for name, kind in _KINDS.items():
         typed(facts.get(name), kind, name)
     typed(facts["config"].get("compression"), str, "config.compression")
@@ -225,12 +225,12 @@ def _check(facts: Mapping[str, Any]) -> None:
 
 
 def check_unchanged(info: Dataset) -> None:
-    """Checks that a dataset, of which something was found amiss, is still the one that was opened.
+    """Check, after an error, that the dataset is still the one that was opened.
 
     Raises:
-        DatasetChangedError: Another build has taken its place.
+        DatasetChangedError: Another build has replaced it.
     """
-    with contextlib.suppress(RecordError):  # it is missing or damaged: that is no other build
+    with contextlib.suppress(RecordError):  # missing or damaged, so not another build
         if storage.sha256_of(storage.join(info.path, FILE)) != info.sha256:
             raise DatasetChangedError(
                 f"{info.path} was built again while it was read; run the command again, or "

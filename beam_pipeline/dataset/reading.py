@@ -1,4 +1,4 @@
-"""Reading shards back: frames with their checksums, and Examples."""
+"""Reads shards back: frames with checksums, and Examples."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -16,8 +16,8 @@ class Frame(NamedTuple):
     """One record of a shard.
 
     Attributes:
-        offset: Where its frame starts, in bytes of the uncompressed stream.
-        length: Bytes of the frame: the payload and 16 more.
+        offset: Start of its frame, in bytes of the uncompressed stream.
+        length: Size of the frame in bytes: the payload and 16 more.
         payload: The serialized Example.
     """
 
@@ -27,11 +27,11 @@ class Frame(NamedTuple):
 
 
 def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
-    """The records of the TFRecord file at `path`; both checksums of each are checked.
+    """Read the records of the TFRecord file at `path`, and check both checksums of each.
 
     Raises:
         DatasetDamagedError: The file is missing, or a frame is cut off or does not match its
-            checksum; file, record and byte offset are named.
+            checksum; the message names file, record and byte offset.
     """
     number = end = 0
     try:
@@ -48,11 +48,11 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
 
 
 def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
-    """The Examples of a split as values by key, in the order of its shards.
+    """Read the Examples of a split as values by key, in the order of its shards.
 
     Raises:
-        DatasetDamagedError: As `read_frames`, and where a record is not as the schema says.
-        DatasetChangedError: Another build has taken the dataset's place.
+        DatasetDamagedError: As in `read_frames`, or a record does not fit the schema.
+        DatasetChangedError: Another build has replaced the dataset.
     """
     reader = ExampleReader(info.schema, info.holds_existing_examples)
     try:

@@ -1,4 +1,4 @@
-"""One TFRecord file that stays where it is: inspected as a whole, then indexed.
+"""Inspects one existing TFRecord file as a whole, then indexes it.
 
 No Beam here: worker processes import this module.
 """
@@ -29,23 +29,23 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.metadata import FileEntry
 
-# An inspection names so many problems; all are counted.
+# An inspection names this many problems, and counts all.
 _PROBLEMS_NAMED = 10
 _RECORDS_A_CHUNK = 256
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class ShardInspection:
-    """What a file holds.
+    """Findings about a file.
 
     Attributes:
-        num_records: Records in it.
-        num_bytes: Bytes of them with their framing, before compression.
+        num_records: Number of records.
+        num_bytes: Size of the records with their framing, before compression.
         sha256: Hex digest of the file.
-        features: What its records are, by feature.
-        notes: What is unusual in them, and how often.
-        problems: What is wrong, a line each: the first ones.
-        num_problems: How many there are.
+        features: Statistics of the records, by feature.
+        notes: Number of unusual values, by description.
+        problems: The first problems, one per line.
+        num_problems: Number of all problems.
     """
 
     num_records: int = 0
@@ -57,7 +57,7 @@ class ShardInspection:
     num_problems: int = 0
 
     def add_problem(self, where: str, error: RecordError) -> None:
-        """Counts something that is wrong."""
+        """Count a problem."""
         self.num_problems += 1
         if len(self.problems) < _PROBLEMS_NAMED:
             self.problems.append(f"{where}: {error.reason} ({error.detail})")
@@ -70,14 +70,14 @@ def inspect_shard(
     progress_dir: str,
     scratch: str,
 ) -> ShardInspection:
-    """Reads and checks the whole of a file, as Inspect does with every record.
+    """Read and check a whole file, as Inspect does with every record.
 
     Args:
         shard: The file.
-        rules: How records are checked.
-        expected: What the first records of the dataset have, by key.
-        progress_dir: Where the progress is counted.
-        scratch: A local folder: what the file's index needs lies there meanwhile.
+        rules: How to check records.
+        expected: Specs of the dataset's first records, by key.
+        progress_dir: Folder of the progress counter.
+        scratch: Local folder for data that the file's index needs.
     """
     inspection = ShardInspection()
     meter = Meter(progress_dir, "inspect")
@@ -104,7 +104,7 @@ def _records(
     expected: Mapping[str, Expectation],
     inspection: ShardInspection,
 ) -> Iterator[Inspected]:
-    """The good records of a file; `inspection` counts all, and names the others."""
+    """Yield the good records of a file; `inspection` counts all and names the others."""
     try:
         for offset, frame in frames.read_file(shard.path, shard.compressed):
             key = f"{shard.relative}:{inspection.num_records}"
@@ -124,10 +124,10 @@ def _records(
 def write_index(
     shard: RecordFile, schema: tuple[Feature, ...], directory: str, scratch: str
 ) -> dict[str, FileEntry]:
-    """Writes a file's index below its dataset's `directory`, from what `inspect_shard` left.
+    """Write a file's index below its dataset's `directory`, from the output of `inspect_shard`.
 
     Returns:
-        The entries of what it wrote, by path in the directory.
+        Entries of the written files, by path in the directory.
     """
     files = index.files(shard.relative, shard.compressed)
     paths = [storage.join(directory, file) for file in files]

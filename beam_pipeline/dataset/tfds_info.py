@@ -1,4 +1,4 @@
-"""The description of a directory, where TFDS itself wrote it."""
+"""Reads the description that TFDS wrote into a directory."""
 
 import dataclasses
 import json
@@ -10,17 +10,17 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from tfrecord_dataset.format.metadata import ShardEntry
 
-# All that this project writes into it; TFDS adds where its code and its citation are.
+# All fields that this project writes; TFDS adds the location of its code and its citation.
 _BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervisedKeys"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TfdsInfo:
-    """What TFDS says of a directory.
+    """TFDS's description of a directory.
 
     Attributes:
-        name, version: The dataset's.
-        shard_lengths: Records of the shards of each split.
+        name, version: Name and version of the dataset.
+        shard_lengths: Number of records of each shard, by split.
     """
 
     name: str
@@ -29,7 +29,7 @@ class TfdsInfo:
 
     @classmethod
     def read(cls, directory: str) -> Self | None:
-        """What TFDS wrote into `directory`; None where it did not, or this project did.
+        """Read TFDS's files in `directory`; None if they are missing or by this project.
 
         Raises:
             DataError: It is invalid.
@@ -53,7 +53,7 @@ class TfdsInfo:
             raise DataError(f"{path} is invalid: {error!r}; fix it, or move it away") from error
 
     def check(self, shards: Mapping[str, Sequence[ShardEntry]]) -> None:
-        """Compares what TFDS states with the shards that are there, by split.
+        """Compare TFDS's shard lengths with the actual shards, by split.
 
         Raises:
             DataError: They differ.
@@ -68,7 +68,7 @@ class TfdsInfo:
 
 
 def class_names(directory: str, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The class names that TFDS keeps for keys of the Examples, where it does."""
+    """Return TFDS's class names by key of the Examples, if any."""
     names = {}
     present = set(storage.list_dir(directory))
     for key in keys:

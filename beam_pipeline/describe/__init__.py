@@ -1,1 +1,1 @@
-"""The files that describe a dataset to this project and to others."""
+"""Files that describe a dataset, for this project and for other tools."""

@@ -1,4 +1,4 @@
-"""README.md: the dataset for people, and for Hugging Face's `datasets`."""
+"""README.md: the dataset's card for readers, and for Hugging Face's `datasets`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,16 +20,16 @@ def card(
     schema: Sequence[Feature],
     sample: str = "",
 ) -> str:
-    """The text of README.md: of each split the shards, what records hold, how to load them.
+    """Render README.md: the splits, the features, and how to load them.
 
-    Its head says that the shards are the data: else `datasets.load_dataset` takes the index, the
-    only files that it knows, for them.
+    Its header names the shards as the data, since `datasets.load_dataset` would load the index, the
+    only files in a format that it supports.
 
     Args:
-        config: Has the dataset's name, version and licence.
+        config: Provides the dataset's name, version and licence.
         shards: The shards of each split, in order.
-        schema: Its features.
-        sample: A record as text (record_text.py), in which nothing acts in an indented block.
+        schema: The dataset's features.
+        sample: A record as text (record_text.py), safe in an indented block.
     """
     name, version, licence = config.name, config.version, config.license
     licensed = f"license: {json.dumps(licence, ensure_ascii=False)}\n" if licence else ""

@@ -1,7 +1,6 @@
-"""croissant.json: the files and what they hold, as mlcommons.org/croissant/1.0 describes datasets.
+"""croissant.json: the files and their content in the format of mlcommons.org/croissant/1.0.
 
-Its readers know no TFRecord files (mlcroissant 1.1): they read the rows of the index, which lie
-beside the shards in Parquet.
+Its readers do not support TFRecord (mlcroissant 1.1): they read the rows of the Parquet index.
 """
 
 import json
@@ -26,7 +25,7 @@ _TYPES = {
     pyarrow.int64(): "sc:Integer",
     pyarrow.float32(): "sc:Float",
 }
-# Of the specification, for readers that look at nothing else.
+# Of the specification, for readers that accept only this context.
 _CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -56,11 +55,11 @@ def croissant(
     shards: Mapping[str, Sequence[ShardEntry]],
     files: Mapping[str, FileEntry],
 ) -> str:
-    """The text of croissant.json.
+    """Render croissant.json.
 
     Args:
-        config: Has the dataset's name, version and licence.
-        schema: Its features.
+        config: Provides the dataset's name, version and licence.
+        schema: The dataset's features.
         shards: The shards of each split, in order.
         files: The files of the index, by path.
     """
@@ -111,7 +110,7 @@ def croissant(
 
 
 def is_ours(text: bytes) -> bool:
-    """Whether `croissant` made a croissant.json, and not somebody else."""
+    """Whether a croissant.json was written by `croissant`."""
     return _DESCRIPTION.encode() in text
 
 
@@ -132,7 +131,7 @@ def _index_of(split: str) -> str:
 
 
 def _field(column: pyarrow.Field, split: str) -> dict[str, Any]:
-    """A column of the index as the field of a split's records."""
+    """Describe a column of the index as a field of a split's records."""
     is_list = pyarrow.types.is_list(column.type)
     dtype = column.type.value_type if is_list else column.type
     return {

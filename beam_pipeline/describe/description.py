@@ -1,4 +1,4 @@
-"""All that describes a built dataset to other tools, as texts by file name."""
+"""The files that describe a built dataset to other tools, as texts by file name."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,11 +12,11 @@ from tfrecord_dataset.format.feature import Feature
 def texts(
     config: BuildConfig, schema: Sequence[Feature], shards: Mapping[str, Sequence[ShardInfo]]
 ) -> dict[str, str]:
-    """The texts of all files but metadata.json, build.json, statistics.json and rejects.jsonl.
+    """Render all files except metadata.json, build.json, statistics.json and rejects.jsonl.
 
     Args:
-        config: The build's.
-        schema: What the records hold.
+        config: The build's configuration.
+        schema: The dataset's features.
         shards: The shards of each split, in order.
     """
     sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
@@ -29,7 +29,7 @@ def texts(
 
 
 def texts_of_schema(schema: Sequence[Feature]) -> dict[str, str]:
-    """The texts of the files that follow from the features alone."""
+    """Render the files that depend only on the features."""
     schema_text = tensorflow_metadata.schema_text(schema)
     names = tfds.class_names(schema) | label_map.texts(schema)
     return names | {tensorflow_metadata.FILE: schema_text}

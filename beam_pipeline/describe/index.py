@@ -1,7 +1,7 @@
-"""A shard's index: a row a record in Parquet, and offsets and lengths as DALI reads them.
+"""Index of a shard: one row per record in Parquet, and offsets and lengths for DALI.
 
-Rows are made where the records are encoded, chunk by chunk, and come together where they are
-written. No Beam here: worker processes import this module.
+Workers make the rows where they encode the records, chunk by chunk; the writer of the shard
+concatenates them. No Beam here: worker processes import this module.
 """
 
 import contextlib
@@ -26,31 +26,31 @@ _STRING, _INT64 = pyarrow.string(), pyarrow.int64()
 _TYPES = {"int64": _INT64, "float32": pyarrow.float32(), "string": _STRING}
 
 _ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64}
-# Known once the records are written.
+# Known only after the records are written.
 _SPANS = ("offset", "length")
-# Values of such types are put into a column of the dtype as they are.
+# Types with values that are stored unchanged in a column of the dtype.
 _PLAIN = {"int64": ({int},), "float32": ({float},), "string": ({str},)}
-# What is stated of a list that others left out.
+# The columns for a list in existing Examples.
 _NO_LIST = {"length": 0}
-# Of rows that make up one row group of a Parquet file, in memory.
+# Size in memory of one row group of the Parquet file.
 _GROUP_BYTES = 8 << 20
 _RESERVED = frozenset({*_ALWAYS, "sha256", "width", "height", "labels"})
 
 
 def files(shard: str, compressed: bool = False) -> tuple[str, ...]:
-    """The paths of the index of a shard: nobody can seek to a record of a compressed one."""
+    """Paths of a shard's index; without DALI's if the shard is compressed and not seekable."""
     return (rows_file(shard),) if compressed else (rows_file(shard), index_file(shard))
 
 
 def column(data: bytes, name: str) -> Iterator[Any]:
-    """A value of each row of a shard's index, of one column.
+    """Read one column of a shard's index.
 
     Args:
         data: The Parquet file.
-        name: Of the column.
+        name: Name of the column.
 
     Raises:
-        ArrowException: They cannot be read.
+        ArrowException: The column cannot be read.
     """
     file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
     batches = file.iter_batches(columns=[name], use_threads=False)
@@ -58,7 +58,7 @@ def column(data: bytes, name: str) -> Iterator[Any]:
 
 
 def rows(schema: Sequence[Feature], records: Sequence[Inspected]) -> pyarrow.Table:
-    """Return the rows of a shard's index, as `rows_of_columns`, of these records."""
+    """Return index rows of these records, as `rows_of_columns` does."""
 
     def values_of(feature: Feature) -> list[Value | None]:
         return [
@@ -76,16 +76,16 @@ def rows_of_columns(
     sources: Sequence[str],
     values_of: Callable[[Feature], Sequence[Value | None]],
 ) -> pyarrow.Table:
-    """Return the rows of a shard's index, but for offset and length, in the order of its records.
+    """Return index rows without offset and length, in the order of the shard's records.
 
-    Columns: key, source (strings); offset, length (int64, bytes: where the record's frame
-    starts and how long it is, in the uncompressed stream); then by feature: sha256 of what was
-    read (a file, or the values and bytes that a record had itself), width and height of an
-    image, sample_rate, num_samples and channels of audio, length of a sequence, each after
-    the feature's name but for an image called "image"; every scalar and text column under its own
-    name, with an underscore behind where that name is taken; labels (list of strings): the class
-    names of record and boxes. Of Examples that others wrote, sha256 is of the stored image or
-    audio, and a long text is null.
+    Columns: key, source (strings); offset, length (int64, bytes: start and size of the record's
+    frame in the uncompressed stream); then by feature: sha256 of its input (a file, or the
+    record's own values and bytes), width and height of an image, sample_rate, num_samples and
+    channels of audio, length of a sequence, each prefixed with the feature's name unless it is an
+    image called "image"; every scalar and text column under its own name, with an underscore
+    appended if that name is taken; labels (list of strings): the class names of the record and its
+    boxes. For existing Examples, sha256 is that of the stored image or audio, and a long text is
+    null.
     """
     columns: dict[str, Sequence[Any]] = {"key": keys, "source": sources}
     labels: list[Sequence[str]] = [()] * len(keys)
@@ -116,12 +116,12 @@ def rows_of_columns(
 def writing(
     schema: Sequence[Feature], paths: Sequence[str], *, durable: bool = False
 ) -> Iterator["IndexWriter"]:
-    """Writes the index of a shard; its `files` are known at the end.
+    """Write the index of a shard, and fill its `files` at the end.
 
     Args:
         schema: The dataset's features.
-        paths: Where each of the index's `files` is written.
-        durable: As `storage.writing` has it.
+        paths: Destination of each of the index's `files`.
+        durable: As in `storage.writing`.
     """
     with storage.writing(paths[0], durable=durable) as handle:
         rows = HashedFile(handle)
@@ -137,14 +137,14 @@ def writing(
 
 
 class IndexWriter:
-    """Writes the index of a shard as its records come, in groups of some megabytes.
+    """Writer of a shard's index that takes rows as they come, in groups of some megabytes.
 
     Args:
         parquet: A binary file for the rows; it stays open.
         schema: The dataset's features.
 
     Attributes:
-        files: As they were written.
+        files: The written files.
     """
 
     def __init__(self, parquet: Any, schema: Sequence[Feature]):
@@ -158,7 +158,7 @@ class IndexWriter:
         self.files: list[TemporaryFile] = []
 
     def add(self, table: pyarrow.Table, lengths: npt.NDArray[np.int64]) -> None:
-        """Adds rows of records whose frames take `lengths` bytes, int64 [n]."""
+        """Add rows of records whose frames have `lengths` bytes, int64 [n]."""
         ends = self._end + np.cumsum(lengths)
         at = table.schema.get_field_index("source") + 1
         table = table.add_column(at, "offset", pyarrow.array(ends - lengths))
@@ -174,23 +174,23 @@ class IndexWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Writes what is left."""
+        """Write the remaining rows."""
         if kind is None:
             self._flush()
         self._writer.close()
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all records with their framing."""
+        """Size of all records with their framing, in bytes."""
         return self._end
 
     @property
     def num_records(self) -> int:
-        """How many records were added."""
+        """Number of records added."""
         return sum(map(len, self._lengths))
 
     def spans(self) -> Iterator[bytes]:
-        """ "<offset> <length>" of every record, a line each, as DALI reads them, some at once."""
+        """Yield "<offset> <length>" lines, one per record, as DALI reads them, in batches."""
         start = 0
         for lengths in self._lengths:
             ends = start + np.cumsum(lengths)
@@ -202,12 +202,12 @@ class IndexWriter:
         if self._waiting:
             rows = pyarrow.concat_tables(self._waiting)
             self._waiting, self._waiting_bytes = [], 0
-            rows = rows.combine_chunks()  # only these are held while they are written
+            rows = rows.combine_chunks()  # frees the other rows during the write
             self._writer.write_table(rows)
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:
-    """A scalar or text as its column holds it; None for what others stored as a list."""
+    """Return a scalar or text as in its column; None for a list of existing Examples."""
     if isinstance(value, ListSummary):
         return None
     if isinstance(value, int) and feature.dtype == "float32":
@@ -216,12 +216,12 @@ def _own(feature: Feature, value: Value | None) -> Value | None:
 
 
 def fact_column(feature: Feature, fact: str) -> str:
-    """The column of a fact of a feature, such as "sha256"."""
+    """Name the column of a feature's property, such as "sha256"."""
     return fact if feature.name == feature.kind == "image" else f"{feature.name}_{fact}"
 
 
 def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
-    """The column of each scalar and text, by the feature's name."""
+    """Name the column of each scalar and text, by feature."""
     facts = {
         fact_column(feature, name)
         for feature in schema
@@ -240,7 +240,7 @@ def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
 
 
 def arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
-    """The columns of the index of these features, and their types."""
+    """Return the index columns of these features, with types."""
     column_of = _own_columns(schema)
     columns = dict(_ALWAYS)
     for feature in schema:

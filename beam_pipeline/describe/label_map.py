@@ -1,4 +1,4 @@
-"""The classes of boxes for detection: label_map.pbtxt and label_map.csv; ids start at 1."""
+"""Classes of boxes for detection: label_map.pbtxt and label_map.csv; ids start at 1."""
 
 import csv
 import io
@@ -9,12 +9,12 @@ from google.protobuf.text_encoding import CEscape
 
 from tfrecord_dataset.format.feature import Feature
 
-# What spreadsheets take for a formula; numbers with a sign are none.
+# Spreadsheets take these for a formula, unless a number follows a sign.
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*$)")
 
 
 def texts(schema: Sequence[Feature]) -> dict[str, str]:
-    """By file name, for the TF Object Detection API and for Model Garden; none without boxes."""
+    """Render label maps for the TF Object Detection API and Model Garden; none without boxes."""
     classes = next((feature.classes for feature in schema if feature.kind == "boxes"), ())
     if not classes:
         return {}
@@ -22,10 +22,10 @@ def texts(schema: Sequence[Feature]) -> dict[str, str]:
 
 
 def protobuf_text(classes: Sequence[str]) -> str:
-    """The text of a StringIntLabelMap.
+    """Render a StringIntLabelMap.
 
-    Source: object_detection/protos/string_int_label_map.proto. Strings are escaped as
-    protobuf's text format has it, whose parsers do not all know the escapes of JSON.
+    Source: object_detection/protos/string_int_label_map.proto. Strings use the escapes of
+    protobuf's text format, as some of its parsers do not support those of JSON.
     """
     items = (
         (number, CEscape(name.encode(), as_utf8=True)) for number, name in enumerate(classes, 1)
@@ -34,9 +34,9 @@ def protobuf_text(classes: Sequence[str]) -> str:
 
 
 def csv_text(classes: Sequence[str]) -> str:
-    """Return rows `id,name`, without a header, which Model Garden would take for a class.
+    """Render rows `id,name`, without a header, which Model Garden would take for a class.
 
-    A spreadsheet would run a class that is a formula (`=1+1`): an apostrophe precedes it.
+    An apostrophe escapes a class that a spreadsheet would run as a formula (`=1+1`).
     Source: official/vision/dataloaders/tf_example_label_map_decoder.py.
     """
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""metadata.json: what the dataset is. Its presence is the commit."""
+"""metadata.json: the description of a dataset; writing it commits the dataset."""
 
 import hashlib
 import json
@@ -23,14 +23,14 @@ def metadata(
     shards: Mapping[str, Sequence[ShardEntry]],
     files: Mapping[str, FileEntry],
 ) -> str:
-    """The text of metadata.json; nothing in it states when, where or on what it was built.
+    """Render metadata.json, which does not depend on time, place or machine of the build.
 
     Args:
-        config: The build's.
-        plan: How it was written.
-        statistics: What the records are.
+        config: The build's configuration.
+        plan: The plan of the shards.
+        statistics: Statistics of the records.
         shards: The shards of each split, in order.
-        files: The other files but build.json, by path.
+        files: The other files except build.json, by path.
     """
     facts = {
         **facts_of_records(config, plan, statistics),
@@ -41,7 +41,7 @@ def metadata(
 
 
 def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) -> dict[str, Any]:
-    """What metadata.json states of the records of a build, as far as it is known before."""
+    """Return the facts about a build's records that are known before the write."""
     rounded = rounded_numbers(plan.schema, statistics)
     rates = several_sample_rates(statistics)
     existing = any(observed.lists for observed in statistics.features().values())
@@ -83,9 +83,9 @@ def adoption_metadata(
     *,
     compressed: bool,
 ) -> str:
-    """The text of metadata.json beside shards that others wrote.
+    """Render metadata.json for existing shards.
 
-    Duplicates are not looked for; the fingerprint is that of the shards and the schema.
+    Does not look for duplicates; the fingerprint is that of the shards and the schema.
     """
     content = json.dumps([_features(schema), _splits(shards)])
     facts = {
@@ -108,7 +108,7 @@ def _text(
     files: Mapping[str, FileEntry],
     facts: Mapping[str, Any],
 ) -> str:
-    """The text of a metadata.json that states these facts beside what all of them state."""
+    """Render a metadata.json with these facts and the common ones."""
     return sealed(
         {
             "format_version": FORMAT_VERSION,
@@ -139,7 +139,7 @@ def _splits(shards: Mapping[str, Sequence[ShardEntry]]) -> dict[str, Any]:
 
 
 def main_classes(schema: Sequence[Feature]) -> tuple[str, ...]:
-    """The class names that the dataset is known by: the label's, else the first there are."""
+    """Return the dataset's main class names: the label's, else the first feature's."""
     features = [feature for feature in schema if feature.classes]
     labels = [feature for feature in features if feature.name == "label"]
     return (labels or features)[0].classes if features else ()

@@ -1,4 +1,4 @@
-"""build.json: when, where and from what a dataset was made; no other file states it."""
+"""build.json: time, place and input of a build, which no other file has."""
 
 import hashlib
 import json
@@ -15,17 +15,17 @@ FILE = "build.json"
 
 
 def are_of_one_dataset(one: str, other: str) -> bool:
-    """Whether two texts of build.json belong to the same metadata.json."""
+    """Whether two build.json files belong to the same metadata.json."""
     stated = [json.loads(text)["metadata_sha256"] for text in (one, other)]
     return bool(stated[0] == stated[1])
 
 
 def provenance(config: BuildConfig, metadata_text: str) -> str:
-    """The text of build.json, for a build that ends on this machine now.
+    """Render build.json for a build that ends now on this machine.
 
     Args:
-        config: The build's.
-        metadata_text: The dataset's metadata.json, to which this build.json belongs.
+        config: The build's configuration.
+        metadata_text: The dataset's metadata.json, which build.json refers to.
     """
     return sealed(
         {

@@ -13,9 +13,9 @@ _MAX_VALUES = 8
 
 
 def as_text(example: Mapping[str, Any], features: Iterable[Feature] = ()) -> str:
-    """The Example as aligned lines `key  value`; long values are cut, binary ones give their size.
+    """Render an Example as aligned lines `key  value`; long values are cut, bytes show their size.
 
-    Where `features` declare a key, arrays show their type and shape, audio its length.
+    For keys that `features` declare, arrays show their type and shape, audio its length.
     """
     keys = {key: printable(key, keeps="") for key in example}
     width = max(map(len, keys.values()), default=0)
@@ -46,7 +46,7 @@ def _value_text(value: Any) -> str:
             text = value.decode() if form_of(value) == "text" else ""
             if not 0 < len(text) <= _MAX_CHARACTERS:
                 return f"<{len(value):,} bytes>"
-            return text if text.isprintable() else repr(text)  # in its line
+            return text if text.isprintable() else repr(text)  # one line
         case float():
             return f"{value:.4g}"
         case _:

@@ -1,4 +1,4 @@
-"""What shards and other files are until the commit."""
+"""Shards and other files before the commit."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ class TemporaryFile:
     """A finished file before the commit.
 
     Attributes:
-        path: Where it lies.
+        path: Its path.
         num_bytes: Its size on disk.
-        sha256: Hex digest of it.
+        sha256: Its hex digest.
     """
 
     path: str
@@ -24,25 +24,25 @@ class TemporaryFile:
 
     @classmethod
     def of(cls, path: str, written: HashedFile) -> Self:
-        """A file that was written so."""
+        """Describe a file from its hashing writer."""
         return cls(path, written.num_bytes, written.sha256)
 
     @property
     def entry(self) -> FileEntry:
-        """As metadata.json lists it."""
+        """Return its entry of metadata.json."""
         return FileEntry(self.num_bytes, self.sha256)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShardInfo(ShardEntry):
-    """What a written shard says of itself.
+    """A written shard.
 
     Attributes:
         split: The shard's split.
         shard: Its number in the split.
-        temporary: Its files until the commit, the shard and its index, by final path in the
+        temporary: Its files before the commit, the shard and its index, by final path in the
             dataset's directory.
-        sample: The first record as text, of the first shard of the first split; else "".
+        sample: The first record as text, for the first shard of the first split; else "".
     """
 
     split: str

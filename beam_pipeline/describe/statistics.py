@@ -1,4 +1,4 @@
-"""statistics.json: what the values of each split are, exactly; training needs some of it first."""
+"""statistics.json: exact statistics of each split's values, some of which training needs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ def statistics_text(
     values: Mapping[str, Mapping[str, Observed]],
     num_records: Mapping[str, int],
 ) -> str:
-    """The text of the file.
+    """Render statistics.json.
 
     Args:
         schema: The dataset's features.
-        values: By split and name of a feature.
-        num_records: By split.
+        values: Statistics by split and name of a feature.
+        num_records: Number of records by split.
     """
     facts = statistics_by_split(schema, values)
     splits = {
@@ -34,7 +34,7 @@ def statistics_text(
 def statistics_by_split(
     schema: Sequence[Feature], values: Mapping[str, Mapping[str, Observed]]
 ) -> dict[str, dict[str, Any]]:
-    """By split and feature, what the file states of its values."""
+    """Return the file's entries by split and feature."""
     return {
         split: {
             feature.name: feature_facts(feature, of_feature(feature, observed))
@@ -45,7 +45,7 @@ def statistics_by_split(
 
 
 def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
-    """What the file states of a feature in a split."""
+    """Return a feature's entry in a split."""
     kind = kinds.named(feature)
     facts: dict[str, Any] = {"num_values": values.num_values}
     for name, (least, most, total) in sorted(values.lengths.items()):
@@ -69,5 +69,5 @@ def _moments(columns: Sequence[Moments], *, is_list: bool) -> dict[str, Any]:
 
 
 def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
-    """The most frequent first, equally frequent ones by name."""
+    """Sort by frequency, most frequent first, then by name."""
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -1,4 +1,4 @@
-"""schema.pbtxt: the keys of the Examples as tensorflow_metadata states them, for TFX and Ray.
+"""schema.pbtxt: the Examples' keys as a tensorflow_metadata Schema, for TFX and Ray.
 
 Source: tensorflow_metadata/proto/v0/schema.proto. A fixed shape becomes a FixedLenFeature in
 TFX's tools, a count of values a VarLenFeature.
@@ -17,7 +17,7 @@ _TYPES = {"bytes": "BYTES", "float32": "FLOAT", "int64": "INT"}
 
 
 def schema_text(schema: Iterable[Feature]) -> str:
-    """The text of a Schema that names every key, sorted."""
+    """Render a Schema with every key, sorted."""
     messages = {
         key: _feature(key, spec, feature)
         for feature in schema

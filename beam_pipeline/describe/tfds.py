@@ -1,8 +1,8 @@
-"""The files by which TFDS reads the directory: `builder_from_directory`, `tfds.load`.
+"""Files that let TFDS read the directory: `builder_from_directory`, `tfds.load`.
 
-Checked against TFDS 4.9: an unknown field in dataset_info.json is a ParseError, so what else
-this project states is in metadata.json; features.json is required; every key it names must be
-in every record; gzip cannot be read.
+Checked against TFDS 4.9: an unknown field in dataset_info.json is a ParseError, so other facts
+go into metadata.json; features.json is required; every key it names must be in every record; gzip
+is not supported.
 """
 
 import json
@@ -18,7 +18,7 @@ from tfrecord_dataset.format.metadata import ShardEntry
 
 INFO_FILE, FEATURES_FILE = "dataset_info.json", "features.json"
 
-# How TFDS and this project name shards.
+# TFDS and this project name shards like this.
 TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 
 # TFDS counts classes from 0 and detection's label maps from 1: index 0 gets this name.
@@ -27,7 +27,7 @@ _NUMBERS = {"{SHARD_X_OF_Y}": "{0:05d}-of-{1:05d}", "{SHARD_INDEX}": "{0:05d}"}
 
 
 def template_of(files: Sequence[str]) -> str:
-    """The `filepathTemplate` that gives the names of a split's shards, in order; or "".
+    """Return the `filepathTemplate` of a split's shard names in order, or "".
 
     TFDS counts shards from 0 with five digits (core/naming.py, ShardedFileTemplate).
     """
@@ -54,9 +54,9 @@ def texts(
     templates: Mapping[str, str] | None = None,
     reads_shards: bool = True,
 ) -> dict[str, str]:
-    """The texts of all files for TFDS, by file name; the names of classes where it reads no shards.
+    """Render all files for TFDS; only the class names if it cannot read the shards.
 
-    The others are as `dataset_info` and `features` have them.
+    See `dataset_info` and `features` for the others.
     """
     texts = class_names(schema)
     if reads_shards:
@@ -72,10 +72,10 @@ def dataset_info(
     shards: Mapping[str, Sequence[ShardEntry]],
     templates: Mapping[str, str] | None = None,
 ) -> str:
-    """The text of dataset_info.json, for the shards of each split in order.
+    """Render dataset_info.json, for the shards of each split in order.
 
     Args:
-        templates: By split, the template of the shards' names, where it is not TEMPLATE.
+        templates: Template of the shard names by split, if it differs from TEMPLATE.
     """
     templates = templates or {}
     supervised = supervised_keys(schema)
@@ -99,11 +99,11 @@ def dataset_info(
 
 
 def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
-    """What `as_supervised=True` yields, as a message of keys each: the input and its target.
+    """Return the supervised keys for `as_supervised=True`: input and target.
 
     The input is the image, else the audio, else the text; the target the label, else the only
-    class label, else the boxes: a dict of the lists that describe them, else the only map. Empty
-    where one is missing.
+    class label, else the boxes (a dict of their lists), else the only map. Empty if one is
+    missing.
     """
     inputs = [each for kind in ("image", "audio", "text") for each in schema if each.kind == kind]
     labels = [each for each in schema if each.kind == "class_label"]
@@ -124,7 +124,7 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
 
 
 def features(schema: Iterable[Feature]) -> str:
-    """The text of features.json: a FeaturesDict with one flat key a key of the Example."""
+    """Render features.json: a FeaturesDict with one flat key per key of the Example."""
     all_leaves = {key: leaf for feature in schema for key, leaf in leaves(feature).items()}
     return _text(
         {
@@ -135,13 +135,13 @@ def features(schema: Iterable[Feature]) -> str:
 
 
 def leaves(feature: Feature) -> dict[str, Any]:
-    """TFDS's description of every key under which `feature` is stored."""
+    """Return TFDS's description of every key of `feature`."""
     kind = kinds.named(feature)
     return {key: kind.tfds(feature, key, spec) for key, spec in list_specs(feature).items()}
 
 
 def check_keys(schema: Iterable[Feature]) -> None:
-    """Raises ConfigError where two features would be stored under one key of the Example."""
+    """Raise ConfigError if two features would use the same key of the Example."""
     owner: dict[str, str] = {}
     for feature in schema:
         for key in leaves(feature):
@@ -154,13 +154,13 @@ def check_keys(schema: Iterable[Feature]) -> None:
 
 
 def class_names(schema: Iterable[Feature]) -> dict[str, str]:
-    """The texts of the class name files, by file name."""
+    """Render the class name files, by file name."""
     files = {}
     for feature in schema:
         if feature.classes:
             key = kinds.named(feature).class_key(feature)
             placeholder = PLACEHOLDER_CLASS
-            while placeholder in feature.classes:  # TFDS refuses a name twice
+            while placeholder in feature.classes:  # TFDS refuses duplicate names
                 placeholder = f"_{placeholder}"
             names = [placeholder] * feature.label_offset + list(feature.classes)
             files[f"{key.replace('/', '.')}.labels.txt"] = "".join(f"{name}\n" for name in names)

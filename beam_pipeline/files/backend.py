@@ -1,4 +1,4 @@
-"""The protocol of files by path: what is asked of those of one kind, local or remote."""
+"""Protocol of a file backend, local or remote."""
 
 import abc
 import contextlib
@@ -12,38 +12,38 @@ from tfrecord_dataset.store.listing import FileNames, FolderNames, Status
 
 
 class Backend(abc.ABC):
-    """Files of one kind; `durable` files outlive a loss of power.
+    """A file backend; files written as `durable` survive a power loss.
 
-    It speaks in OSErrors; `reading` says which of these reject a record.
+    Methods raise OSError; `reading` decides which of these reject a record.
 
     Attributes:
-        calls: So many wait for their answers at once.
+        calls: Number of calls that may wait at the same time.
     """
 
     calls: int
 
     @abc.abstractmethod
     def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
-        """The bytes of a range, fewer where the file ends before it does."""
+        """Read a range of bytes; fewer at the end of the file."""
 
     @abc.abstractmethod
     def open_reader(self, path: str) -> Any:
-        """A handle to read and to seek in, and a context manager."""
+        """Open a seekable handle, also a context manager."""
 
     @abc.abstractmethod
     def writing(self, path: str, durable: bool, is_new: bool) -> AbstractContextManager[Any]:
-        """A handle of a new file, which lies at `path` once all of it is written."""
+        """Open a new file, which appears at `path` once it is complete."""
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Makes files that were written durable, with their names; remote ones are."""
+        """Make written files and their names durable; remote files always are."""
         del paths
 
     @abc.abstractmethod
     def status(self, path: str) -> Status:
-        """Size and version of a file."""
+        """Return the size and version of a file."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file is there; who may not list a folder is denied what is not there."""
+        """Whether a file exists; a store that forbids listing denies access to missing files."""
         try:
             self.status(path)
         except OSError as error:
@@ -53,7 +53,7 @@ class Backend(abc.ABC):
         return True
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        """The bytes of each file, or None where there is none."""
+        """Read each file; None for a missing one."""
         return at_once(self._size, paths, self.calls)
 
     def _size(self, path: str) -> int | None:
@@ -64,22 +64,22 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def is_folder(self, path: str, /) -> bool:
-        """Whether a folder is there."""
+        """Whether a folder exists."""
 
     @abc.abstractmethod
     def make_folder(self, path: str) -> None:
-        """Makes a folder and those above it, where they are missing."""
+        """Create a folder and its missing parents."""
 
     @abc.abstractmethod
     def list_names(self, root: str) -> Iterator[FileNames]:
-        """Every file below a folder, without hidden ones and litter; folder by folder."""
+        """Yield every file below a folder by folder, without hidden files and litter."""
 
     @abc.abstractmethod
     def scan_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
-        """The name of what a folder holds, hidden ones too, and whether it is a folder itself."""
+        """Yield (name, whether it is a folder) of a folder's entries, hidden ones too."""
 
     def list_folder(self, path: str, /) -> FolderNames:
-        """The names of what a folder holds; none where there is no folder."""
+        """Names of a folder's entries; empty if the folder is missing."""
         names = sorted(self.scan_folder(path))
         return FolderNames(
             tuple(name for name, is_folder in names if is_folder),
@@ -88,17 +88,17 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def match_files(self, pattern: str) -> list[str]:
-        """The paths of the files that fit a pattern."""
+        """Paths of the files that match a pattern."""
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Deletes files that may be there."""
+        """Delete files that may be missing."""
         at_once(self._delete_file, paths, self.calls)
 
     def _delete_file(self, path: str) -> None:
-        """Deletes a file that may be there."""
+        """Delete a file that may be missing."""
         with contextlib.suppress(FileNotFoundError):
             self.delete(path)
 
     @abc.abstractmethod
     def delete(self, path: str) -> None:
-        """Deletes a file, or a folder with all it holds, that may be there."""
+        """Delete a file, or a folder with its content, that may be missing."""

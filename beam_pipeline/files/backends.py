@@ -1,4 +1,4 @@
-"""The kinds of files: of this machine, of stores, and in archives."""
+"""Choice of the backend by path: local, remote or archive."""
 
 from beam_pipeline.files.archive.backend import Archives
 from beam_pipeline.files.archive.paths import inside
@@ -9,10 +9,10 @@ from tfrecord_dataset.store.urls import is_object, is_remote, scheme_of
 
 
 def files_of(path: str) -> Backend:
-    """The files of the kind of a path; what remote ones need is loaded once one is asked for.
+    """Return the backend of a path; the store library is imported on first use.
 
     Raises:
-        UnknownSchemeError: It is of no kind.
+        UnknownSchemeError: No backend supports the path's scheme.
     """
     if ":" in path and inside(path):
         return ARCHIVES
@@ -20,7 +20,7 @@ def files_of(path: str) -> Backend:
         return LOCAL
     if not is_object(path):
         raise UnknownSchemeError(
-            f"{scheme_of(path)}:// is not read or written; copy the data to a folder, or to a "
+            f"{scheme_of(path)}:// is not supported; copy the data to a folder or a "
             "bucket (gs://, s3://, az://)"
         )
     from beam_pipeline.files.remote import REMOTE

@@ -1,14 +1,14 @@
-"""Apache Beam's way to the stores that this package reads: gs://, s3:// and the others.
+"""Apache Beam FileSystems for the stores that this package reads: gs://, s3:// and others.
 
-Beam's sinks, and transforms such as ReadFromText, open files through its FileSystems, which find
-the subclass of FileSystem that knows a path's scheme. A scheme that Beam knows stays with Beam: s3://
-always, gs:// where apache-beam[gcp] is installed.
+Beam's sinks and transforms such as ReadFromText open files through its FileSystems, which find
+the subclass of FileSystem for a path's scheme. Schemes that Beam supports itself stay with Beam:
+s3:// always, gs:// if apache-beam[gcp] is installed.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-# It loads Beam's own file systems.
+# This import registers Beam's own file systems.
 import apache_beam.io.filesystems  # noqa: F401
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes, FileMetadata, FileSystem
 
@@ -23,11 +23,11 @@ _BLOCK_BYTES = 1 << 20
 
 
 class ObjectFileSystem(FileSystem):
-    """Beam's interface to a store; a subclass a scheme says which."""
+    """Beam's interface to a store; subclasses name the scheme."""
 
     @classmethod
     def scheme(cls) -> str:
-        """The URLs' scheme; this class itself has none."""
+        """The URLs' scheme; none for this base class."""
         return "no scheme"
 
     def join(self, basepath: str, *paths: str) -> str:
@@ -39,7 +39,7 @@ class ObjectFileSystem(FileSystem):
         return storage.join(bucket, folder), name
 
     def mkdirs(self, path: str) -> None:
-        """Nothing: folders of a store are the beginnings of its keys."""
+        """Do nothing: folders of a store are prefixes of its keys."""
 
     def has_dirs(self) -> bool:
         return False
@@ -98,7 +98,7 @@ class ObjectFileSystem(FileSystem):
 
 
 class _Upload(Upload):
-    """An upload that Beam closes once all is written."""
+    """An upload that Beam closes once it is complete."""
 
     closed = False
 
@@ -126,5 +126,5 @@ def _subclass(name: str) -> type[ObjectFileSystem]:
     return type(f"{name}FileSystem", (ObjectFileSystem,), {"scheme": classmethod(lambda cls: name)})
 
 
-# Beam finds them as long as somebody holds them.
+# Beam finds subclasses only as long as they are referenced.
 FILE_SYSTEMS = _make_subclasses()

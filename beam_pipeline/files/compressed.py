@@ -1,4 +1,4 @@
-"""Compressed files, by their suffix: what they unpack to is bounded, and damage is a reject."""
+"""Compressed files by suffix, with a bound on the unpacked size; damage rejects a record."""
 
 import bz2
 import contextlib
@@ -12,13 +12,13 @@ from beam_pipeline.errors import RecordError
 from tfrecord_dataset.format.inflation import check_inflation
 from tfrecord_dataset.store.urls import unsigned
 
-# What xz may take; its largest preset asks for a sixth.
+# Memory limit for xz; its largest preset needs a sixth.
 _XZ_BYTES = 384 << 20
 _BLOCK_BYTES = 1 << 16
 
 
 class _Streams:
-    """The content of a file of bz2 or xz, which may be several streams in a row."""
+    """Content of a bz2 or xz file of one or several streams."""
 
     def __init__(self, packed: Any, new: Callable[[], Any]):
         self._packed, self._new = packed, new
@@ -34,12 +34,12 @@ class _Streams:
                     break
                 self._stream = self._new()
             elif self._stream.needs_input and not (more := self._packed.read(_BLOCK_BYTES)):
-                raise EOFError("it ends before its last stream does")
+                raise EOFError("the file ends within its last stream")
             data = self._stream.decompress(more, size)
         return data
 
     def close(self) -> None:
-        """Nothing: whoever opened the file closes it."""
+        """Do nothing: the caller that opened the file closes it."""
 
 
 def _zstd(packed: Any) -> Any:
@@ -57,18 +57,18 @@ _BY_SUFFIX: Mapping[str, Callable[[Any], Any]] = {
 
 
 def suffix_of(path: str) -> str:
-    """The suffix of a file's compression: "gz", "bz2", "xz", "zst"; "" where it is as it is."""
+    """Return the compression's suffix: "gz", "bz2", "xz", "zst", or "" for a plain file."""
     ending = unsigned(path).rpartition(".")[2]
     return ending if ending in _BY_SUFFIX else ""
 
 
 class Unpacking:
-    """The content of a compressed file, to read from its beginning.
+    """Content of a compressed file, read sequentially.
 
     Args:
-        content: What unpacks it.
+        content: The decompressing handle.
         packed: The open file.
-        name: Of the file, for errors.
+        name: Name of the file for error messages.
     """
 
     def __init__(self, content: Any, packed: Any, name: str):
@@ -76,7 +76,7 @@ class Unpacking:
         self._num_bytes = 0
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes, none at the end.
+        """Read up to `size` bytes, none at the end.
 
         Raises:
             RecordError: "truncated file", "damaged file", or "file too large".
@@ -95,18 +95,18 @@ class Unpacking:
         return data
 
     def tell(self) -> int:
-        """How many bytes were read."""
+        """Number of bytes read so far."""
         return self._num_bytes
 
 
 @contextlib.contextmanager
 def unpacking(packed: Any, path: str, ending: str) -> Iterator[Unpacking]:
-    """The content of an open file.
+    """Open the content of an open file.
 
     Args:
         packed: The file.
-        path: Of the file.
-        ending: The suffix that says how it is compressed, as `suffix_of`.
+        path: Path of the file.
+        ending: Suffix of its compression, as from `suffix_of`.
     """
     name = unsigned(path).rpartition("/")[2]
     with contextlib.closing(_BY_SUFFIX[ending](packed)) as content:

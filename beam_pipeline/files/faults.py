@@ -1,4 +1,4 @@
-"""What goes wrong with files: the passing is tried again, a file's own fault rejects a record."""
+"""Faults of files: transient ones are retried, a file's own fault rejects its record."""
 
 import errno
 import functools
@@ -13,7 +13,7 @@ from tfrecord_dataset.store.urls import unsigned
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# A loaded network file system or machine; the same call may succeed a moment later.
+# A busy network file system or machine; the same call may succeed a moment later.
 _PASSING = frozenset(
     {
         errno.EIO,
@@ -33,7 +33,7 @@ _PASSING = frozenset(
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
-# What no second try and no other machine changes.
+# Faults that neither a retry nor another machine changes.
 _UNREADABLE = frozenset(
     {
         errno.EACCES,
@@ -49,10 +49,10 @@ _UNREADABLE = frozenset(
 
 
 def retry(call: Callable[_P, _T]) -> Callable[_P, _T]:
-    """`call`, tried again with growing pauses while a passing fault meets it.
+    """Run `call`, and retry it with growing pauses after transient faults.
 
     Raises:
-        OSError: The last one's.
+        OSError: The last failure.
     """
 
     @functools.wraps(call)
@@ -70,14 +70,14 @@ def retry(call: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 class UnknownSchemeError(ConfigError):
-    """Nothing here opens URLs of this scheme."""
+    """No backend opens URLs of this scheme."""
 
 
 def as_record_error(error: OSError | UnknownSchemeError, path: str) -> RecordError | None:
-    """The reject that a fault of this one file makes; None where the fault is not the file's.
+    """Return the RecordError for a file's own fault, else None.
 
     The detail names the file without its folders: it goes into rejects.jsonl, which must not
-    tell where the input lay.
+    reveal the input's location.
     """
     name = unsigned(path).rstrip("/").rpartition("/")[2]
     if isinstance(error, UnknownSchemeError):
@@ -90,10 +90,10 @@ def as_record_error(error: OSError | UnknownSchemeError, path: str) -> RecordErr
 
 
 def bytes_to_read(path: str, size: int, offset: int, length: int | None, at_most: int) -> int:
-    """How long a range of a file of `size` bytes is, which ends where the file does.
+    """Return the length of a range of a file of `size` bytes, cut at the end of the file.
 
     Raises:
-        RecordError: More than `at_most` bytes.
+        RecordError: The range is longer than `at_most` bytes.
     """
     rest = max(0, size - offset)
     length = rest if length is None else min(length, rest)
@@ -103,7 +103,7 @@ def bytes_to_read(path: str, size: int, offset: int, length: int | None, at_most
 
 
 def too_large(path: str, at_most: int) -> RecordError:
-    """The reject of a file that has more bytes than a record may have."""
+    """Return the RecordError for a file over a record's size limit."""
     return RecordError(
         "file too large", f"{unsigned(path).rpartition('/')[2]} has over {at_most:,} bytes"
     )

@@ -1,4 +1,4 @@
-"""Files that are hashed while they are written or read, so that nobody has to read them for it."""
+"""Handles that hash files while they are written or read, to save a second read."""
 
 import hashlib
 import io
@@ -26,19 +26,19 @@ class _Hashed:
 
 
 class HashedFile(_Hashed):
-    """A handle of a new file, as `_Hashed`."""
+    """A handle of a new file that hashes what is written."""
 
     def write(self, data: Any) -> None:
         self._digest.update(data)
         self.num_bytes += memoryview(data).nbytes
         self._handle.write(data)
 
-    def __getattr__(self, name: str) -> Any:  # what else a writer asks of a file
+    def __getattr__(self, name: str) -> Any:  # the rest of the file interface
         return getattr(self._handle, name)
 
 
 class HashedReader(_Hashed, io.RawIOBase):
-    """An open file that is read from its start on, as `_Hashed`."""
+    """An open file that hashes what is read from its start."""
 
     def readable(self) -> bool:
         return True
@@ -54,6 +54,6 @@ class HashedReader(_Hashed, io.RawIOBase):
         return len(data)
 
     def read_rest(self) -> None:
-        """Reads to the end."""
+        """Read to the end."""
         while self.read(_BLOCK_BYTES):
             pass

@@ -1,7 +1,7 @@
 """Files of the operating system.
 
-Reading 50,000 small files must cost little more than the system's own calls; that is why ranges
-are read by `os.pread`, not through file objects.
+Reading 50,000 small files must cost little more than the system calls, so ranges are read with
+`os.pread` and not through file objects.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from tfrecord_dataset.durable import make_folders, replacing, sync
 from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames, Status, is_litter
 
-# A file system or a file of which there cannot be another link.
+# The file system or the file does not support another link.
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 _UNFINISHED = re.compile(r"(.+)\.[0-9a-f]{32}\.partial")
@@ -50,9 +50,9 @@ class Local(Backend):
 
     @contextlib.contextmanager
     def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Any]:
-        del is_new  # no two builds write one folder
+        del is_new  # two builds never write to one folder
         self.make_folder(os.path.dirname(path))
-        partial = f"{path}.{uuid.uuid4().hex}.partial"  # workers may write the same file at once
+        partial = f"{path}.{uuid.uuid4().hex}.partial"  # several workers may write the same file
         with replacing(path, partial, synced=durable) as handle:
             yield handle
 
@@ -92,19 +92,19 @@ class Local(Backend):
         return [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
 
     def place_all(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Links files to second names; renames them where the file system has no links.
+        """Link files to second names; rename them if the file system has no links.
 
         Args:
-            pairs: (file, new name); the name must be free or that of the same file.
+            pairs: (file, new name); the name must be unused or that of the same file.
 
         Raises:
-            OSError: The first that failed; the others were tried, too.
+            OSError: The first failure, after all were tried.
         """
         self._make_folders(pairs)
         at_once(functools.partial(_link, instead=os.rename), pairs, self.calls)
 
     def keep_all(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Links files to second names; copies them where the file system has no links."""
+        """Link files to second names; copy them if the file system has no links."""
         self._make_folders(pairs)
         copy = functools.partial(shutil.copy2, follow_symlinks=False)
         at_once(functools.partial(_link, instead=copy), pairs, self.calls)
@@ -122,7 +122,7 @@ class Local(Backend):
         try:
             return self.status(path).size
         except OSError as error:
-            if as_record_error(error, path):  # a link that leads in a circle, too
+            if as_record_error(error, path):  # includes circular links
                 return None
             raise
 
@@ -131,7 +131,7 @@ class Local(Backend):
             (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.remove)(path)
 
     def delete_unfinished(self, paths: Collection[str]) -> None:
-        """Deletes what killed writers of files left beside them."""
+        """Delete partial files of killed writers."""
         for folder in {os.path.dirname(path) for path in paths}:
             for name in self.list_folder(folder).files:
                 file = _UNFINISHED.fullmatch(name)
@@ -143,7 +143,7 @@ LOCAL = Local()
 
 
 class _Reader(io.FileIO):
-    """A file whose reads are tried again; a read that failed has not moved its position."""
+    """A file with retried reads; a failed read leaves the position unchanged."""
 
     read = retry(io.FileIO.read)
     readall = retry(io.FileIO.readall)
@@ -151,9 +151,9 @@ class _Reader(io.FileIO):
 
 
 def read_at(descriptor: int, offset: int, length: int) -> bytes:
-    """Bytes of an open file, or as many as there are."""
+    """Read from an open file up to its end."""
     data = os.pread(descriptor, length, offset)
-    while data and len(data) < length:  # one call reads 2 GiB at most
+    while data and len(data) < length:  # one call reads at most 2 GiB
         more = os.pread(descriptor, length - len(data), offset + len(data))
         if not more:
             break
@@ -162,17 +162,17 @@ def read_at(descriptor: int, offset: int, length: int) -> bytes:
 
 
 def _status(facts: os.stat_result) -> Status:
-    """By its ctime, too, which whoever puts another file in its place cannot set."""
+    """Return size and version; the version includes the ctime, which users cannot set."""
     version = f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}"
     return Status(facts.st_size, version)
 
 
 @retry
 def _mode(path: str) -> int | None:
-    # os.path.exists() calls a file missing that a loaded file system only fails to look up.
+    # os.path.exists() returns False where a busy file system fails to look the file up.
     try:
         return os.stat(path).st_mode
-    except ValueError:  # a name that no file can have
+    except ValueError:  # not a valid file name
         return None
     except OSError as error:
         if as_record_error(error, path):
@@ -185,7 +185,7 @@ def _list_below(
 ) -> Iterator[FileNames]:
     facts = os.stat(folder)
     identity = (facts.st_dev, facts.st_ino)
-    if identity in ancestors:  # a link back up would never end
+    if identity in ancestors:  # a link to a parent would never end
         return
     folders, names = [], []
     with retry(os.scandir)(folder) as entries:
@@ -194,7 +194,7 @@ def _list_below(
                 continue
             if _is_folder(entry):
                 folders.append(entry.name)
-            else:  # a pipe or a device, too: whoever reads it tells of it
+            else:  # also pipes and devices, which the reader reports
                 names.append(entry.name)
                 if len(names) == NAMES_AT_ONCE:
                     yield FileNames(relative, names)
@@ -208,7 +208,7 @@ def _list_below(
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    # Unlike entry.is_dir(), this bears a link to itself.
+    # Unlike entry.is_dir(), this handles a link to itself.
     return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Reading files: what is a file's own fault rejects a record, any other fault fails the job."""
+"""Reading of files: a file's own fault rejects its record, any other fault fails the job."""
 
 import contextlib
 import hashlib
@@ -19,21 +19,21 @@ from tfrecord_dataset.store.urls import is_object
 _BUFFER_BYTES = 1 << 18
 
 ReadFile = Callable[..., bytes]
-"""What reads a FileRef of at most so many bytes, as `read_bytes` does."""
+"""A function that reads a FileRef of limited size, such as `read_bytes`."""
 
 
 def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
-    """The bytes that `file` refers to.
+    """Read the bytes that `file` refers to.
 
     Args:
         file: A range of a file.
-        at_most: Bytes; nothing of a longer range is read.
+        at_most: Size limit in bytes; a longer range is not read at all.
 
     Raises:
-        RecordError: "missing file" or "unreadable file", "truncated file" where the file ends
-            before the range does, or "file too large". The detail names the file without its
-            folders: it goes into rejects.jsonl, which must not tell where the input lay.
-        OSError: Reading failed for another reason, and again when it was tried again.
+        RecordError: "missing file", "unreadable file", "truncated file" if the file ends within
+            the range, or "file too large". The detail names the file without its folders: it goes
+            into rejects.jsonl, which must not reveal the input's location.
+        OSError: Reading failed for another reason, even after retries.
     """
     _check_name(file.path)
     try:
@@ -47,11 +47,11 @@ def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
 
 
 class Reader:
-    """Reads files, those near each other together.
+    """Reader of files that fetches neighbouring ranges together.
 
     Args:
-        files: What will be read, as far as that is known. Ranges of one remote file that lie close
-            together are fetched at once, and held for as long as this reader is.
+        files: The files to read, as far as known. Ranges of one remote file that are close together
+            are fetched in one request, and kept as long as this reader.
     """
 
     def __init__(self, files: Iterable[FileRef] = ()):
@@ -68,7 +68,7 @@ class Reader:
         return read_bytes(file, at_most) if data is None else data
 
     def _fetched(self, file: FileRef, at_most: int) -> bytes | None:
-        """What was fetched together with others; None where it was not."""
+        """Return bytes that were fetched ahead, or None."""
         found = _remote_range(file) if self._held else None
         data: bytes | None = self._held.get(*found) if found and found[2] <= at_most else None
         where = inside(file.path)
@@ -86,7 +86,7 @@ class Reader:
 
 
 def _remote_range(file: FileRef) -> tuple[str, int, int] | None:
-    """(URL, offset, length) of what is read of a store for `file`; None where that is not known."""
+    """Return (URL, offset, length) of the range to fetch for `file`; None if it is unknown."""
     if ":" not in file.path or "\0" in file.path:
         return None
     where = inside(file.path)
@@ -117,31 +117,30 @@ def _faults_of(path: str) -> Iterator[None]:
 
 
 def _check_name(path: str) -> None:
-    """Raises RecordError for a path that no system has; an annotation may state anything."""
+    """Raise RecordError for a path that no system allows; annotations may contain anything."""
     if "\0" in path:
         raise RecordError("missing file", f"{path.rpartition('/')[2]!r} has a NUL in its name")
 
 
 def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
-    """Raises the RecordError that a file's own fault is, if it is one."""
+    """Raise the fault as a RecordError if it is the file's own."""
     reject = as_record_error(error, path)
     try:
         if reject:
             raise reject from error
     finally:
-        del reject  # it holds this frame, and would be held by it
+        del reject  # breaks the reference cycle with this frame
 
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[Any]:
-    """The file at `path`, to read and to seek in; it is read as it is, whatever its suffix.
+    """Open the file at `path` as a seekable handle, without decompression.
 
-    What fails until it is closed is taken for the file's fault. So nothing is to be written
-    meanwhile.
+    Errors inside the context are taken for the file's fault, so do not write in it.
 
     Raises:
         RecordError: "missing file" or "unreadable file".
-        OSError: Reading failed for another reason, and again when it was tried again.
+        OSError: Reading failed for another reason, even after retries.
     """
     with _faults_of(path), files_of(path).open_reader(path) as handle:
         yield handle
@@ -149,16 +148,16 @@ def opened(path: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def decompressed(path: str, ending: str = "") -> Iterator[Any]:
-    """The file at `path`, buffered, to read; where it is compressed, what was.
+    """Open the file at `path`, buffered and decompressed.
 
     Args:
         path: The file.
-        ending: The suffix that says how it is compressed; "" believes its name.
+        ending: The suffix of its compression; "" takes it from the path.
 
     Raises:
-        RecordError, OSError: As `opened`. Its `read` raises, where the file is compressed,
-            RecordError: "truncated file", "damaged file", or "file too large", where it is far
-            larger than its file.
+        RecordError, OSError: As in `opened`. For a compressed file, `read` raises RecordError
+            "truncated file", "damaged file", or "file too large" if the content is far larger than
+            the file.
     """
     with opened(path) as raw, io.BufferedReader(raw, _BUFFER_BYTES) as handle:
         if ending := ending or suffix_of(path):
@@ -169,10 +168,10 @@ def decompressed(path: str, ending: str = "") -> Iterator[Any]:
 
 
 def read_start(path: str, length: int) -> bytes:
-    """The first `length` bytes of a file, fewer where it has no more.
+    """Read the first `length` bytes of a file, fewer if it is shorter.
 
     Raises:
-        RecordError, OSError: As `read_bytes`.
+        RecordError, OSError: As in `read_bytes`.
     """
     with _faults_of(path):
         return files_of(path).read(path, 0, length, length)
@@ -182,14 +181,14 @@ def sha256_of(path: str) -> str:
     """Hex digest of a file of any size.
 
     Raises:
-        RecordError, OSError: As `opened`.
+        RecordError, OSError: As in `opened`.
     """
     with opened(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def read_text(path: str, at_most: int = sys.maxsize) -> str:
-    """A UTF-8 text file of at most so many bytes, with or without a byte order mark.
+    """Read a UTF-8 text file of limited size, with or without a byte order mark.
 
     Raises:
         RecordError: "missing file", "unreadable file", "file too large", or "not UTF-8".
@@ -198,7 +197,7 @@ def read_text(path: str, at_most: int = sys.maxsize) -> str:
 
 
 def decoded(data: bytes, path: str) -> str:
-    """The text of the UTF-8 file at `path`, with or without a byte order mark.
+    """Decode the UTF-8 text of the file at `path`, with or without a byte order mark.
 
     Raises:
         RecordError: "not UTF-8".
@@ -210,7 +209,7 @@ def decoded(data: bytes, path: str) -> str:
 
 
 def version(path: str) -> str:
-    """What tells one state of a file from the next: its size and when it changed.
+    """Return the version of a file: its size and when it changed.
 
     Raises:
         RecordError: "missing file" or "unreadable file".

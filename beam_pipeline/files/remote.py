@@ -1,6 +1,6 @@
 """Objects of Google Cloud Storage, S3 and Azure, and files behind http(s)://.
 
-What fails for good is an OSError, so that callers tell local from remote no more.
+Lasting failures are OSErrors, so that callers handle local and remote files alike.
 """
 
 import bisect
@@ -27,9 +27,9 @@ from tfrecord_dataset.store.listing import Status
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
 from tfrecord_dataset.store.urls import is_web, split_object
 
-# What a reader hands on at once; it fetches more.
+# Bytes per chunk of a reader, which fetches larger blocks.
 _BUFFER_BYTES = 1 << 18
-# Ranges that lie so close are fetched as one: the bytes between take less time than a request.
+# Ranges that are closer are fetched as one: the gap takes less time than a request.
 _GAP_BYTES = 32 << 10
 _SPAN_BYTES = 4 << 20
 _HELD_BYTES = 32 << 20
@@ -38,9 +38,9 @@ _AZURE_KEYS_A_REQUEST = 256
 
 
 class Remote(Backend):
-    """Objects, and files behind http(s)://; what is written is durable."""
+    """Objects, and files behind http(s)://; written objects are durable."""
 
-    calls = 64  # some 50 ms each
+    calls = 64  # each takes some 50 ms
 
     is_folder = staticmethod(remote_listing.is_folder)
     list_names = staticmethod(remote_listing.list_names)
@@ -49,7 +49,7 @@ class Remote(Backend):
     match_files = staticmethod(remote_listing.match_files)
 
     def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
-        """One request, mostly."""
+        """Read a range, usually with one request."""
         if offset == 0 and length is None:
             return _read_all(path, at_most)
         if length is None or length > at_most or length == 0:
@@ -66,7 +66,7 @@ class Remote(Backend):
             raise
 
     def open_reader(self, path: str) -> io.BufferedReader | io.BytesIO:
-        """Fetched in blocks of 1 MiB and more."""
+        """Read in blocks of 1 MiB and more."""
         size = self.status(path).size
         if is_web(path) and size:
             try:
@@ -90,18 +90,18 @@ class Remote(Backend):
         return bool(split_object(path)[1]) and super().exists(path)
 
     def make_folder(self, path: str) -> None:
-        """Looks whether its bucket is there; folders of a store are but the beginnings of keys.
+        """Check that the bucket exists; folders of a store are only key prefixes.
 
         Raises:
-            ConfigError: The bucket is not there, or nothing can be written there.
+            ConfigError: The bucket is missing or not writable.
         """
         _check_bucket(path)
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Many a request, where a store takes many."""
+        """Delete objects, in batches if the store supports them."""
         client, _ = client_and_key(paths[0])
         keys = [split_object(url)[1] for url in paths]
-        # Google's takes one a request, and the first that is missing would end the call.
+        # Google deletes one object per request, and the first missing one would end the call.
         most = {S3Store: KEYS_A_REQUEST, AzureStore: _AZURE_KEYS_A_REQUEST}
         step = most.get(type(client.store), 1)
         chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
@@ -127,7 +127,7 @@ def _check_bucket(url: str) -> None:
     client, _ = client_and_key(url)
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
-    with contextlib.suppress(PermissionError):  # writing may be allowed
+    with contextlib.suppress(PermissionError):  # writing may still be allowed
         requests.list_level(url)
 
 
@@ -140,10 +140,10 @@ def _read_all(url: str, at_most: int) -> bytes:
 
 
 class Ranges:
-    """Ranges of objects, fetched together until they are read.
+    """Ranges of objects that are fetched ahead.
 
-    Those of one object that lie close together are fetched by one request; in all no more than
-    `_HELD_BYTES` are, and what is left out is read when it is asked for.
+    Ranges of one object that are close together share a request. At most `_HELD_BYTES` are kept;
+    the rest is read on demand.
     """
 
     def __init__(self, ranges: Iterable[tuple[str, int, int]]):
@@ -167,7 +167,7 @@ class Ranges:
             self._parts[url, start] = data
 
     def get(self, url: str, offset: int, length: int) -> bytes | None:
-        """The bytes of a range; None where it was not fetched, or not all of it."""
+        """Return the bytes of a range; None if it was not fetched completely."""
         starts = self._starts.get(url, [])
         number = bisect.bisect(starts, offset) - 1
         if number < 0:
@@ -178,7 +178,7 @@ class Ranges:
 
 
 def _spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The first byte and the end of what holds ranges that lie close together, in order."""
+    """Merge ranges that are close together, in order, to (first byte, end)."""
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):
         end = offset + length
@@ -193,5 +193,5 @@ def _span(span: tuple[str, int, int]) -> bytes:
     url, start, end = span
     try:
         return REMOTE.read(url, start, end - start, sys.maxsize)
-    except (OSError, ConfigError):  # whoever reads the range is told
+    except (OSError, ConfigError):  # raised again when the range is read
         return b""

@@ -1,4 +1,4 @@
-"""Handles of objects: to read and to seek in, and to write."""
+"""Handles of objects, for seekable reads and for writes."""
 
 import errno
 import mmap
@@ -10,21 +10,21 @@ from typing import IO, Any
 from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store import requests
 
-# What a reader fetches first, and at most, when it is read on and on: a request takes some 50 ms,
-# in which 4 MiB would come.
+# Size of the first fetch and the largest one in a sequential read: a request takes some 50 ms,
+# as long as 4 MiB of transfer.
 _FIRST_BLOCK_BYTES = 1 << 20
 _LAST_BLOCK_BYTES = 8 << 20
 
 
 class Reader(Seekable):
-    """An object, read by ranges; the further one reads on, the more is fetched at once.
+    """A readable object; sequential reads fetch growing ranges.
 
     Args:
-        url: Where it is.
-        size: Bytes of the object.
+        url: URL of the object.
+        size: Size of the object, in bytes.
     """
 
-    mode = "rb"  # Beam's CompressedFile asks for it
+    mode = "rb"  # for Beam's CompressedFile
 
     def __init__(self, url: str, size: int):
         super().__init__(size)
@@ -59,11 +59,11 @@ class Reader(Seekable):
 
 
 class Upload:
-    """A new object, held in a temporary file until `put` sends it whole.
+    """A new object, held in a temporary file until `put` sends it.
 
     Args:
-        url: Where it will be.
-        is_new: As `storage.writing` has it.
+        url: URL of the object.
+        is_new: As in `storage.writing`.
     """
 
     mode = "wb"  # as above
@@ -82,23 +82,23 @@ class Upload:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing can be written any more: pyarrow asks."""
+        """Whether the handle is closed; needed by pyarrow."""
         return self._file.closed
 
     def flush(self) -> None:
-        """Nothing: all is sent at once."""
+        """Do nothing: the object is sent as a whole."""
 
     def put(self) -> None:
-        """Sends what was written."""
+        """Send the written bytes."""
         put_file(self._file, self._url, self._put)
 
     def close(self) -> None:
-        """Forgets what was written."""
+        """Discard the written bytes."""
         self._file.close()
 
 
 def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], None]) -> None:
-    """Sends an open file; a large one is never in memory as a whole."""
+    """Upload an open file; a large one in parts, never as a whole in memory."""
     file.flush()
     size = os.fstat(file.fileno()).st_size
     if size > _LAST_BLOCK_BYTES:

@@ -1,7 +1,7 @@
 """Files by path, local or remote: every file that this package reads or writes.
 
 Local paths go to the operating system; gs://, s3://, az:// and http(s):// to a store library that
-reads exact ranges. Worker processes that read local files alone do not load it.
+reads exact ranges. Workers that read only local files do not load it.
 """
 
 import os
@@ -31,13 +31,13 @@ from tfrecord_dataset.store.urls import join_url, local_path
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
-    """A path that a user gives, `~` and all, as workers with another working directory open it."""
+    """Make a user's path absolute and expand `~`, so that workers elsewhere can open it."""
     path = local_path(os.fspath(path))
     return path if is_remote(path) else os.path.abspath(os.path.expanduser(path))  # keeps links
 
 
 def join(base: str, *parts: str) -> str:
-    """`parts` below `base`; an absolute part stands alone, as with os.path.join."""
+    """Join `parts` to `base`; an absolute part replaces `base`, as in os.path.join."""
     for part in map(local_path, parts):
         if is_remote(part) or part.startswith("/"):
             base = part
@@ -47,20 +47,20 @@ def join(base: str, *parts: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Whether a file or local folder is there."""
+    """Whether a file or local folder exists."""
     return files_of(path).exists(path)
 
 
 def is_directory(path: str) -> bool:
-    """Whether `path` is a local folder, or a remote prefix with anything below it."""
+    """Whether `path` is a local folder or a non-empty remote prefix."""
     return files_of(path).is_folder(path)
 
 
 def list_files(root: str) -> Iterator[StoredFile]:
-    """Every file below `root`, but hidden ones and what operating systems leave behind.
+    """Yield every file below `root`, without hidden files and those of operating systems.
 
-    Links to files and folders are followed; one that leads nowhere is a file that cannot be read,
-    so that whoever reads it tells of it. The order is the file system's own.
+    Links are followed; a broken link is listed as a file, so that its reader reports it. The order
+    is the file system's own.
 
     Raises:
         FileNotFoundError: `root` is not a local folder.
@@ -77,14 +77,14 @@ def _stored_files(root: str, parts: Iterable[FileNames]) -> Iterator[StoredFile]
 
 
 def list_names(root: str) -> Iterator[FileNames]:
-    """What `list_files` yields, as the names of one folder's files, some hundreds at a time."""
+    """Yield the files of `list_files` as names per folder, some hundreds at a time."""
     return files_of(root).list_names(root)
 
 
 def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
-    """The names of what one folder holds, and which are folders; without what `list_files` omits.
+    """Yield (name, whether it is a folder) of a folder's entries, filtered as in `list_files`.
 
-    Streamed, in no order. None where there is no folder.
+    Streamed in no particular order. None if the folder is missing.
     """
     return _without_litter(files_of(path).scan_folder(path))
 
@@ -94,43 +94,42 @@ def _without_litter(entries: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, 
 
 
 def list_folder(path: str) -> FolderNames:
-    """The names of the folders and files of one level, sorted, but what `list_files` leaves out.
+    """Sorted names of the folders and files of one level, filtered as in `list_files`.
 
-    None where there is no folder.
+    None if the folder is missing.
     """
     names = files_of(path).list_folder(path)
     return FolderNames(*(tuple(name for name in each if not is_litter(name)) for each in names))
 
 
 def list_dir(path: str) -> list[str]:
-    """The names of what a folder holds, hidden ones too, sorted; none where there is no folder."""
+    """Sorted names of a folder's entries, hidden ones too; empty if the folder is missing."""
     folders, files = files_of(path).list_folder(path)
     return sorted({*folders, *files})
 
 
 def match_files(pattern: str) -> list[str]:
-    """The paths of the files that fit `pattern`, sorted; hidden ones do not.
+    """Sorted paths of the files that match `pattern`; hidden files do not match.
 
-    `*`, `?` and `[abc]` stand for parts of one name, `**` for folders, as in a shell.
+    `*`, `?` and `[abc]` match within one name, `**` matches folders, as in a shell.
     """
     paths = files_of(pattern).match_files(pattern)
     return sorted(path for path in paths if not is_litter(path.rpartition("/")[2]))
 
 
 def make_dirs(path: str) -> None:
-    """Makes a folder and those above it, where they are missing."""
+    """Create a folder and its missing parents."""
     files_of(path).make_folder(path)
 
 
 def write_bytes(path: str, data: bytes, *, durable: bool = False, is_new: bool = False) -> None:
-    """Writes a file whole; a reader sees all of it or, if it was new, nothing.
+    """Write a file atomically; readers see the complete file or the previous state.
 
     Args:
-        path: Where; missing folders are made.
-        data: All of the file.
-        durable: Whether it is to outlive a loss of power from when this returns. Remote files
-            always do.
-        is_new: As `writing` has it.
+        path: Destination; missing folders are created.
+        data: Content of the file.
+        durable: Whether the file survives a power loss once this returns. Remote files always do.
+        is_new: As in `writing`.
     """
     with writing(path, durable=durable, is_new=is_new) as handle:
         handle.write(data)
@@ -139,21 +138,21 @@ def write_bytes(path: str, data: bytes, *, durable: bool = False, is_new: bool =
 def writing(
     path: str, *, durable: bool = False, is_new: bool = False
 ) -> AbstractContextManager[Any]:
-    """A new file, written piece by piece; it lies at `path` once all of it is written.
+    """Open a new file for writing; it appears at `path` once it is complete.
 
-    Whatever fails before leaves nothing there.
+    A failure before that leaves nothing at `path`.
 
     Args:
-        path: Where; missing folders are made.
+        path: Destination; missing folders are created.
         durable: As in `write_bytes`.
-        is_new: Whether an object that is there stays, unless it has the same content: then a
-            FileExistsError is raised at the end. Local files are replaced all the same.
+        is_new: Whether to keep an existing object: unless it has the same content,
+            FileExistsError is raised at the end. Local files are always replaced.
     """
     return files_of(path).writing(path, durable, is_new)
 
 
 def put_new(file: str, url: str) -> None:
-    """Makes an object of a local file, as `writing` does with `is_new`."""
+    """Upload a local file, as `writing` does with `is_new`."""
     from beam_pipeline.files.remote_handles import put_file
     from tfrecord_dataset.store import requests
 
@@ -162,45 +161,45 @@ def put_new(file: str, url: str) -> None:
 
 
 def sync(paths: Iterable[str]) -> None:
-    """Waits until files of one store that were written outlive a loss of power."""
+    """Wait until written files of one store survive a power loss."""
     if paths := list(paths):
         files_of(paths[0]).sync(paths)
 
 
 def delete(paths: Iterable[str]) -> None:
-    """Deletes files and folders with all they hold; those that are not there stay so."""
+    """Delete files and folders with their content; missing ones are ignored."""
     for path in paths:
         files_of(path).delete(path)
 
 
 def delete_all(paths: Iterable[str]) -> None:
-    """Deletes files of one store, many at once; those that are not there stay so.
+    """Delete files of one store in parallel; missing ones are ignored.
 
     Raises:
-        OSError: The first that failed; the others were tried, too.
+        OSError: The first failure, after all were tried.
     """
     if paths := list(paths):
         files_of(paths[0]).delete_all(paths)
 
 
 def size(path: str) -> int | None:
-    """The bytes of a file, or None where there is none."""
+    """Read a file; None if it is missing."""
     return sizes([path])[0]
 
 
 def sizes(paths: Iterable[str]) -> list[int | None]:
-    """The bytes of each file of one store, or None where there is none; many are asked at once."""
+    """Read each file of one store in parallel; None for a missing one."""
     paths = list(paths)
     return files_of(paths[0]).sizes(paths) if paths else []
 
 
 def resolved(path: str) -> str:
-    """The path of a file in an archive that says where it lies there; any other path as it is."""
+    """Path of a file in an archive with its location; other paths are unchanged."""
     return ARCHIVES.resolved(path) if ":" in path and inside(path) else path
 
 
 def is_deflated(path: str) -> bool:
-    """Whether a file lies compressed in an archive, so that its ranges cost all before them.
+    """Whether a file is compressed in its archive, so that a range costs all bytes before it.
 
     Raises:
         RecordError: "missing file", or the archive cannot be read.

@@ -1,1 +1,1 @@
-"""`report.html`: a dataset to look at, in one file without a server."""
+"""`report.html`: an overview of a dataset in one file, without a server."""

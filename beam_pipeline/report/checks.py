@@ -1,4 +1,4 @@
-"""What is good, doubtful or wrong about a dataset, each in words and with what helps."""
+"""Checks of a dataset's quality: good, doubtful or wrong, in words and with a remedy."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -15,18 +15,18 @@ _MANY_REJECTS = 0.01
 _IMBALANCE = 20.0
 _RARE = 10
 _DRIFT = 0.25
-_ENOUGH = 30  # records of a split, for shares of them to say something
+_ENOUGH = 30  # records of a split, for meaningful shares
 
 
 class Check(NamedTuple):
-    """One of the strip.
+    """One check of the report.
 
     Attributes:
-        level: How it is.
-        title: What was looked at, in a word or two.
-        text: What was found.
-        remedy: What helps; "" where nothing has to.
-        link: The section that has the rows.
+        level: Its result.
+        title: Its subject, in a word or two.
+        text: The finding.
+        remedy: The remedy; "" if none is needed.
+        link: The section with the details.
     """
 
     level: Level
@@ -37,11 +37,11 @@ class Check(NamedTuple):
 
 
 def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Check]:
-    """All checks, in the order of the page.
+    """Yield all checks in the order of the page.
 
     Args:
-        metadata: metadata.json; empty of files without one.
-        figures: As `figures.figures` makes them.
+        metadata: Content of metadata.json; empty for plain files.
+        figures: Output of `figures.figures`.
     """
     total = sum(split["records"] for split in figures["splits"])
     if metadata:
@@ -73,30 +73,30 @@ def _with_short_names(classes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rejects(rejected: Mapping[str, int], total: int, *, may_be_bad: bool) -> Check:
-    """What was left out: where a build allows no bad record, it is not of the data."""
+    """Check the rejects: a build that allows no bad record has only rejected non-data."""
     counts = {reason: count for reason, count in rejected.items() if reason != DUPLICATE}
     if not counts:
         return Check("green", "rejects", "nothing was left out")
-    number, told = sum(counts.values()), _counts(counts)
+    number, summary = sum(counts.values()), _counts(counts)
     if may_be_bad:
         level: Level = "red" if number > _MANY_REJECTS * total else "amber"
-        return Check(level, "rejects", told, "mend them, and build again", "rejects")
+        return Check(level, "rejects", summary, "repair them, and build again", "rejects")
     if NOT_READ in counts:
-        remedy = "--ignore leaves out what is meant to be"
-        return Check("amber", "rejects", told, remedy, "rejects")
-    return Check("green", "rejects", f"no data among what was left out: {told}", "", "rejects")
+        remedy = "pass --ignore for files that should be left out"
+        return Check("amber", "rejects", summary, remedy, "rejects")
+    return Check("green", "rejects", f"no data among the rejects: {summary}", "", "rejects")
 
 
 def _changes(changes: Mapping[str, int]) -> Check:
     if not changes:
         return Check("green", "changes", "every value is stored as it was")
-    return Check("amber", "changes", _counts(changes), "look whether that is what you want")
+    return Check("amber", "changes", _counts(changes), "check that this is intended")
 
 
 def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
     groups = duplicates.get("groups", 0)
     if not groups:
-        yield Check("green", "duplicates", "no content is there twice")
+        yield Check("green", "duplicates", "no duplicate content")
         return
     records = counted(duplicates["records"], "record")
     text = f"{records} in {counted(groups, 'group')} of equal content"
@@ -106,7 +106,7 @@ def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
             "red",
             "leaks",
             f"{counted(number, 'content')} in more than one split",
-            "--duplicates drop removes them: a model is tested on what it was trained on",
+            "pass --duplicates drop to remove them: they leak training data into tests",
             "duplicates",
         )
     if number := duplicates.get("conflicting"):
@@ -124,13 +124,13 @@ def _near_duplicates(near: Mapping[str, Any] | None) -> Iterator[Check]:
         return
     title = "near-duplicates"
     if not near["groups"]:
-        yield Check("green", title, "no image looks like another")
+        yield Check("green", title, "no similar images")
         return
     text = f"{counted(near['records'], 'record')} in {counted(near['groups'], 'group')}"
     if not (number := near["across_splits"]):
-        yield Check("amber", title, f"{text}, each in one split", "look at them", title)
+        yield Check("amber", title, f"{text}, each in one split", "inspect them", title)
         return
-    remedy = "--near-duplicates group keeps them in one split, where the input states none"
+    remedy = "--near-duplicates group keeps them in one split, if the input states no splits"
     yield Check("red", title, f"{text}, {number:,} of them in several splits", remedy, title)
 
 
@@ -138,7 +138,7 @@ def _splits(splits: Any) -> Check:
     named = ", ".join(f"{split['name']} {split['records']:,}" for split in splits)
     if len(splits) == 1:
         remedy = "--split train=0.8,validation=0.1,test=0.1 keeps some to test on"
-        return Check("amber", "splits", f"one alone: {named}", remedy, "splits")
+        return Check("amber", "splits", f"only one split: {named}", remedy, "splits")
     return Check("green", "splits", named, "", "splits")
 
 
@@ -147,8 +147,8 @@ def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
     there = [row for row in rows if row["total"]]
     name = f"classes of {classes['feature']!r}"
     if len(there) < 2:
-        text = f"only {there[0]['name']!r} is there" if there else "no record has one"
-        yield Check("red", name, text, "there is nothing to tell apart", "classes")
+        text = f"only {there[0]['name']!r} occurs" if there else "no record has one"
+        yield Check("red", name, text, "add records of another class", "classes")
         return
     if unused := [row["name"] for row in rows if not row["total"]]:
         text = f"{count_classes(unused)} without a record: {_some(unused)}"
@@ -177,13 +177,13 @@ def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
 
 
 def _labels(classes: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Check]:
-    """Records without a class, and splits whose mix of classes is another."""
+    """Check for records without a class, and splits with another distribution of classes."""
     if classes["of_objects"]:
         return
     name = f"labels of {classes['feature']!r}"
     if number := classes["without"]:
         text = f"{number:,} of {figures['sampled']:,} sampled records have none"
-        yield Check("amber", name, text, "label them, or leave them out by --ignore", "classes")
+        yield Check("amber", name, text, "label them, or leave them out with --ignore", "classes")
     if not classes["exact"]:
         return
     rows = [row for row in classes["rows"] if row["total"]]
@@ -197,7 +197,7 @@ def _labels(classes: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
             most = max(range(len(rows)), key=lambda each: abs(apart[each]))
             row = rows[most]
             text = (
-                f"{split['name']} has another mix of classes: {row['name']} is "
+                f"{split['name']} has another class distribution: {row['name']} is "
                 f"{row['splits'][place] / number:.0%} of it, and {row['total'] / total:.0%} of all"
             )
             yield Check("amber", "drift", text, "draw the splits at random", "classes")
@@ -209,7 +209,7 @@ def _empty(objects: Mapping[str, Any], sampled: int) -> Check:
     if not share:
         return Check("green", "objects", f"in each of {sampled:,} sampled images", "", "objects")
     if share > 0.5:
-        return Check("amber", "objects", text, "are their annotations there?", "objects")
+        return Check("amber", "objects", text, "check that their annotations exist", "objects")
     return Check("green", "objects", text, "", "objects")
 
 

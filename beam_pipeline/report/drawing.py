@@ -1,4 +1,4 @@
-"""The image of an Example with its objects, map and names drawn on it."""
+"""Draws an Example's objects, map and names on its image."""
 
 import dataclasses
 import itertools
@@ -25,7 +25,7 @@ Color = tuple[int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 Rectangle = tuple[float, float, float, float]
 
-# Distinct from each other and in most photographs; more classes repeat them.
+# Distinct from each other and in most photographs; repeated for more classes.
 COLORS: tuple[Color, ...] = (
     (230, 25, 75), (60, 180, 75), (0, 110, 230), (255, 190, 0), (200, 50, 230), (0, 200, 210),
     (245, 120, 20), (150, 220, 30), (250, 130, 190), (110, 70, 220), (0, 128, 128), (150, 75, 20),
@@ -33,25 +33,25 @@ COLORS: tuple[Color, ...] = (
 _BLACK: Color = (0, 0, 0)
 _WHITE: Color = (255, 255, 255)
 _STRIP: Color = (32, 32, 32)
-# Smaller images are enlarged to about this side, in pixels, so that names can be read.
+# Smaller images are enlarged to about this side, in pixels, to make names legible.
 _READABLE_SIDE = 400
-# Of a mask, of 255.
+# Opacity of a mask, of 255.
 _SEEN_THROUGH = np.uint8(110)
-# Longer names are cut before they are measured, which takes a second for 5,000 characters.
+# Longer names are cut before measuring, which takes a second for 5,000 characters.
 _NAME_CHARACTERS = 80
-_SHARE = 0.5  # of the colour of a map
-# Nothing is laid over what is no object.
+_SHARE = 0.5  # opacity of a map
+# Background classes are not coloured.
 _BACKGROUNDS = frozenset({"background", "_background_", "other", "unlabeled", "void"})
 _NEAR, _FAR = np.array([255, 200, 0]), np.array([40, 0, 160])
 
 
 class Shading(NamedTuple):
-    """A map.
+    """A map to draw over an image.
 
     Attributes:
-        data: As stored.
-        classes: Their names in order; none of a depth map.
-        colors: Of each class.
+        data: The stored map.
+        classes: Class names in order; empty for a depth map.
+        colors: Colours of the classes.
     """
 
     data: bytes
@@ -60,7 +60,7 @@ class Shading(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A class that a map shows: its name and colour, and a pixel of it, as fractions."""
+    """A class that occurs in a map: name, colour, and a pixel of it, as fractions."""
 
     name: str
     color: tuple[int, int, int]
@@ -71,12 +71,12 @@ class Named(NamedTuple):
 def draw_example(
     features: Sequence[Feature], example: Mapping[str, Any], most_side: int | None = None
 ) -> Image.Image | None:
-    """The example's image with its objects, map and names on it; None without one.
+    """Draw an example's image with its objects, map and names; None without an image.
 
     Args:
-        features: Of the dataset.
+        features: Features of the dataset.
         example: Values by key.
-        most_side: As `draw` has it.
+        most_side: As in `draw`.
 
     Raises:
         RecordError: The image or the map cannot be decoded.
@@ -98,7 +98,7 @@ def draw_example(
 
 
 def class_names(feature: Feature, numbers: Any) -> list[str]:
-    """The names of classes by their numbers, one or any number of them; -1 is none."""
+    """Class names for one or several numbers; -1 is none."""
     return [
         feature.classes[number] if number < len(feature.classes) else str(number)
         for number in np.atleast_1d(numbers).tolist()
@@ -107,7 +107,7 @@ def class_names(feature: Feature, numbers: Any) -> list[str]:
 
 
 def cut(name: str) -> str:
-    """The start of a name that is too long to be shown."""
+    """Cut a name that is too long to show."""
     return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
 
 
@@ -127,7 +127,7 @@ def _boxes(feature: Feature, lists: Lists) -> Objects:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Canvas:
-    """Where to draw, and how large; all in pixels."""
+    """Where and how large to draw, in pixels."""
 
     draw: ImageDraw.ImageDraw
     width: int
@@ -145,7 +145,7 @@ def draw(
     shading: Shading | None = None,
     most_side: int | None = None,
 ) -> Image.Image:
-    """An encoded image with its objects and their names, and its own label below it.
+    """Draw an encoded image with its objects and their names, and its own label below it.
 
     Lines and letters scale with the image; an image whose longer side is under 400 pixels is
     enlarged by a whole factor. The font is Pillow's own, which has Latin letters.
@@ -155,9 +155,9 @@ def draw(
         boxes: In format "rel_xyxy".
         label: The class of the whole image.
         classes: All classes in order, so that each has its own colour; without them the colour
-            follows from the name.
-        shading: A map of the image, which is laid over it.
-        most_side: Pixels; a larger image is made as small first, which costs less than after.
+            depends on the name.
+        shading: A map to draw over the image.
+        most_side: Longer side in pixels; larger images are scaled down first, which is cheaper.
 
     Raises:
         RecordError: `data` or the map cannot be decoded.
@@ -194,7 +194,7 @@ def draw(
 
 
 def color_of(name: str, classes: Sequence[str] = ()) -> Color:
-    """The colour of a class: by its place among `classes`, else by its name; always the same."""
+    """Return the colour of a class by its position in `classes`, else by its name."""
     index = classes.index(name) if name in classes else zlib.crc32(name.encode())
     return COLORS[index % len(COLORS)]
 
@@ -224,12 +224,12 @@ def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None
     for index in order:
         if names[index]:
             _draw_name(canvas, names[index], in_pixels[index], color_of(names[index], classes))
-    for triples in boxes.keypoints:  # over names, which stand where a point alone is
+    for triples in boxes.keypoints:  # over names, which mark single points
         _draw_keypoints(canvas, triples)
 
 
 def _fill_masks(image: Image.Image, boxes: Objects, classes: Sequence[str]) -> None:
-    """Colours the pixels of each mask, through which the image can be seen."""
+    """Colour the pixels of each mask; the image shows through."""
     names = boxes.labels or ("",) * len(boxes.boxes)
     for mask, name in zip(boxes.masks, names, strict=False):
         if mask is not None:
@@ -254,7 +254,7 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
 
 
 def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
-    """Writes a name above its box, moved as far as it takes to lie in the image."""
+    """Draw a name above its box, moved into the image if necessary."""
     name = cut(name)
     corner, draw = (box[0], box[1]), canvas.draw
     _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
@@ -266,7 +266,7 @@ def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None
 
 
 def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
-    """`image` with `text` on a dark strip below it, as much of it as fits."""
+    """Add a dark strip with `text` below `image`, cut to fit."""
     text = cut(text)
     _, top, _, bottom = ImageDraw.Draw(image).textbbox((0, 0), "Ág", font=font)
     padding = max(3, int(bottom - top) // 4)
@@ -281,7 +281,7 @@ def _area(box: Rectangle) -> float:
 
 
 def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Named]]:
-    """An image of RGB with a map over it, and where the names of classes belong.
+    """Draw a map over an RGB image, and return the places for its class names.
 
     Raises:
         RecordError: The map cannot be decoded.
@@ -313,7 +313,7 @@ def _name(shading: Shading, number: int) -> str:
 
 
 def _named(numbers: npt.NDArray[np.integer], number: int, shading: Shading) -> Named:
-    """The pixel of a class that is nearest to the middle of all of them."""
+    """Return the pixel of a class nearest to the class's centre."""
     pixels = np.argwhere(numbers == number)
     row, column = pixels[np.square(pixels - pixels.mean(axis=0)).sum(axis=-1).argmin()]
     height, width = numbers.shape
@@ -324,7 +324,7 @@ def _named(numbers: npt.NDArray[np.integer], number: int, shading: Shading) -> N
 def _of_depths(
     numbers: npt.NDArray[np.integer], known: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    """Colours from the nearest to the farthest."""
+    """Colours from nearest to farthest."""
     least, most = (int(numbers[known].min()), int(numbers[known].max())) if known.any() else (0, 1)
     share = ((numbers - float(least)) / max(1, most - least))[..., None].clip(0, 1)
     colors: npt.NDArray[np.float64] = _NEAR + (_FAR - _NEAR) * share

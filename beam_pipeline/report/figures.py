@@ -1,4 +1,4 @@
-"""Figures of a report: what statistics.json states of all records, and the rest from a sample."""
+"""Figures of a report, from statistics.json for all records and otherwise from a sample."""
 
 import collections
 import math
@@ -14,10 +14,10 @@ from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.records.contents import Contents
 
-# The kinds that have classes.
+# Kinds with classes.
 LABELLED = ("class_label", "boxes")
 _BINS = 20
-_CELLS = 16  # of the heat map, along a side
+_CELLS = 16  # of the heat map, per side
 _WORDS = 30
 _MOST_CLASSES = 1_000
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -25,11 +25,11 @@ Statistics = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
-    """All figures, as JSON has them.
+    """Compute all figures as JSON values.
 
     Args:
-        dataset: Whose.
-        records: A sample of them.
+        dataset: The dataset.
+        records: A sample of its records.
     """
     stated: Statistics = {split: dataset.statistics(split) for split in dataset.splits}
     features = list(dataset.features.values())
@@ -55,7 +55,7 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) -> dict[str, Any]:
-    """How often each class is there, by split; of the sample where no statistics.json is."""
+    """Count each class by split, in the sample if statistics.json is missing."""
     by_split = {split: each.get(feature.name, {}).get("classes") for split, each in stated.items()}
     is_exact = all(each is not None for each in by_split.values())
     counts = {split: collections.Counter(each or {}) for split, each in by_split.items()}
@@ -84,13 +84,13 @@ def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) ->
 
 
 def names(feature: Feature, record: Sampled) -> list[str]:
-    """The class names of a record, or of its objects."""
+    """Class names of a record, or of its objects."""
     found = record.values.get("box_labels" if feature.kind == "boxes" else feature.name)
     return class_names(feature, [] if found is None else found)
 
 
 def numbers(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
-    """Range, mean and deviation by split, and how far the means of splits lie apart."""
+    """Range, mean and deviation by split, and the distance between the splits' means."""
     rows: list[dict[str, Any]] = []
     for split, each in stated.items():
         facts = each.get(feature.name, {})
@@ -106,7 +106,7 @@ def numbers(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
 
 
 def lengths(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
-    """What was measured: heights, lengths, samples; by split least, mean and most."""
+    """Heights, lengths and numbers of samples: least, mean and most by split."""
     measures: dict[str, list[dict[str, Any]]] = {}
     for split, each in stated.items():
         facts = each.get(feature.name, {})
@@ -120,7 +120,7 @@ def lengths(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
 
 
 def images(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Sizes and aspect ratios of the sample's images."""
+    """Sizes and aspect ratios of the sampled images."""
     found = (size_in_file(record.values[feature.name]) for record in records)
     sizes = collections.Counter((size.width, size.height) for size in found)
     ratios = [width / height for (width, height), count in sizes.items() for _ in range(count)]
@@ -132,7 +132,7 @@ def images(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Objects a record, their areas, and where their centres lie, of the sample."""
+    """Objects per record, their areas, and the positions of their centres, in the sample."""
     counts, areas = [], []
     cells = np.zeros((_CELLS, _CELLS), np.int64)
     for record in records:
@@ -152,7 +152,7 @@ def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Lengths and frequent words of the sample's texts."""
+    """Lengths and frequent words of the sampled texts."""
     found = [record.values[feature.name] for record in records]
     decoded = [each.decode(errors="replace") for each in found if isinstance(each, bytes)]
     words = collections.Counter(word.lower() for text in decoded for word in _WORD.findall(text))
@@ -164,18 +164,18 @@ def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def sequences(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Lengths of the sample's sequences."""
+    """Lengths of the sampled sequences."""
     found = [len(np.atleast_1d(record.values[feature.name])) for record in records]
     return {"feature": feature.name, "lengths": histogram(found, whole=True)}
 
 
 def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False) -> dict[str, Any]:
-    """Counts in bins of equal width.
+    """Count values in bins of equal width.
 
     Args:
-        values: What is counted.
-        whole: Bins begin at whole numbers.
-        log: Bins are of equal ratio.
+        values: The values.
+        whole: Whether bins begin at whole numbers.
+        log: Whether bins have equal ratios instead.
 
     Returns:
         "edges", one more than "counts"; both empty without values.

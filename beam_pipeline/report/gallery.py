@@ -1,4 +1,4 @@
-"""The pictures of a report: which records are shown, and in what order."""
+"""Pictures of a report: the choice of records, and their order."""
 
 import collections
 import contextlib
@@ -14,7 +14,7 @@ from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.shown_text import shown
 
 _PICTURES = 120
-# Of each class: as many as make up so many pictures.
+# Records per class, so that all classes together have this many.
 _AT_LEAST = 48
 _EACH_CLASS = 6
 _RARE_CLASSES = 20
@@ -24,7 +24,7 @@ Group = Mapping[str, Any]
 
 
 def rare_classes(dataset: Contents, records: Sequence[Sampled]) -> list[str]:
-    """The rarest, of all features; none where there is nothing to look at."""
+    """Return the rarest classes of all features; empty if the dataset has no pictures."""
     if not any(feature.kind == "image" for feature in dataset.features.values()):
         return []
     stated = {split: dataset.statistics(split) for split in dataset.splits}
@@ -39,17 +39,17 @@ def gallery(
     found: Mapping[str, Any],
     records: Sequence[Sampled],
 ) -> Iterator[dict[str, Any]]:
-    """Pictures: rare classes and images without objects first, some of each class."""
+    """Choose pictures: rare classes and images without objects first, some of each class."""
     if not any(feature.kind == "image" for feature in features):
         return
-    totals: dict[str, int] = {}  # of a name in several features the least
+    totals: dict[str, int] = {}  # the least of the features that share a name
     for row in (row for each in found["classes"] for row in each["rows"]):
         totals[row["name"]] = min(row["total"], totals.get(row["name"], row["total"]))
     number = sum(1 for each in found["classes"] for row in each["rows"] if row["total"])
     each_class = max(_EACH_CLASS, _AT_LEAST // max(1, number))
     seen: collections.Counter[str] = collections.Counter()
     chosen: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
-    for record in sorted(records, key=lambda each: each.number):  # of all splits by turns
+    for record in sorted(records, key=lambda each: each.number):  # alternates between splits
         classes = _classes(features, record)
         least = min((seen[name] for name in classes), default=seen[""])
         if least < each_class and (record.split, record.number) not in chosen:
@@ -65,9 +65,9 @@ def gallery(
 
 
 def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[dict[str, Any]]]]:
-    """What is shown of the first groups of each kind, as metadata.json names them by "keys".
+    """Show the first groups of each kind, which metadata.json lists with "keys".
 
-    A record that was not written is left out, as is one that the index does not find.
+    Omits records that were not written or are not in the index.
     """
     named = [[each["keys"][:_OF_A_GROUP] for each in groups[:_GROUPS]] for groups in kinds]
     keys = {key for kind in named for group in kind for key in group}
@@ -84,13 +84,13 @@ def _named(key: str, record: Sampled, features: Sequence[Feature]) -> dict[str, 
 
 
 def _classes(features: Sequence[Feature], record: Sampled) -> list[str]:
-    """The classes of a record by each feature, each once."""
+    """A record's distinct classes by feature."""
     labelled = (each for each in features if each.kind in figures.LABELLED)
     return [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
 
 
 def _shown(features: Sequence[Feature], record: Sampled, classes: Sequence[str]) -> dict[str, Any]:
-    """A record; its picture is None where it is damaged, of which `verify` tells."""
+    """Show a record; the picture is None if it is damaged, which `verify` reports."""
     picture = None
     with contextlib.suppress(RecordError):
         picture = pictures.thumbnail(features, record)

@@ -35,9 +35,9 @@ HTML, JSON = "report.html", "report.json"
 
 _LOG = logging.getLogger(__name__)
 
-# As a file of TFRecords is called, whole or a shard.
+# File names of TFRecords, whole or a shard.
 _OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
-# Characters of a fact on the page by its name, but for pictures and sounds.
+# Length limits of facts by name, except for pictures and sounds.
 _USUAL_CHARACTERS = 300
 _MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
 _SOUNDS = 8
@@ -50,27 +50,27 @@ def write_report(
     *,
     seed: int = 0,
 ) -> str:
-    """Writes `report.html` and `report.json` of a dataset, and returns the path of the page.
+    """Write `report.html` and `report.json` of a dataset, and return the path of the page.
 
         >>> beam_pipeline.write_report("data/cells")
         '/.../data/cells/1.0.0/report.html'
 
     Args:
-        path: A dataset, local or on a store, also one that others wrote: a directory, or a file,
-            glob or folder of TFRecord files.
-        output: The folder of both files; by default the dataset's directory.
-        seed: Decides which records are shown.
+        path: A dataset directory, local or on a store, or existing TFRecords: a file, glob or
+            folder.
+        output: Folder for both files; by default the dataset's directory.
+        seed: Seed for the choice of records.
 
     Raises:
-        ConfigError: There is no dataset, or no folder for the report.
-        DatasetDamagedError: A record that is shown is damaged.
+        ConfigError: No dataset, or no folder for the report.
+        DatasetDamagedError: A record of the report is damaged.
     """
     path = os.fspath(path)
     dataset = _opened(path)
     is_folder = storage.is_directory(path)
     folder = os.fspath(output or "") or (dataset.path if is_dataset(dataset.path) else path)
     if output is None and not is_folder:
-        raise ConfigError(f"{path} is no directory of a dataset: say where by --output DIR")
+        raise ConfigError(f"{path} is not a dataset directory; choose a folder with --output DIR")
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     rare = of_classes(dataset, rare_classes(dataset, records), each=2)
@@ -78,7 +78,7 @@ def write_report(
 
 
 def _opened(path: str) -> Contents:
-    """The dataset at a path; of a folder without metadata.json its TFRecord files."""
+    """Open the dataset at a path, or TFRecord files without metadata.json."""
     try:
         return tfrecord_dataset.open(path)
     except NotADatasetError:
@@ -90,19 +90,19 @@ def _opened(path: str) -> Contents:
 
 
 def write_page_of_build(directory: str) -> None:
-    """Writes both files into the dataset that a build has committed; it costs little.
+    """Write both files into a dataset that a build has committed, at little cost.
 
-    What is not in statistics.json is of the first records alone. They are no part of the
-    dataset: that they could not be written is logged, with what to do, and fails nothing.
+    Facts missing in statistics.json come from the first records. The files are not part of the
+    dataset: a failure to write them is logged with a remedy, and does not fail the build.
     """
     try:
         dataset = tfrecord_dataset.open(directory)
         records = first_records(dataset)
         _write(directory, facts_of(dataset, records, []))
-    except Exception as error:  # also a bug of this page's
+    except Exception as error:  # including bugs of this page
         _LOG.warning(
-            "the dataset is whole, but its %s could not be written: %s; "
-            "`python -m beam_pipeline report %s` tries again",
+            "the dataset is complete, but its %s could not be written: %s; run "
+            "`python -m beam_pipeline report %s` to try again",
             HTML,
             printable(str(error)),
             shlex.quote(directory),
@@ -118,13 +118,13 @@ def _write(folder: str, facts: Mapping[str, Any]) -> str:
 
 
 def html(facts: Mapping[str, Any]) -> str:
-    """The page: one text, with all that it needs in it."""
+    """Render the page as one self-contained text."""
     shown_facts = {name: _cut(name, value) for name, value in facts.items()}
     return rendered(Path(__file__).with_name("templates"), "report.html.j2", shown_facts)
 
 
 def _cut(name: str, value: Any) -> Any:
-    """A fact for the page, in which texts of others are cut; `name` is the field's."""
+    """Prepare a fact for the page and cut long texts; `name` is the field's name."""
     most = _MOST_CHARACTERS.get(name, _USUAL_CHARACTERS)
     match value:
         case str():
@@ -136,19 +136,19 @@ def _cut(name: str, value: Any) -> Any:
     return value
 
 
-# What only the page has.
+# Facts that are only on the page.
 _PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_shown"})
 
 
 def facts_of(
     dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled]
 ) -> dict[str, Any]:
-    """All that the page shows, as JSON has it; names of others without what acts.
+    """Collect all facts of the page as JSON values, with untrusted names escaped.
 
     Args:
-        dataset: Whose.
-        records: A sample of them, in no order.
-        rare: More, of rare classes, to be shown first.
+        dataset: The dataset.
+        records: A sample of its records in any order.
+        rare: More records, of rare classes, to show first.
     """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     found = figures(dataset, records)
@@ -197,7 +197,7 @@ def facts_of(
 
 
 def _pattern(split: Split) -> tuple[str, str]:
-    """The folder of a split's shards, and their names as a glob."""
+    """Return the folder of a split's shards, and a glob of their names."""
     folder = split.files[0].rpartition("/")[0]
     names = [each.removeprefix(f"{folder}/") for each in split.files]
     letters = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))
@@ -215,7 +215,7 @@ def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator
 
 
 def _of_each_split(records: Sequence[Sampled], most: int) -> Iterator[Sampled]:
-    """As many of each split; with those of the last, a few more than `most`."""
+    """Take equally many of each split, up to a few more than `most` in all."""
     splits = sorted({each.split for each in records})
     for split in splits:
         of_split = (each for each in records if each.split == split)
@@ -223,7 +223,7 @@ def _of_each_split(records: Sequence[Sampled], most: int) -> Iterator[Sampled]:
 
 
 def _described(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """A feature of the schema with a value of the sample."""
+    """Describe a feature of the schema with a value of the sample."""
     values = (record.values.get(feature.name) for record in records)
     value = next((each for each in values if each is not None), b"")
     text = f"{len(value):,} bytes" if feature.kind in ("image", "audio", "map") else _short(value)

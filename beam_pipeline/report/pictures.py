@@ -1,4 +1,4 @@
-"""What a report shows of single records: small images with what is drawn on them, and sounds."""
+"""Renders single records for a report: small annotated images, and sounds."""
 
 import io
 import math
@@ -17,13 +17,13 @@ from tfrecord_dataset.page import data_uri
 _SIDE = 360  # pixels
 _QUALITY = 72
 _POINTS = 240  # of a waveform
-_WINDOW_S = 0.03  # of a column of a spectrogram, about
+_WINDOW_S = 0.03  # of a spectrogram column, approximately
 _ROWS = 128
 _MOST_AUDIO_BYTES = 250_000
 
 
 def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
-    """A record's image with its objects and maps, as a data URI; "" without an image."""
+    """Return a record's annotated image as a data URI; "" without an image."""
     unlabelled = [feature for feature in features if feature.kind != "class_label"]
     image = draw_example(unlabelled, record.example, _SIDE)
     if image is None:
@@ -32,11 +32,11 @@ def thumbnail(features: Sequence[Feature], record: Sampled) -> str:
 
 
 def audio(data: bytes) -> dict[str, Any]:
-    """A sound to look at and, where it is small, to play.
+    """Render a sound as pictures and, if it is small, as a player.
 
     Returns:
         "seconds", "rate"; "waveform": lowest and highest value of 240 parts, in -1..1;
-        "spectrogram": a data URI; "player": a data URI, or "" of a long one.
+        "spectrogram": a data URI; "player": a data URI, or "" for a long sound.
     """
     samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     mono = samples.mean(axis=1)
@@ -52,7 +52,7 @@ def audio(data: bytes) -> dict[str, Any]:
 
 
 def _spectrogram(mono: Any, rate: int) -> bytes:
-    """Decibels by time and frequency, up to half of the rate, as a grey PNG, low ones below."""
+    """Decibels by time and frequency, up to half the rate, as a grey PNG; low at the bottom."""
     window = 1 << max(5, round(math.log2(max(1.0, rate * _WINDOW_S))))
     columns = min(_POINTS, max(2, 8 * len(mono) // window))
     padded = np.pad(mono, (0, max(0, window - len(mono))))

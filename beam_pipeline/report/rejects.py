@@ -1,4 +1,4 @@
-"""What was left out: the first rejects of a dataset."""
+"""The first rejects of a dataset."""
 
 import json
 
@@ -12,7 +12,7 @@ Reject = dict[str, str]
 
 
 def first_rejects(path: str) -> list[Reject]:
-    """The first rejects of a dataset, as it states them: "source", "reason" and "detail"."""
+    """Read the first rejects of a dataset: "source", "reason" and "detail"."""
     try:
         text = storage.read_start(storage.join(path, "rejects.jsonl"), 1 << 20)
     except (RecordError, OSError):
@@ -29,5 +29,5 @@ def first_rejects(path: str) -> list[Reject]:
 
 
 def as_shown(reject: Reject) -> Reject:
-    """A reject without what acts."""
+    """Escape the texts of a reject."""
     return {name: shown(text) for name, text in reject.items()}

@@ -1,4 +1,4 @@
-"""Some records of each split, drawn by seed, and of rare classes those that the index knows."""
+"""Samples records of each split by seed, and of rare classes by the index."""
 
 import collections
 import itertools
@@ -20,9 +20,9 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.values import numpy_values
 
-# Records that are neighbours, and so one read.
+# Neighbouring records, read together.
 _BLOCK = 10
-# Rows of the index that are looked through for rare classes.
+# Rows of the index to search for rare classes.
 _MOST_ROWS = 1_000_000
 
 
@@ -31,9 +31,9 @@ class Sampled(NamedTuple):
 
     Attributes:
         split: Its split.
-        number: In the split, from 0.
-        values: By the names of features; images and audio as they are encoded.
-        example: By key, as `show` prints them.
+        number: Number in the split, from 0.
+        values: Values by feature name; images and audio are encoded.
+        example: Values by key, as `show` prints them.
     """
 
     split: str
@@ -45,13 +45,13 @@ class Sampled(NamedTuple):
 def sample(
     dataset: Contents, *, seed: int = 0, most: int = 1_000, most_bytes: int = 32 << 20
 ) -> list[Sampled]:
-    """Records of all splits, the larger ones' more; few where they are large.
+    """Sample records of all splits, more from larger splits, and fewer if records are large.
 
     Args:
-        dataset: Whose.
-        seed: Decides which.
-        most: Records of all splits.
-        most_bytes: Of all of them.
+        dataset: The dataset.
+        seed: Random seed.
+        most: Number of records of all splits.
+        most_bytes: Size of all of them.
     """
     sizes = {split: dataset.num_records(split) for split in dataset.splits}
     total = sum(sizes.values())
@@ -66,15 +66,15 @@ def sample(
 
 
 def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 20) -> list[Sampled]:
-    """The first records of all splits: a sample, since a build has shuffled them.
+    """Take the first records of all splits: a sample, since a build has shuffled them.
 
-    One read a split from the start of its first shard, however large the dataset is, also of
-    compressed shards and on a store; no index is read.
+    Reads the start of each split's first shard once, also from compressed shards and on a store,
+    without the index, however large the dataset is.
 
     Args:
-        dataset: Which a build has written.
-        most: Records of all splits; of a small split one more.
-        most_bytes: A split's records end with the one that goes beyond its part of that.
+        dataset: A dataset that a build has written.
+        most: Number of records of all splits, plus one for small splits.
+        most_bytes: Size limit; a split's records end with the first one over its share.
     """
     total = sum(dataset.num_records(split) for split in dataset.splits)
     found = []
@@ -99,7 +99,7 @@ def _frames(directory: str, split: Split) -> Iterator[bytes]:
 
 
 def _blocks(size: int, share: int, seed: int) -> list[int]:
-    """About so many numbers below `size`, in blocks of neighbours."""
+    """Choose about this many numbers below `size`, in blocks of neighbours."""
     if share >= size:
         return list(range(size))
     blocks = -(-size // _BLOCK)
@@ -109,7 +109,7 @@ def _blocks(size: int, share: int, seed: int) -> list[int]:
 
 
 def read(dataset: Contents, split: str, numbers: Sequence[int]) -> list[Sampled]:
-    """The records of these numbers."""
+    """Read the records of these numbers."""
     if not numbers:
         return []
     reader = RecordReader(dataset.index(split))
@@ -121,7 +121,7 @@ def read(dataset: Contents, split: str, numbers: Sequence[int]) -> list[Sampled]
 
 
 def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sampled:
-    """A record of its Example."""
+    """Parse a record from its Example."""
     example = lists(serialized)
     values: dict[str, Any] = {}
     for feature in dataset.features.values():
@@ -131,12 +131,12 @@ def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sa
 
 
 def of_classes(dataset: Contents, classes: Sequence[str], each: int) -> list[Sampled]:
-    """The first records of some classes that the index names.
+    """Find the first records of some classes in the index.
 
     Args:
-        dataset: Whose; one without an index has none.
-        classes: The names that are looked for.
-        each: Records of each.
+        dataset: The dataset; without an index the result is empty.
+        classes: Names of the classes.
+        each: Number of records per class.
     """
     wanted = collections.Counter(dict.fromkeys(classes, each))
 
@@ -152,14 +152,14 @@ def of_classes(dataset: Contents, classes: Sequence[str], each: int) -> list[Sam
 
 
 def of_keys(dataset: Contents, keys: Collection[str]) -> dict[str, Sampled]:
-    """The records of some keys, as far as the index names them; without an index none."""
+    """Find records by key in the index; empty without an index."""
     return dict(_chosen(dataset, "key", keys.__contains__, lambda: not keys))
 
 
 def _chosen(
     dataset: Contents, name: str, is_wanted: Callable[[Any], bool], is_over: Callable[[], bool]
 ) -> Iterator[tuple[Any, Sampled]]:
-    """What the index has of records in a column, and the records, where that is wanted."""
+    """Yield a column's values in the index with their records, if a value is wanted."""
     for split in dataset.splits.values():
         first = itertools.islice(_column(dataset.path, split.files, name), _MOST_ROWS)
         rows = itertools.takewhile(lambda _: not is_over(), first)
@@ -168,10 +168,10 @@ def _chosen(
 
 
 def _column(directory: str, shards: Sequence[str], name: str) -> Iterator[Any]:
-    """What the index has of each record of some shards, as far as there is one."""
+    """Yield a column's values in the index for each record of some shards."""
     for shard in shards:
         path = storage.join(directory, rows_file(shard.rpartition("/")[2]))
         try:
             yield from column(storage.read_bytes(FileRef(path=path)), name)
         except (BeamTFRecordsError, pyarrow.ArrowException, OSError):
-            return  # verify tells of a damaged one
+            return  # verify reports damage

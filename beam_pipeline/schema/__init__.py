@@ -1,1 +1,1 @@
-"""What every record of a dataset holds: declared, or inferred from what was observed."""
+"""Schema of a dataset's records: declared by the user, or inferred from the data."""

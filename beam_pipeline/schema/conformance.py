@@ -1,4 +1,4 @@
-"""Whether a record's values are what a user's schema declares."""
+"""Checks a record's values against a declared schema."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,22 +10,22 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_problem, list_specs
 
 Specs = Sequence[tuple[Feature, Mapping[str, ListSpec]]]
-"""What the keys of each feature must hold."""
+"""The checks of each feature's keys."""
 
 
 def conforming(
     features: Mapping[str, Value], schema: Iterable[Feature], *, may_be_nan: bool = False
 ) -> dict[str, Value]:
-    """The values that `schema` declares, once they were held against it.
+    """Check values against `schema`, and return those it declares.
 
     Args:
-        features: Inspected values by name; what is not declared is left out.
-        schema: A user's.
-        may_be_nan: Whether NaN stands for a scalar that is missing, whatever its range.
+        features: Inspected values by name; undeclared ones are left out.
+        schema: The declared schema.
+        may_be_nan: Whether NaN is allowed as a missing scalar, whatever the range.
 
     Raises:
-        RecordError: "does not fit the schema"; the detail names feature, value, and what was
-            expected.
+        RecordError: "does not fit the schema"; the detail names the feature, the value, and what
+            was expected.
     """
     fitting = {}
     for feature in schema:
@@ -47,12 +47,12 @@ def conforming(
 
 
 def schema_specs(schema: Iterable[Feature]) -> Specs:
-    """The `list_specs` of each feature, to be made once for many Examples."""
+    """The `list_specs` of each feature, computed once for many Examples."""
     return [(feature, list_specs(feature)) for feature in schema]
 
 
 def mismatches(specs: Specs, lists: Lists) -> Iterator[str]:
-    """Messages about keys of an Example that do not fit the schema of `specs`, one per key."""
+    """Messages about keys of an Example that do not fit `specs`, one per key."""
     for feature, keys in specs:
         list_problems = [list_problem(key, each, lists) for key, each in keys.items()]
         problems = [problem for problem in list_problems if problem]

@@ -1,4 +1,4 @@
-"""Schemas declared by users: `--schema FILE`."""
+"""Parses the schema that a user declares with `--schema FILE`."""
 
 import dataclasses
 import json
@@ -16,12 +16,12 @@ from tfrecord_dataset.format.feature_keys import written_key
 
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
-# What reads YAML takes seconds for more.
+# A larger file takes PyYAML seconds.
 MAX_BYTES = 1 << 20
 
 
 def read_schema(path: str | os.PathLike[str]) -> tuple[Feature, ...]:
-    """The schema in a JSON or YAML file.
+    """Read the schema in a JSON or YAML file.
 
     It holds the `features` of a metadata.json, a whole metadata.json, or a mapping from name to
     `{"kind": …}` or to a kind.
@@ -50,7 +50,7 @@ def read_schema(path: str | os.PathLike[str]) -> tuple[Feature, ...]:
 
 
 def parse_schema(data: Any) -> tuple[Feature, ...]:
-    """The schema in parsed JSON or YAML, as for `read_schema`.
+    """Parse the schema in decoded JSON or YAML, as `read_schema` does.
 
         >>> beam_pipeline.parse_schema({"age": {"kind": "scalar", "dtype": "int64"}})
         (Feature(name='age', kind='scalar', dtype='int64', key='age'),)
@@ -80,19 +80,19 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
 
 
 def _named(name: Any, entry: Any) -> Any:
-    """A member of a mapping from names as a list has it; what is no declaration stays so."""
+    """Return an entry of a mapping in the list form; an invalid entry is unchanged."""
     if isinstance(entry, str):
         entry = {"kind": entry}
     if not isinstance(entry or {}, Mapping):
         return entry
     return {
-        "name": str(name) if type(name) is int else name,  # a column name of pandas
+        "name": str(name) if type(name) is int else name,  # pandas has integer column names
         **(entry or {}),
     }
 
 
 def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
-    """`schema` with the tokens of each text, unless they are declared."""
+    """Return `schema` with the tokens of each text added, unless they are declared."""
     declared = {feature.name for feature in schema}
     names = (f"{feature.name}/tokens" for feature in schema if feature.kind == "text")
     return (*schema, *(tokens_feature(name) for name in names if name not in declared))
@@ -150,12 +150,12 @@ def _check_default(feature: Feature) -> None:
     if feature.default is not None and (feature.default != -1 or not is_label):
         raise ConfigError(
             f"feature {feature.name!r} of kind {feature.kind!r} has the default "
-            f"{feature.default!r}; only a class label may have one, -1 for none: leave it out"
+            f"{feature.default!r}; remove it, only a class label may have one (-1 for none)"
         )
 
 
 def _stored_dtype(feature: Feature) -> str:
-    """The dtype by the name that metadata.json has for it."""
+    """Return the dtype for its name in metadata.json."""
     choices = kinds.named(feature).dtypes_of(feature)
     if feature.dtype not in choices:
         raise ConfigError(

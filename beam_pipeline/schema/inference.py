@@ -21,17 +21,16 @@ def infer(
     num_records: int,
     declared: Mapping[str, Iterable[str]],
 ) -> tuple[Feature, ...]:
-    """The schema of `num_records` records.
+    """Infer the schema of `num_records` records.
 
     Args:
         observed: Statistics by feature name.
-        num_records: Of the dataset.
-        declared: Class names in order, by feature, if layout or user declare them.
+        num_records: Number of records in the dataset.
+        declared: Class names in order by feature, if the layout or user declares them.
 
     Raises:
-        DataError: A feature has values of several types, is missing in some
-            records though its type has no value for "missing", or has undeclared classes although
-            classes are declared.
+        DataError: A feature has values of several types, is missing in some records though its type
+            cannot express "missing", or has undeclared classes despite declared ones.
     """
     features = {
         name: _inferred(name, each, num_records, tuple(declared.get(name, ())), observed)
@@ -42,7 +41,7 @@ def infer(
 
 
 def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
-    """`schema` with tokens as sequences, even if all records have equally many."""
+    """Return `schema` with tokens as sequences, even if all records have equally many."""
     features = tuple(schema)
     tokens = {f"{feature.name}/tokens" for feature in features if feature.kind == "text"}
     return tuple(
@@ -54,10 +53,10 @@ def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
 
 
 def with_depth_scale(schema: Iterable[Feature], scale: float) -> tuple[Feature, ...]:
-    """`schema` with a scale of its depth maps, in metres.
+    """Return `schema` with the scale of its depth maps, in metres.
 
     Raises:
-        ConfigError: There are none.
+        ConfigError: The schema has no depth maps.
     """
     features = tuple(schema)
     scaled = tuple(
@@ -69,8 +68,8 @@ def with_depth_scale(schema: Iterable[Feature], scale: float) -> tuple[Feature, 
     if scaled == features:
         names = ", ".join(feature.name for feature in features)
         raise ConfigError(
-            f"image.depth_scale {scale:g} is for depth maps, of which the data has none (it has "
-            f"{names}); leave it out"
+            f"image.depth_scale {scale:g}: the data has no depth maps (it has {names}); "
+            "remove the option"
         )
     return scaled
 
@@ -80,18 +79,18 @@ def complete(
     observed: Mapping[str, Observed],
     declared: Mapping[str, Iterable[str]],
 ) -> tuple[Feature, ...]:
-    """A declared schema, completed from the statistics of the records.
+    """Complete a declared schema from the statistics of the records.
 
-    These give the classes if the schema names none, the formats of images and audio, and
-    their sizes if all are equal.
+    Adds the classes if the schema names none, the formats of images and audio, and their sizes if
+    all are equal.
 
     Args:
         schema: The declared schema, which every record fits.
         observed: Statistics by feature name.
-        declared: Class names in order, by feature, if layout or user declare them.
+        declared: Class names in order by feature, if the layout or user declares them.
 
     Raises:
-        DataError: There are undeclared classes.
+        DataError: A class is undeclared.
     """
     return tuple(
         _completed(feature, observed.get(feature.name, Observed()), declared) for feature in schema
@@ -110,7 +109,7 @@ def _completed(
 def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
     usual = ("image", "audio", "label", "boxes", "segmentation", "depth")
     name, observed = item
-    if observed.lists:  # existing TFRecords have no usual names
+    if observed.lists:  # existing TFRecords have no conventional names
         return (0, name)
     return (usual.index(name) if name in usual else len(usual), name)
 
@@ -148,18 +147,18 @@ def _one_kind(name: str, observed: Observed) -> Kind[Any]:
 def _infer_stored(
     name: str, statistics: Observed, num_records: int, declared: Iterable[str] = ()
 ) -> Feature:
-    """The feature of a key in some of `num_records` Examples.
+    """Infer the feature of a key that some of `num_records` Examples have.
 
     A record without the key counts as an empty list, but may lack a class label.
 
     Args:
         name: The key.
         statistics: Statistics of its lists.
-        num_records: Of the dataset.
+        num_records: Number of records in the dataset.
         declared: The class names, if the user declares them.
 
     Raises:
-        DataError: The key has lists of two kinds, or an undeclared class.
+        DataError: The key has lists of two types, or an undeclared class.
     """
     facts = _facts(statistics)
     if len(facts.where) > 1:
@@ -172,7 +171,7 @@ def _infer_stored(
 
 
 def _facts(statistics: Observed) -> KeyStatistics:
-    """What the kinds of existing Examples are inferred from; the shape of raw numbers never is."""
+    """The values from which existing Examples' kinds are inferred; never raw numbers' shapes."""
     assert statistics.lists is not None
     assert statistics.lists.lengths is not None
     shortest, longest = statistics.lists.lengths

@@ -1,4 +1,4 @@
-"""Which names a dataset can have: of features, of their attributes, and of classes."""
+"""Valid names of features, their attributes, and classes."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -7,15 +7,14 @@ from beam_pipeline.errors import DataError
 from tfrecord_dataset.format.example import MAX_KEYS, TOO_MANY
 from tfrecord_dataset.format.feature import Feature
 
-# Those that end a line, in the eyes of any program, those that act on a terminal, and what is left
-# of bytes that are not UTF-8.
+# Line ends of any program, terminal control characters, and surrogates left by invalid UTF-8.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def check_names(schema: Iterable[Feature]) -> None:
-    """Raises DataError where a name is empty, has a control character, or is not Unicode.
+    """Raise DataError if a name is empty, has a control character, or is not Unicode.
 
-    In a file with a class name in each line, a line end would give all later classes other numbers.
+    Class names are written one per line, so a line end would renumber all later classes.
     """
     for feature in schema:
         for name in (feature.name, feature.key, *feature.attributes):
@@ -25,7 +24,7 @@ def check_names(schema: Iterable[Feature]) -> None:
 
 
 def check_number(names: Collection[str], whose: str = "the records together") -> None:
-    """Raises DataError where these are too many names of features."""
+    """Raise DataError for too many feature names."""
     if len(names) > MAX_KEYS:
         raise DataError(f"{whose} have {len(names):,} features, such as {min(names)!r}, {TOO_MANY}")
 

@@ -1,7 +1,7 @@
-"""YAML that nobody has checked.
+"""Parses untrusted YAML.
 
-It is bounded in size, and has no aliases, which stand for any number. PyYAML's own C parser crashes
-on deep nesting; the one in Python raises RecursionError.
+The size is bounded, and aliases are refused, as they can expand without limit. The pure Python
+parser raises RecursionError on deep nesting, where PyYAML's C parser crashes.
 """
 
 from collections.abc import Callable
@@ -25,32 +25,32 @@ class _Texts(_WithoutAliases):
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
-    """The root of a YAML document's nodes, which know their lines; None if it is empty.
+    """Parse a YAML document to its root node, with line numbers; None if it is empty.
 
     Raises:
-        ValueError: It is not YAML, is nested too deep, or has aliases.
+        ValueError: Not YAML, nested too deeply, or with aliases.
     """
     return _checked(lambda: yaml.compose(text, _WithoutAliases))
 
 
 def value_of(node: yaml.Node) -> Any:
-    """The value that a node stands for.
+    """Construct the value of a node.
 
     Raises:
-        ValueError: It is no plain value.
+        ValueError: Not a plain value.
     """
     return _checked(lambda: _WithoutAliases("").construct_document(node))
 
 
 def parse_yaml(text: str, *, as_texts: bool = False) -> Any:
-    """The value of a YAML document.
+    """Parse the value of a YAML document.
 
     Args:
         text: The document.
-        as_texts: Whether scalars stay as they are written, as `no` and `1.0`.
+        as_texts: Whether scalars stay as written, such as `no` and `1.0`.
 
     Raises:
-        ValueError: It is not YAML, is nested too deep, or has aliases.
+        ValueError: Not YAML, nested too deeply, or with aliases.
     """
     return _checked(lambda: yaml.load(text, _Texts if as_texts else _WithoutAliases))
 
@@ -61,4 +61,4 @@ def _checked(read: Callable[[], Any]) -> Any:
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     except RecursionError as error:
-        raise ValueError("it is nested too deep") from error
+        raise ValueError("it is nested too deeply") from error

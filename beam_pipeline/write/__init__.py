@@ -1,1 +1,1 @@
-"""Write, the fourth stage: shards are encoded and written, then committed."""
+"""Write, the fourth stage: encode and write shards, then commit the dataset."""

@@ -1,10 +1,9 @@
-"""Who may write a dataset: one build at a time.
+"""The claim on a dataset's directory, so that one build writes it at a time.
 
-On this machine a lock says so, which goes with its process. On a store a build leaves a claim, an
-object that stays until the dataset is there, so that a build of the same options goes on with what
-is finished. The claim spares two builds work, and no more rests on it: whatever a build writes to a
-store it only makes, and never replaces (`storage.writing`, `is_new`). So a build that comes
-second, or a worker that comes too late, changes nothing.
+On a local disk the claim is a lock, released with its process. On a store it is an object that
+stays until the dataset is complete, so that a build with the same options can resume. The claim
+only saves duplicate work; correctness does not depend on it. A build creates objects and never
+replaces them (`storage.writing`, `is_new`), so a second build or a late worker changes nothing.
 """
 
 import contextlib
@@ -36,10 +35,10 @@ def _path(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def exclusive(config: BuildConfig) -> Iterator[None]:
-    """Holds a dataset's place against other builds; on a store also after this process.
+    """Hold a dataset's directory against other builds; on a store also after this process.
 
     Raises:
-        ConfigError: Another build holds it, or has made a dataset there.
+        ConfigError: Another build holds it, or has finished a dataset there.
     """
     if storage.is_remote(config.dataset_dir):
         _take(config)
@@ -50,27 +49,28 @@ def exclusive(config: BuildConfig) -> Iterator[None]:
 
 
 def _take(config: BuildConfig) -> None:
-    storage.make_dirs(config.dataset_dir)  # looks whether the bucket is there
+    storage.make_dirs(config.dataset_dir)  # checks that the bucket exists
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     claim = _Claim(fingerprint=config.fingerprint, host=platform.node(), started_at=now)
     text = json.dumps(dataclasses.asdict(claim))
     with contextlib.suppress(FileExistsError):
         storage.write_bytes(_path(config), text.encode(), is_new=True)
-        if storage.exists(storage.join(config.dataset_dir, metadata.FILE)):  # since it was looked
+        # The dataset may have appeared since the check.
+        if storage.exists(storage.join(config.dataset_dir, metadata.FILE)):
             storage.delete([working_root(config)])
             raise made_meanwhile(config)
         return
     held = _held(config)
     if held and held.fingerprint != config.fingerprint:
         raise ConfigError(
-            f"a build of other options, begun {held.started_at} on {held.host}, writes "
+            f"a build with other options, started {held.started_at} on {held.host}, is writing "
             f"{config.dataset_dir}; wait for it, delete that folder if it no longer runs, or build "
             "another --version"
         )
 
 
 def _held(config: BuildConfig) -> _Claim | None:
-    """The claim that is there; None where there is none that can be read."""
+    """Return the existing claim; None if there is none, or it cannot be read."""
     try:
         stated = json_file.parse_object(storage.read_text(_path(config)))
         claim: _Claim = json_file.typed(stated, _Claim)
@@ -80,7 +80,7 @@ def _held(config: BuildConfig) -> _Claim | None:
 
 
 def is_committed(config: BuildConfig) -> bool:
-    """Whether a build of the same options made the dataset, and was cut off as it tidied up."""
+    """Whether a build with the same options made the dataset and was interrupted in cleanup."""
     if not storage.is_remote(config.dataset_dir):
         return False
     if not storage.exists(storage.join(config.dataset_dir, metadata.FILE)):
@@ -90,14 +90,14 @@ def is_committed(config: BuildConfig) -> bool:
 
 
 def made_meanwhile(config: BuildConfig) -> DatasetExistsError:
-    """The error where a dataset is there that was not when this build began."""
+    """Return the error for a dataset that appeared after this build began."""
     return DatasetExistsError(
-        f"another build has made {config.dataset_dir} meanwhile; {ways_out(config)}"
+        f"another build has written {config.dataset_dir} in the meantime; {ways_out(config)}"
     )
 
 
 def ways_out(config: BuildConfig) -> str:
-    """What to do where a dataset is there."""
+    """Return the remedy if a dataset already exists."""
     is_remote = storage.is_remote(config.dataset_dir)
     replace = "" if is_remote else "pass --overwrite to replace it, or "
     return f"{replace}choose another --version, --name or --output"
@@ -105,15 +105,15 @@ def ways_out(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def others_named(config: BuildConfig) -> Iterator[None]:
-    """Says what to do where another object is in the place of one that this build makes.
+    """Turn the error for an existing object in place of a new one into advice.
 
     Raises:
-        BeamTFRecordsError: One is.
+        BeamTFRecordsError: An object of another build exists.
     """
     try:
         yield
     except FileExistsError as error:
         raise BeamTFRecordsError(
-            f"{error.filename} is another build's, or of this build's input as it was; delete "
+            f"{error.filename} is from another build, or from other input; delete "
             f"{config.dataset_dir} once no build runs, and run the same command again"
         ) from error

@@ -1,4 +1,4 @@
-"""Commit: counts are compared, files get their final names, and metadata.json comes last."""
+"""Commit: check the counts, give files their final names, and write metadata.json last."""
 
 import contextlib
 import dataclasses
@@ -40,7 +40,7 @@ from tfrecord_dataset.format.metadata import FileEntry
 
 
 def _write_provenance(path: str, text: str) -> None:
-    """Writes build.json; on a store that of another attempt of the same commit stays."""
+    """Write build.json; on a store, keep that of an earlier attempt at the same commit."""
     try:
         storage.write_bytes(path, text.encode(), is_new=True)
     except FileExistsError:
@@ -49,10 +49,10 @@ def _write_provenance(path: str, text: str) -> None:
 
 
 def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
-    """Compares the number of records read with those written and rejected.
+    """Compare the number of records read with the number written and rejected.
 
     Raises:
-        CountMismatchError: They differ, or the shards are not those that were planned.
+        CountMismatchError: They differ, or the shards are not the planned ones.
     """
     num_written = sum(info.num_records for info in shards)
     planned = {
@@ -76,10 +76,10 @@ def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num
 
 @dataclasses.dataclass
 class Commit(beam.PTransform):
-    """ShardInfos to the committed dataset; yields its directory once it is.
+    """Commit ShardInfos as a dataset, and yield its directory.
 
-    Raises while running: the plan's problem, after rejects.jsonl is written;
-    CountMismatchError where a record went missing or came twice.
+    Raises while running: the plan's problem, after writing rejects.jsonl; CountMismatchError if
+    a record is missing or duplicated.
     """
 
     config: BuildConfig
@@ -122,7 +122,7 @@ def _commit(
     counts: Iterable[int],
     **found: Any,
 ) -> str:
-    """`commit`, unless a stage of a job elsewhere has left a problem; it leaves its own."""
+    """Run `commit` unless an earlier stage of a remote job left a problem, and leave its own."""
     with contextlib.ExitStack() as resources, handed_over(job):
         if not _has_problem(job):
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
@@ -148,22 +148,22 @@ def commit(
     num_read: int,
     spill: Spill = NOT_SPILLED,
 ) -> str:
-    """Makes the written shards a dataset; running it again after it was cut off is safe.
+    """Make the written shards a dataset; safe to repeat after an interruption.
 
     Args:
         rejects: All rejects, in any order.
-        spill: Where the text of the rejects waits.
+        spill: Location of the spilled text of the rejects.
 
     Returns:
         The dataset's directory.
 
     Raises:
-        BeamTFRecordsError: The plan's problem; rejects.jsonl is written before.
-        CountMismatchError: What was read is not what was written and rejected.
-        DataError: What describes the dataset cannot be read back.
-        DatasetExistsError: Another build has made the dataset meanwhile.
+        BeamTFRecordsError: The plan's problem, after writing rejects.jsonl.
+        CountMismatchError: Records read differ from those written and rejected.
+        DataError: A description of the dataset cannot be read back.
+        DatasetExistsError: Another build has written the dataset in the meantime.
     """
-    if isinstance(plan.problem, ConfigError):  # the data is not to blame
+    if isinstance(plan.problem, ConfigError):  # not a problem of the data
         raise plan.problem
     if plan.problem:
         write_failed_rejects(config, rejects, spill)

@@ -1,4 +1,4 @@
-"""A record becomes an Example: its files are read again, its values get the schema's keys.
+"""Encodes records as Examples: reads their files again and maps values to the schema's keys.
 
 No Beam here: worker processes import this module.
 """
@@ -34,17 +34,17 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import framed, payload_of
 
-# A record was read once already, in less time: it is decoded in full now, and perhaps converted.
+# Inspection read the record in less time; encoding decodes it in full and may convert it.
 _TIMES_INSPECTION = 10
 
 
 class ReadRecord(NamedTuple):
-    """A record that is about to be encoded.
+    """A record ready to encode.
 
     Attributes:
-        record: With all its values.
-        payloads: By feature what files hold, as it is stored.
-        example: Of a record that is an Example already, that; else empty.
+        record: The record with all of its values.
+        payloads: Content of the record's files in its stored form, by feature.
+        example: The serialized Example if the record is one already, else empty.
     """
 
     record: Inspected
@@ -53,13 +53,12 @@ class ReadRecord(NamedTuple):
 
 
 class EncodedChunk(NamedTuple):
-    """Some records of a shard, one after the other.
+    """Consecutive records of a shard.
 
     Attributes:
-        frames: Of a TFRecord file: the Examples as it holds them. Empty where they were left in
-            the chunk's memory.
-        lengths: int64 [n], little-endian: bytes of each frame.
-        rows: Their rows of the index (`columns.to_bytes`).
+        frames: The Examples framed for a TFRecord file. Empty if they are in the chunk's memory.
+        lengths: int64 [n], little-endian: size of each frame in bytes.
+        rows: Their index rows (`columns.to_bytes`).
     """
 
     frames: bytes
@@ -67,14 +66,14 @@ class EncodedChunk(NamedTuple):
     rows: bytes
 
 
-# Not slotted: the numbers are kept in its dictionary.
+# Not slotted: `cached_property` needs the dictionary.
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """Makes Examples of records.
+    """Encoder of records as Examples.
 
     Attributes:
         schema: The dataset's features.
-        rules: How records are checked and stored.
+        rules: How to check and store records.
     """
 
     schema: tuple[Feature, ...]
@@ -86,7 +85,7 @@ class Encoder:
 
     @functools.cached_property
     def _numbers(self) -> dict[str, dict[str, int]]:
-        """Made once: to look through 21,841 names takes 1.8 ms a record."""
+        """Cached: searching 21,841 names takes 1.8 ms per record."""
         return {
             feature.name: {
                 name: number for number, name in enumerate(feature.classes, feature.label_offset)
@@ -102,10 +101,10 @@ class Encoder:
         }
 
     def read(self, record: Inspected) -> "ReadRecord":
-        """Read the files of a record anew.
+        """Read the files of a record again.
 
         Raises:
-            SourceChangedError: A file is not what Inspect saw.
+            SourceChangedError: A file has changed since Inspect.
         """
         if record.example:
             return ReadRecord(record, {}, payload_of(_read_again(record, record.example)))
@@ -130,7 +129,7 @@ class Encoder:
     def encode_rows(
         self, columns: Mapping[str, Sequence[Any]], keys: Sequence[str], ids: Sequence[str]
     ) -> list[bytes]:
-        """Return the same of rows, whose values are in columns by feature.
+        """Return the serialized Examples of rows, given the values' columns by feature.
 
         Raises:
             RecordError: A row's values do not fit the schema.
@@ -143,7 +142,7 @@ class Encoder:
         return encode_columns(values, self._lists)
 
     def values(self, records: Sequence["ReadRecord"]) -> dict[str, Sequence[FeatureValue]]:
-        """Return what each record holds, by key: every key of the schema.
+        """Return each record's values by key, for every key of the schema.
 
         Raises:
             RecordError: A record's values do not fit the schema (`Kind.encode`).
@@ -166,12 +165,12 @@ class Encoder:
 
 
 class Chunk(NamedTuple):
-    """Some records of a shard, one after the other, before they are encoded.
+    """Consecutive records of a shard before encoding.
 
     Attributes:
-        table: They (`columns.to_bytes`).
-        first_number: As `columns.records_of` has it.
-        memory: The file to leave the frames in; without one they come as they are.
+        table: The records (`columns.to_bytes`).
+        first_number: As in `columns.records_of`.
+        memory: The file for the frames; without one they are returned.
     """
 
     table: bytes
@@ -181,11 +180,11 @@ class Chunk(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EncodeChunk(Work[Chunk, EncodedChunk]):
-    """The records of a chunk, encoded.
+    """Encode the records of a chunk.
 
     Attributes:
-        encoder: How.
-        threads: Records at once.
+        encoder: The encoder.
+        threads: Number of records to encode in parallel.
     """
 
     encoder: Constant[Encoder]
@@ -199,7 +198,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         return encoded._replace(frames=b"") if left else encoded
 
     def here(self, chunk: Chunk) -> EncodedChunk:
-        """The same in a process that is not to end, however long it takes."""
+        """Encode a chunk in this process, which must not be killed on a timeout."""
         return self._encoded(chunk, lambda: None)
 
     def piece_by_piece(self, chunk: Chunk) -> EncodedChunk:
@@ -263,7 +262,7 @@ def _single_records(chunk: Chunk) -> Iterator[Chunk]:
 
 
 def _undone(chunk: Chunk, death: Death) -> str:
-    """What is said of the one record of a chunk that ends its process."""
+    """Return the error for a single record that killed its worker process."""
     [record] = columns.records_of(columns.from_bytes([chunk.table]))
     cause = f"used {_TIMES_INSPECTION} times max_record_seconds" if death.ran_out_of_time else ""
     return f"record {record.key} cannot be encoded: {cause or death}; leave it out, or repair it"

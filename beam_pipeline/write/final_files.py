@@ -1,6 +1,6 @@
-"""The dataset's directory at the commit: the new dataset takes the older one's place.
+"""Replaces the dataset's directory at the commit with the new dataset.
 
-That is on this machine. On a store shards are in their places by then, and no older dataset is.
+Applies to local disks. On a store the shards have their final names, and no older dataset exists.
 """
 
 import errno
@@ -18,7 +18,7 @@ from beam_pipeline.write.rejects import REJECTS_FILE
 from beam_pipeline.write.working_directory import new_dataset_dir, working_dir
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 
-# Of the dataset's directory, with files that builds write.
+# Files of a dataset's directory that builds write.
 FOLDERS = ("", "index", "idx")
 
 
@@ -27,19 +27,19 @@ def make_dataset(
     files: Mapping[str, TemporaryFile],
     write_descriptions: Callable[[str], None],
 ) -> None:
-    """Makes the files and what describes them the dataset; repeated, it goes on.
+    """Make the dataset of its files and descriptions; safe to repeat.
 
-    Local files: the new dataset is made whole beside the older one, and takes its place in one
-    step. On a store metadata.json makes it one, which is written last.
+    Local files: the new dataset is completed in a directory of its own and replaces the older one
+    in one step. On a store the last file, metadata.json, completes it.
 
     Args:
-        config: The build's.
+        config: The build's configuration.
         files: Finished files, by path in the dataset's directory.
         write_descriptions: Writes all other files into a directory, metadata.json last.
 
     Raises:
-        FileNotFoundError: A file is gone.
-        FileExistsError: Another build's object is in the place of one.
+        FileNotFoundError: A file is missing.
+        FileExistsError: Another build's object exists in place of a file.
     """
     if not storage.is_remote(config.dataset_dir):
         _replace_folder(config, files, write_descriptions)
@@ -76,7 +76,7 @@ def _replace_folder(
 
 
 def _files_below(root: str) -> Iterator[str]:
-    """Every file and link below a local folder, hidden ones too, by its path in it."""
+    """Yield every file and link below a local folder, hidden ones too, by relative path."""
     for folder, below, names in os.walk(root):
         links = [name for name in below if os.path.islink(os.path.join(folder, name))]
         for name in (*names, *links):
@@ -84,7 +84,7 @@ def _files_below(root: str) -> Iterator[str]:
 
 
 def is_build_file(config: BuildConfig, path: str) -> bool:
-    """Whether a file of this path in the dataset's directory is one that builds write."""
+    """Whether builds write files of this path in the dataset's directory."""
     folder, _, name = path.rpartition("/")
     build_file = (
         rf"{re.escape(config.name)}-\w+\.tfrecord-\d{{5}}-of-\d{{5}}(\.gz)?(\.parquet|\.idx)?"
@@ -98,16 +98,16 @@ def is_build_file(config: BuildConfig, path: str) -> bool:
 def is_committed(
     config: BuildConfig, files: Mapping[str, TemporaryFile], metadata_text: str
 ) -> bool:
-    """Whether an earlier attempt of the same job has committed, and begun to tidy up.
+    """Whether an earlier attempt at the same job has committed and begun its cleanup.
 
     Raises:
-        DatasetExistsError: Another build has made another dataset meanwhile.
+        DatasetExistsError: Another build has written another dataset in the meantime.
     """
     path = storage.join(config.dataset_dir, metadata.FILE)
     if not storage.exists(path):
         return False
     same = storage.read_text(path) == metadata_text
-    if not config.overwrite:  # there was none when this build began
+    if not config.overwrite:  # none existed when this build began
         if same:
             return True
         raise made_meanwhile(config)

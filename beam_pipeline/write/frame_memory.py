@@ -1,8 +1,8 @@
-"""Encoded records come from a worker process through memory; a pipe copies them three times.
+"""Shared memory for encoded records of worker processes; a pipe would copy them three times.
 
-The memory is that of files without a name, which this process makes and the worker process opens
-as /proc/PID/fd/N, so that nothing is left behind by whichever is killed. Where there is none, as on
-macOS, records come by the pipe.
+The memory is in unnamed files that this process creates and the worker opens as /proc/PID/fd/N,
+so that a killed process leaves nothing behind. On systems without it, such as macOS, records go
+through the pipe.
 
 No Beam here: worker processes import this module.
 """
@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 # A read returns at most 2 GiB.
 _MOST = 1 << 30
-# So much is kept for the next chunk; what a large record took is given back.
+# Memory kept for the next chunk; larger files are truncated.
 _KEPT = 4 << 20
 
 
 class MemoryFile(NamedTuple):
-    """A file in memory, as another process finds it.
+    """An in-memory file as seen by another process.
 
     Attributes:
-        path: While it is open; later another file may be there.
-        mark: Which no other file has.
+        path: Valid while the file is open; later it may name another file.
+        mark: Unique mark of the file.
     """
 
     path: str
@@ -32,10 +32,10 @@ class MemoryFile(NamedTuple):
 
 
 class FrameMemory(contextlib.ExitStack):
-    """Files in memory, used in turn: by calls under way, whose results come in order.
+    """In-memory files for concurrent calls, used in turn, with results in order.
 
     Args:
-        count: How many; one more than calls that may be under way when another is made.
+        count: Number of files; one more than the calls in flight when a new one starts.
     """
 
     def __init__(self, count: int):
@@ -50,11 +50,11 @@ class FrameMemory(contextlib.ExitStack):
         self._taken = itertools.cycle(files)
 
     def give(self) -> MemoryFile | None:
-        """The file of the next call."""
+        """Return the file of the next call."""
         return next(self._given, (0, None))[1]
 
     def take(self, num_bytes: int) -> bytes:
-        """What the call that is next in turn has left; to be asked of every call."""
+        """Take the bytes of the next result; needed for every call."""
         number, file = next(self._taken, (0, None))
         if not file:
             return b""
@@ -65,13 +65,13 @@ class FrameMemory(contextlib.ExitStack):
 
 
 def leave(frames: bytes, file: MemoryFile | None) -> bool:
-    """Leaves bytes in a file of `FrameMemory`; False where they have to come by the pipe."""
+    """Write bytes to a file of `FrameMemory`; return False if the pipe must carry them."""
     if not file or not 0 < len(frames) <= _MOST:
         return False
     try:
         with open(file.path, "r+b", buffering=0) as opened:
             if file.mark not in os.readlink(f"/proc/self/fd/{opened.fileno()}"):
-                return False  # whoever waited has given up, and opened another
+                return False  # the parent has given up and opened another file
             return opened.write(frames) == len(frames)
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""What a build writes lies apart from what it reads, whatever links lead to either."""
+"""Checks that a build's output does not overlap with its input, links resolved."""
 
 import os
 import tempfile
@@ -12,7 +12,7 @@ from tfrecord_dataset.store.listing import fixed_folder, pattern_regex
 
 
 def check_apart(config: BuildConfig) -> None:
-    """Raises ConfigError where a build would read what it writes, or replace what it reads."""
+    """Raise ConfigError if a build would read its own output, or replace its input."""
     if not config.output:
         return
     written = [config.dataset_dir, working_root(config), job_dir(config)]
@@ -20,15 +20,15 @@ def check_apart(config: BuildConfig) -> None:
         for place in written:
             if _holds(place, fixed_folder(path) if _is_pattern(path) else path):
                 raise ConfigError(
-                    f"the input {path} lies in {place}, which the build replaces or deletes; give "
+                    f"the input {path} is in {place}, which the build replaces or deletes; choose "
                     "another --output, --name or --version"
                 )
     for place in [*written, tempfile.gettempdir()]:
         if config.input and _reads(config.input, place):
             where = "--output or --name" if place in written else "TMPDIR"
             raise ConfigError(
-                f"{place}, where the build writes, lies in the input {config.input}, so that it "
-                f"would read its own files; give another {where}"
+                f"the build would read its own files, as {place} is in the input {config.input}; "
+                f"choose another {where}"
             )
 
 
@@ -39,7 +39,7 @@ def _is_pattern(path: str) -> bool:
 
 
 def _reads(path: str, place: str) -> bool:
-    """Whether files of a folder are among those that an input means."""
+    """Whether files of a folder are part of an input."""
     if not _is_pattern(path):
         return _holds(path, place)
     fixed = fixed_folder(path)
@@ -50,7 +50,7 @@ def _reads(path: str, place: str) -> bool:
 
 
 def _holds(folder: str, path: str) -> bool:
-    """Whether `path` is `folder` or lies below it; neither need be there."""
+    """Whether `path` is `folder` or below it; both may be missing."""
     if storage.is_remote(folder) or storage.is_remote(path):
         return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
     path = _real(path)
@@ -62,10 +62,10 @@ def _holds(folder: str, path: str) -> bool:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """By identity, which links, mounts and letter case do not hide."""
+    """Compare by file identity, which sees through links, mounts and letter case."""
     try:
         return os.path.samefile(one, other)
-    except OSError:  # one of them is not there yet
+    except OSError:  # one does not exist yet
         return _real(one) == _real(other)
 
 

@@ -1,7 +1,7 @@
-"""Receipts: what each finished part says of itself, by which a build that was cut off goes on.
+"""Receipts of finished parts, from which an interrupted build resumes.
 
-A receipt is written once the part's files are on disk. It is sealed with a checksum of its own, and
-states of each file its path below `shards_dir`, its size and its SHA-256.
+A receipt is written after the part's files are on disk. It is sealed with a checksum of its own,
+and gives each file's path below `shards_dir`, size and SHA-256.
 """
 
 import contextlib
@@ -42,9 +42,9 @@ class Receipt:
     """A finished part of a build.
 
     Attributes:
-        digest: Hex digest of all that decided what the part holds.
-        num_bytes: Of its records with their framing, before compression.
-        files: Its files, by their paths in the dataset's directory.
+        digest: Hex digest of everything that determines the part's content.
+        num_bytes: Size of its records with their framing, before compression.
+        files: Its files by path in the dataset's directory.
     """
 
     digest: str
@@ -53,7 +53,7 @@ class Receipt:
 
 
 def receipt_path(config: BuildConfig, part: str) -> str:
-    """Where the receipt of a part lies."""
+    """Path of a part's receipt."""
     return storage.join(_folder(config), f"{part}.json")
 
 
@@ -62,7 +62,7 @@ def _folder(config: BuildConfig) -> str:
 
 
 def write_receipt(config: BuildConfig, part: str, receipt: Receipt) -> None:
-    """Writes the receipt of a part, whose files are on disk before it."""
+    """Write the receipt of a part whose files are on disk."""
     storage.sync([file.path for file in receipt.files.values()])
     start = len(shards_dir(config)) + 1
     files = {
@@ -76,15 +76,15 @@ def write_receipt(config: BuildConfig, part: str, receipt: Receipt) -> None:
 def finished_part(
     config: BuildConfig, part: str, digest: str, files: Collection[str]
 ) -> Receipt | None:
-    """What an earlier attempt finished, if it is the very same and whole; its files are read again.
+    """Return a part that an earlier attempt finished, if it is identical and complete.
 
-    What is not whole is named in a warning.
+    Reads the files again, and logs a warning for an incomplete part.
 
     Args:
-        config: The build's.
+        config: The build's configuration.
         part: The part's name.
-        digest: Of all that decides what the part is to hold.
-        files: The paths of its files in the dataset's directory.
+        digest: Digest of everything that determines the part's content.
+        files: Paths of its files in the dataset's directory.
     """
     path = receipt_path(config, part)
     try:
@@ -92,25 +92,25 @@ def finished_part(
         if receipt is None or receipt.digest != digest:
             return None
         if receipt.files.keys() != set(files):
-            raise ValueError(f"{path} is of {sorted(receipt.files)}, not of {sorted(files)}")
+            raise ValueError(f"{path} has {sorted(receipt.files)}, not {sorted(files)}")
         at_once(_check, receipt.files.values(), len(files))
     except (OSError, RecordError, ValueError) as error:
-        _LOG.warning("%s of an interrupted build is not whole and written again: %s", part, error)
+        _LOG.warning("%s of an interrupted build is incomplete and written again: %s", part, error)
         return None
     return receipt
 
 
 def _check(file: TemporaryFile) -> None:
-    """Raises ValueError where a file is not what its receipt states."""
+    """Raise ValueError if a file differs from its receipt."""
     if storage.sha256_of(file.path) != file.sha256:
-        raise ValueError(f"{file.path} does not have the SHA-256 that it was written with")
+        raise ValueError(f"{file.path} does not have the SHA-256 of its receipt")
 
 
 def _read(config: BuildConfig, path: str) -> Receipt | None:
-    """The receipt at `path`, with paths as they can be opened; None where there is no file.
+    """Read the receipt at `path` and make its paths absolute; None if it is missing.
 
     Raises:
-        ValueError: It is no receipt, for instance because it was cut off or changed.
+        ValueError: Not a receipt, for instance because it was cut off or changed.
         RecordError, OSError: It cannot be read.
     """
     try:
@@ -131,21 +131,21 @@ def _read(config: BuildConfig, path: str) -> Receipt | None:
 
 
 def _inner(folder: str, stated: str) -> str:
-    """The path of a file below a folder; what leads out is a ValueError."""
+    """Return the path of a file below a folder; ValueError if it leads outside."""
     try:
         path = storage.join(folder, inner_path(stated, "a path in its receipt"))
     except DatasetDamagedError as error:
         raise ValueError(str(error)) from error
     whole = os.path.join(os.path.realpath(folder), stated)
     if not storage.is_remote(folder) and os.path.realpath(path) != whole:
-        raise ValueError(f"{path} is a link, which no build makes")
+        raise ValueError(f"{path} is a link, which builds never create")
     return path
 
 
 def drop_unfinished(config: BuildConfig) -> None:
-    """Deletes what a failed build leaves, but for what the next one takes.
+    """Delete what a failed build leaves, except the finished parts that the next one uses.
 
-    That are finished parts. What cannot be deleted stays: why the build failed says more.
+    Ignores failures to delete: the build's own error is more useful.
     """
     with contextlib.suppress(OSError, ConfigError):
         _drop_unfinished(config)
@@ -166,12 +166,12 @@ def _drop_unfinished(config: BuildConfig) -> None:
         if own.issuperset(storage.list_dir(config.dataset_dir)):  # no shard needs the claim
             storage.delete([working_root(config)])
     else:
-        os.rmdir(working_root(config))  # unless it holds something else
-        os.rmdir(os.path.dirname(config.dataset_dir))  # the output itself is the user's
+        os.rmdir(working_root(config))  # fails if it is not empty
+        os.rmdir(os.path.dirname(config.dataset_dir))  # keeps the user's output folder
 
 
 def _finished_files(config: BuildConfig) -> Iterator[str]:
-    """The receipts of finished parts, and the files that they name."""
+    """The receipts of finished parts, and the files they name."""
     folder = _folder(config)
     paths = [storage.join(folder, name) for name in storage.list_dir(folder)]
 

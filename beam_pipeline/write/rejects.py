@@ -1,7 +1,7 @@
-"""rejects.jsonl: what was left out, and why.
+"""Writes rejects.jsonl: the records left out, and why.
 
-They go to ranges of their order, which are cut by a sample of them (`Statistics.some_rejects`). A
-range is put in order in memory, and the commit writes one after the other.
+Rejects are partitioned into ranges at quantiles of a sample (`Statistics.some_rejects`). Each range
+is sorted in memory, and the commit writes one after the other.
 """
 
 import bisect
@@ -26,27 +26,27 @@ from beam_pipeline.write.working_directory import shards_dir
 from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
 
 REJECTS_FILE = "rejects.jsonl"
-# Of a build that failed where a finished dataset is.
+# For a failed build over a finished dataset.
 FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 
-# Some 20 MB of them.
+# About 20 MB of rejects.
 _RANGE_REJECTS = 50_000
-# Of the sample; so that ranges are about as large.
+# Sample size per range, so that ranges have about equal size.
 _LEAST_OF_RANGE = 16
 
-# What decides its place, and the reject as the file has it.
+# A sort key, and the reject's line in the file.
 _Order = tuple[str, ...]
 _Line = tuple[_Order, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RejectsRange:
-    """Lines of rejects in order.
+    """Sorted lines of rejects.
 
     Attributes:
-        number: The range's.
-        count: How many.
-        text: The lines, compressed, and spilled.
+        number: Number of the range.
+        count: Number of lines.
+        text: The lines, compressed and spilled.
     """
 
     number: int
@@ -57,12 +57,12 @@ class RejectsRange:
 def sort_rejects(
     batches: Iterable[bytes], statistics: Statistics, spill: Spill
 ) -> list[RejectsRange]:
-    """Packed batches of rejects (and perhaps others) in ranges, each in order.
+    """Sort packed batches of rejects (and possibly other items) into ranges.
 
     Args:
         batches: The batches.
-        statistics: Of all records; they have a sample of the rejects.
-        spill: Where what waits is.
+        statistics: Statistics of all records, with a sample of the rejects.
+        spill: Location for spilled data.
     """
     by_range: dict[int, list[bytes]] = {}
     for number, packed in divided(batches, range_starts(statistics)):
@@ -71,23 +71,23 @@ def sort_rejects(
 
 
 def range_starts(statistics: Statistics) -> list[_Order]:
-    """Where each range but the first begins."""
+    """Return the start of every range after the first."""
     some = sorted(map(_order, statistics.some_rejects.values))
     number = 1 + min(statistics.rejected.total() // _RANGE_REJECTS, len(some) // _LEAST_OF_RANGE)
     return [some[each * len(some) // number] for each in range(1, number)]
 
 
 def lines_of(packed: bytes) -> Iterator[_Line]:
-    """The lines of the rejects in a packed batch of them, and perhaps others."""
+    """Extract the lines of the rejects in a packed batch."""
     rejects = [each for each in unpack(packed) if isinstance(each, Rejected)]
-    # JSON has escapes for line ends, so that all of these are ends of lines.
+    # JSON escapes line ends, so every line break ends a reject.
     text = printable(without_secrets("".join(map(_line, rejects))))
     orders = (_order((each.source, each.reason, each.detail)) for each in rejects)
     return zip(orders, text.split("\n")[:-1], strict=True)
 
 
 def divided(batches: Iterable[bytes], starts: Sequence[_Order]) -> Iterator[tuple[int, bytes]]:
-    """(range, packed lines) of packed batches."""
+    """Yield (range, packed lines) of packed batches."""
     lines = itertools.chain.from_iterable(map(lines_of, batches))
     return send(
         ((bisect.bisect_right(starts, line[0]), line) for line in lines), lambda line: len(line[1])
@@ -95,14 +95,14 @@ def divided(batches: Iterable[bytes], starts: Sequence[_Order]) -> Iterator[tupl
 
 
 def sorted_range(number: int, packed: Iterable[bytes], spill: Spill = NOT_SPILLED) -> RejectsRange:
-    """The lines of one range in order; equal ones are held once, however many they are."""
+    """Sort the lines of one range; memory holds equal lines once."""
     counts: Counter[_Line] = Counter(gather(packed))
     text = "".join(f"{line}\n" * counts[order, line] for order, line in sorted(counts))
     return RejectsRange(number, counts.total(), spill.put(zlib.compress(text.encode(), level=1)))
 
 
 def num_rejected(ranges: Iterable[RejectsRange]) -> int:
-    """How many rejects are in ranges."""
+    """Number of rejects in ranges."""
     return sum(each.count for each in ranges)
 
 
@@ -114,19 +114,19 @@ def _order(facts: tuple[str, ...]) -> _Order:
 def write_rejects(
     config: BuildConfig, ranges: Iterable[RejectsRange], spill: Spill = NOT_SPILLED
 ) -> TemporaryFile:
-    """Writes rejects.jsonl, as a shard is written: source, reason and detail, one a line."""
+    """Write rejects.jsonl atomically, one source, reason and detail per line."""
     return _write(storage.join(shards_dir(config), REJECTS_FILE), ranges, spill, is_new=True)
 
 
 def write_failed_rejects(
     config: BuildConfig, ranges: Iterable[RejectsRange], spill: Spill = NOT_SPILLED
 ) -> None:
-    """Writes the rejects of a build that fails, where `failed_rejects_path` says."""
+    """Write the rejects of a failed build to `failed_rejects_path`."""
     _write(failed_rejects_path(config), ranges, spill, is_new=False)
 
 
 def failed_rejects_path(config: BuildConfig) -> str:
-    """Where the rejects of a build that fails go: those of a finished dataset stay."""
+    """Path for the rejects of a failed build; keeps those of a finished dataset."""
     stays = storage.is_remote(config.dataset_dir) or storage.exists(
         storage.join(config.dataset_dir, metadata.FILE)
     )

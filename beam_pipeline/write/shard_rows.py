@@ -1,8 +1,7 @@
-"""The rows of one shard in their order, however many they are.
+"""The rows of one shard in order, in bounded memory.
 
-A shard may be all records of a dataset, and tiny ones, so that its rows take more memory than there
-is. Positions are hashes: cut into ranges of positions, which wait in a file, the rows are put in
-order range by range.
+A shard may hold all of a dataset's records, and its rows may exceed the memory. Positions are
+hashes, so rows are partitioned by position into ranges on disk, and sorted range by range.
 """
 
 import contextlib
@@ -18,30 +17,30 @@ from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import tables_by_key
 from beam_pipeline.running.spill import Again, Spill, spilling
 
-# Of rows that are put in order at once.
+# Number of rows that are sorted at once.
 _MAX_BYTES = 32 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShardRows:
-    """The rows of a shard by position.
+    """The rows of a shard sorted by position.
 
     Attributes:
-        num_rows: How many.
-        parts: Tables of them, one after the other; gone through as often as is asked for.
+        num_rows: Number of rows.
+        parts: Consecutive tables of rows; can be iterated repeatedly.
     """
 
     num_rows: int
     parts: Iterable[pa.Table]
 
     def chunks(self, max_bytes: int, max_records: int) -> Iterator[pa.Table]:
-        """As `columns.chunks`: the same, whatever the parts are."""
+        """As `columns.chunks`, independent of how the parts are cut."""
         rest = columns.SCHEMA.empty_table()
         for part in self.parts:
             part = columns.concatenated([rest, part]) if rest.num_rows else part
             *whole, rest = columns.chunks(part, max_bytes, max_records)
             yield from whole
-            rest = rest.take(np.arange(rest.num_rows))  # a slice would hold the whole part
+            rest = rest.take(np.arange(rest.num_rows))  # a slice would keep the whole part
             del part, whole
         if rest.num_rows:
             yield rest
@@ -49,11 +48,11 @@ class ShardRows:
 
 @contextlib.contextmanager
 def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRows]:
-    """The rows of a shard.
+    """Sort the rows of a shard.
 
     Args:
-        tables: They (`columns.to_bytes`), in no order; gone through twice where they are many.
-        folder: Where many of them wait, as `spilling` has it.
+        tables: The rows in any order (`columns.to_bytes`); read twice if they are many.
+        folder: Where many rows are spilled, as in `spilling`.
     """
     few: list[pa.Table] = []
     num_rows = num_bytes = 0
@@ -83,7 +82,7 @@ def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Ranges:
-    """Ranges of positions of one length, from the first to the last."""
+    """Cut positions into ranges of equal length."""
 
     spill: Spill
     first: int
@@ -91,7 +90,7 @@ class _Ranges:
     count: int
 
     def of(self, tables: Iterable[bytes]) -> list[list[bytes]]:
-        """The rows of each range: tables, spilled."""
+        """Partition the rows into spilled tables, one per range."""
         ranges: list[list[bytes]] = [[] for _ in range(self.count)]
         waiting = tables_by_key(self._numbers, self.count, self.spill)
         for number, rows in waiting.all(tables, len):

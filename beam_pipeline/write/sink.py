@@ -1,6 +1,6 @@
 """Beam's TFRecord sink for one shard: it opens, compresses and names the file.
 
-All that this project uses of Beam's private sink classes is in this module.
+This is the only module that uses Beam's private sink classes.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from apache_beam.io.tfrecordio import _TFRecordSink
 
-# Once it is loaded, Beam's sink knows the stores that `storage` opens.
+# This import lets Beam's sink open the stores of `storage`.
 import beam_pipeline.files.beam_filesystem  # noqa: F401
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
@@ -17,20 +17,20 @@ from beam_pipeline.files.hashed import HashedFile
 
 
 class ShardSink(_TFRecordSink):
-    """Beam's TFRecord sink for the shards of one split; each shard takes a sink of its own.
+    """Beam's TFRecord sink for the shards of one split; each shard needs its own.
 
     `open_writer(folder, attempt)` opens a writer of a new file in `folder` whose name starts
-    with `attempt`: `write(frames)` writes some Examples that are framed already, where they were
-    made (a third of the time that Beam takes one by one), `close()` returns the path.
+    with `attempt`: `write(frames)` writes Examples that were framed where they were encoded (a
+    third of Beam's time for single records), `close()` returns the path.
 
     Attributes:
-        file: The file on disk that the writer writes, with its sha256 and size.
+        file: The file on disk, with its sha256 and size.
     """
 
     file: HashedFile
 
     def open(self, temp_path: str) -> Any:
-        # Beam would compress above the hash; the hash is that of the file on disk.
+        # Beam would compress above the hash, which must be that of the file on disk.
         self.file = HashedFile(open(temp_path, "wb"))  # noqa: SIM115
         if self.compression_type == CompressionTypes.UNCOMPRESSED:
             return self.file
@@ -40,23 +40,23 @@ class ShardSink(_TFRecordSink):
         file_handle.write(value)
 
     def final_name(self, shard: int, num_shards: int) -> str:
-        """The file name of a shard in the dataset's directory."""
+        """Return a shard's file name in the dataset's directory."""
         return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
 
     def report_lineage(self, num_shards: int) -> None:
-        """Names the split's files in Beam's lineage metrics, as Beam's own finalisation does."""
+        """Report the split's files to Beam's lineage metrics, as Beam's own finalisation does."""
         names = [self._get_final_name(shard, num_shards) for shard in range(num_shards)]
         self._report_sink_lineage(self._get_final_name_glob(num_shards), names)
 
 
 def compression_type(compression: str) -> str:
-    """Beam's name for a value of `--compression`."""
+    """Return Beam's name for a value of `--compression`."""
     types = {"none": CompressionTypes.UNCOMPRESSED, "gzip": CompressionTypes.GZIP}
     return str(types[compression])
 
 
 def split_sink(config: BuildConfig, split: str) -> ShardSink:
-    """A sink for a shard of a split."""
+    """Return a sink for a shard of a split."""
     return ShardSink(
         file_path_prefix=storage.join(config.dataset_dir, f"{config.name}-{split}.tfrecord"),
         coder=beam.coders.BytesCoder(),

@@ -1,16 +1,16 @@
-"""WriteShards: each shard's records are put in order, read again, encoded and written.
+"""WriteShards: sort each shard's records, read them again, encode and write them.
 
-Beam's own sink opens, compresses and names the files. What is replaced is the assignment to
-shards, which Beam draws at random, the moment of encoding: until here a record is a reference, so
-that no payload crosses a shuffle; and framing, which is done where records are encoded.
+Beam's own sink opens, compresses and names the files. Three things replace Beam's: the assignment
+to shards, which Beam draws at random; the time of encoding, since a record is a reference until
+here so that no payload crosses a shuffle; and framing, which happens where records are encoded.
 
-Chunks of a shard are encoded by worker processes, where this job has some; the process that holds
-the sink feeds it and hashes the file. Two shards are written at once, so that the worker processes
-have chunks to encode while one file is brought to disk.
+Worker processes, if the job has some, encode chunks of a shard; the process with the sink feeds
+them and hashes the file. It writes two shards at a time, so that the workers have chunks to encode
+while one file is flushed to disk.
 
-Shards are written below one working directory, whose name derives from the build's fingerprint; on
-a store, to their final names, once they are whole. A shard is finished once its receipt is there; a
-build that is started again takes finished shards as they are.
+Shards are written to one working directory, named by the build's fingerprint; on a store, to
+their final names in one step. A shard is finished when its receipt exists, and a restarted build
+reuses finished shards.
 """
 
 import contextlib
@@ -55,20 +55,20 @@ from tfrecord_dataset.durable import naming_full_disk
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.frames import payload_of
 
-# A chunk is worth a message to a worker process, and some of them wait in memory.
+# Large enough for a message to a worker process, small enough for several in memory.
 _CHUNK_BYTES = 1 << 20
 _CHUNK_RECORDS = 256
-# Fewer records are encoded before worker processes have started.
+# Encoded before worker processes have started.
 RECORDS_WITHOUT_PROCESSES = 512
 _SHARDS_AT_ONCE = 2
-# Disks do together what is brought to them at once: 1,000 small shards took 2 s, 10 s by twos.
+# Disks flush concurrent writes together: 1,000 small shards took 2 s, and 10 s by twos.
 _RECEIPTS_AT_ONCE = 8
 
 
 class WriteShards(WriteToTFRecord):
-    """("<split>/<shard>", table of records) to one ShardInfo a shard.
+    """Write ("<split>/<shard>", table of records) and yield one ShardInfo per shard.
 
-    They are no dataset before `commit.Commit` makes them one.
+    `commit.Commit` makes them a dataset.
     """
 
     def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], job: Job):
@@ -93,7 +93,7 @@ class WriteShards(WriteToTFRecord):
 
 
 class _Shard(NamedTuple):
-    """A shard that is to be written, by the number that it has in its split."""
+    """A shard to write, by its number in the split."""
 
     split: str
     number: int
@@ -107,11 +107,12 @@ class _Shard(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """A shard whose files are written.
+    """A shard with written files.
 
     Attributes:
-        info: What it says of itself.
-        digest: Of all that decided its bytes; empty where an earlier attempt has left its receipt.
+        info: Description of the shard.
+        digest: Digest of everything that determines its bytes; empty if an earlier attempt
+            left its receipt.
     """
 
     info: ShardInfo
@@ -156,7 +157,7 @@ class _WriteShard(beam.DoFn):
         self._meter.beat()
 
     def _finished(self, shards: Iterator[_Written]) -> Iterator[ShardInfo]:
-        """The shards, once each has a receipt."""
+        """Yield each shard once it has a receipt."""
         try:
             for each in shards:
                 yield from self._receipts.call(self._finish, each)
@@ -172,7 +173,7 @@ class _WriteShard(beam.DoFn):
         return info
 
     def _counted(self, shards: Iterator[ShardInfo]) -> Iterator[ShardInfo]:
-        """The shards, counted in Beam's own thread."""
+        """Count the shards, in Beam's own thread."""
         for info in shards:
             self._num_shards.inc()
             self._num_records.inc(info.num_records)
@@ -181,7 +182,7 @@ class _WriteShard(beam.DoFn):
 
     def teardown(self) -> None:
         for threads in (self._shard_threads, self._receipt_threads):
-            threads.shutdown(wait=False)  # an interrupt alone leaves something under way
+            threads.shutdown(wait=False)  # an interrupt would leave work in flight
 
     def _write_shard(self, shard: _Shard, until_written: contextlib.ExitStack) -> _Written:
         with until_written:
@@ -215,7 +216,7 @@ class _WriteShard(beam.DoFn):
         return _Written(info, "" if finished else digest)
 
     def _sample(self, path: str, plan: Plan) -> str:
-        """The first record of a written shard, as text."""
+        """Return the first record of a written shard as text."""
         _, frame = next(frames.read_file(path, self._config.compression != "none"))
         example = lists(payload_of(frame))
         values = {key: example[key][1] for key in sorted(example)}
@@ -224,7 +225,7 @@ class _WriteShard(beam.DoFn):
     def _write(
         self, sink: ShardSink, shard: _Shard, files: Sequence[str]
     ) -> tuple[int, int, list[TemporaryFile]]:
-        """How many records, their bytes, and the files in which they and their index are."""
+        """Count a shard's records and bytes, and list its files and its index's."""
         if not storage.is_remote(self._config.dataset_dir):
             return self._write_below(working_dir(self._config), sink, shard, files)
         with temporary_folder() as folder:
@@ -234,7 +235,7 @@ class _WriteShard(beam.DoFn):
         return num_records, num_bytes, written
 
     def _put(self, file: TemporaryFile, final: str) -> TemporaryFile:
-        """Brings a file to its name in the dataset on a store."""
+        """Upload a file to its final name on a store."""
         url = storage.join(self._config.dataset_dir, final)
         storage.put_new(file.path, url)
         return dataclasses.replace(file, path=url)
@@ -243,7 +244,7 @@ class _WriteShard(beam.DoFn):
         self, root: str, sink: ShardSink, shard: _Shard, files: Sequence[str]
     ) -> tuple[int, int, list[TemporaryFile]]:
         """As `_write`, to new files below a local folder."""
-        # Sorts by shard: the sink numbers by name.
+        # The sink derives the name from the number; names sort by shard.
         attempt = f"{shard.number:05d}-{uuid.uuid4().hex}"
         folder = storage.join(root, shard.split)
         storage.make_dirs(folder)
@@ -263,7 +264,7 @@ class _WriteShard(beam.DoFn):
         return index_writer.num_records, index_writer.num_bytes, written
 
     def _encoded(self, shard: _Shard) -> Iterator[EncodedChunk]:
-        """The rows of a shard, encoded, in order."""
+        """Yield the encoded rows of a shard in order."""
         assert self._encoder is not None
         first = columns.records_of(next(iter(shard.rows.parts)).slice(0, 1))
         parallelism = choose_parallelism(first, self._config.threads, self._job.processes)
@@ -277,7 +278,7 @@ class _WriteShard(beam.DoFn):
 def _encoded_elsewhere(
     processes: WorkerPool, encode: EncodeChunk, chunks: Iterator[Chunk]
 ) -> Iterator[EncodedChunk]:
-    """The chunks, encoded in other processes, whose frames come by way of memory."""
+    """Yield chunks that other processes encode, with frames in shared memory."""
     ahead = processes.ahead()
     with FrameMemory(ahead.count + 1) as memory:
         placed = (chunk._replace(memory=memory.give()) for chunk in chunks)
@@ -288,7 +289,7 @@ def _encoded_elsewhere(
 
 
 def _part(split: str, shard: int) -> str:
-    """The name of a shard's receipt."""
+    """Return the name of a shard's receipt."""
     return f"{split}-{shard:05d}"
 
 

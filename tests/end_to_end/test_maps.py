@@ -156,5 +156,5 @@ def test_maps_are_drawn_over_images(dataset, tmp_path):
 
 def test_a_scale_without_depths_is_refused(tmp_path):
     root = written(tmp_path / "in", "masks", lambda each: Image.fromarray(classes(each)))
-    with pytest.raises(ConfigError, match=r"depth_scale 0\.5 is for depth maps, .* has none"):
+    with pytest.raises(ConfigError, match=r"depth_scale 0\.5: the data has no depth maps"):
         built(root, tmp_path / "out", image=beam_pipeline.ImageOptions(depth_scale=0.5))

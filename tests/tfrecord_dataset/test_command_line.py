@@ -49,10 +49,10 @@ def test_a_right_command(parser):
     [
         (
             "build x --outptu y",
-            "there is no option --outptu (did you mean '--output'?); and output",
+            "unknown option --outptu (did you mean '--output'?); and output",
         ),
-        ("build x --outptu=y --nix", "'--output'?); and there is no option --nix; and output (--"),
-        ("build x --output y --splti train", "no option --splti (did you mean '--split'?)"),
+        ("build x --outptu=y --nix", "'--output'?); and unknown option --nix; and output (--"),
+        ("build x --output y --splti train", "unknown option --splti (did you mean '--split'?)"),
         ("build x --output y --flink_mastr z", "(did you mean '--flink_master'?)"),
         ("build x y --output z", "unknown argument y; put a pattern of several files in quotes"),
         ("build x", "output (--output) is required"),

@@ -20,5 +20,5 @@ def test_paths_below_the_folder_are_taken(path):
     ],
 )
 def test_others_are_refused(path):
-    with pytest.raises(DatasetDamagedError, match=r"here is .* no path below"):
+    with pytest.raises(DatasetDamagedError, match=r"here is .* not a path below"):
         inner_path(path, "here")

@@ -28,7 +28,7 @@ def test_ctrl_c_ends_a_request_that_waits(bucket):
     _, told = waiting.communicate(timeout=60)
     assert (waiting.returncode, told) == (
         130,
-        "interrupted; run the same command again to go on\n",
+        "interrupted; run the same command again to resume\n",
     )
 
 

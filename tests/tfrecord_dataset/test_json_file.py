@@ -25,7 +25,7 @@ from tfrecord_dataset.json_file import JsonError, parse_object, read_object, typ
         pytest.param(b'{"a": "\xff"}', "it is not UTF-8: invalid start byte at byte 7", id="UTF-8"),
         pytest.param(b"[1, 2]", "it holds a list of 2, not an object", id="list"),
         pytest.param(b"null", "it holds null, not an object", id="null"),
-        pytest.param(b'{"a": 1, "a": 2}', 'it names "a" twice', id="a name twice"),
+        pytest.param(b'{"a": 1, "a": 2}', 'it has the name "a" twice', id="a name twice"),
         pytest.param(b"[" * 100_000, "nest deeper than 100", id="nested lists"),
         pytest.param(b'{"a":' * 300 + b"1" + b"}" * 300, "nest deeper", id="nested objects"),
         pytest.param(b'{"a": ' + b"9" * 5000 + b"}", "it is not JSON: Exceeds", id="many digits"),

@@ -144,7 +144,7 @@ def test_wrong_values_are_told_together():
         Config(files=["a"], output="o", steps=0, kind="tow", pad=3)
 
     assert str(of_command.value) == (
-        "there is no option --qiet (did you mean '--quiet'?); and output (--output) is required; "
+        "unknown option --qiet (did you mean '--quiet'?); and output (--output) is required; "
         "and steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 'a' "
         "cannot be read; give each input once: sequence=128,caption=32; and there is no kind "
         "(--as) 'tow' (did you mean 'two'?); there are: one, two"
@@ -188,7 +188,9 @@ def test_groups_come_in_the_order_of_the_headings():
 
 
 def test_an_option_of_recipes_alone():
-    with pytest.raises(ConfigError, match="--rare is no option; write rare in a recipe"):
+    with pytest.raises(
+        ConfigError, match="--rare is not a command-line option; write rare in a recipe"
+    ):
         parsed("--rare", "4", owner=Whole)
     with pytest.raises(ConfigError, match=r"^rare: 'x' is not a whole number"):
         Whole(rare="x")

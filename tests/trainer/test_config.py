@@ -68,11 +68,11 @@ def test_wrong_options(options, error, message):
         ({"learning_rate": "fast"}, r"learning_rate \(--learning-rate\): 'fast' is not a number"),
         (
             {"image_size": "64"},
-            r"image_size \(--image-size\): '64' is no size: give a side in pixels, 64, or",
+            r"image_size \(--image-size\): '64' is not a size; give a side in pixels \(64\), or",
         ),
         (
             {"image_size": (64, 0)},
-            r"image_size \(--image-size\): \(64, 0\) is no size: give a side",
+            r"image_size \(--image-size\): \(64, 0\) is not a size; give a side",
         ),
         ({"inputs": "image"}, r"inputs \(--inputs\): 'image' is not a list of names"),
         (
@@ -82,7 +82,7 @@ def test_wrong_options(options, error, message):
         ({"target": 3}, r"target \(--target\): 3 is not a text"),
         ({"pad": {"a": 1.5}}, r"pad \(--pad\): {'a': 1.5} is not a whole number"),
         ({"pad": 3}, r"pad \(--pad\): 3 does not give whole numbers by name"),
-        ({"bacth_size": 8}, r"no option bacth_size \(did you mean 'batch_size'\?\)"),
+        ({"bacth_size": 8}, r"unknown option bacth_size \(did you mean 'batch_size'\?\)"),
         ({"sampling": "unifrom"}, r"no sampling \(--sampling\) 'unifrom' \(did you mean 'uniform'"),
     ],
 )

@@ -9,7 +9,7 @@ from trainer.__main__ import main
     ("arguments", "error"),
     [
         ("train --data d --output o --image-size big", "image_size (--image-size): 'big'"),
-        ("train --dta d", "there is no option --dta"),
+        ("train --dta d", "unknown option --dta"),
         ("evaluate --data d --run nowhere", "nowhere does not hold a run"),
     ],
 )

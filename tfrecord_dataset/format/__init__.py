@@ -1,1 +1,1 @@
-"""What is on disk: frames, Examples, the keys of features, metadata.json; and what is inferred."""
+"""The format on disk: frames, Examples, features' keys, metadata.json; and schema inference."""

@@ -1,4 +1,4 @@
-"""Features as somebody else declares them, in metadata.json or in a call: checked, then taken."""
+"""Parses declared features, from metadata.json or a call."""
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from tfrecord_dataset.format.feature_keys import GEOMETRY
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is an integer of Python or NumPy, but not a bool."""
+    """Whether it is an integer of Python or NumPy, and not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -40,7 +40,7 @@ def _fits(value: Any, dtype: str) -> bool:
     return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
 
 
-# Fields of JSON whose type has to be checked: the check, and the expected value for messages.
+# Checks of JSON fields by type, each with the expected value for messages.
 _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("name", "kind", "key", "format", "encoding", "unit"), (_is_text, "a string")),
     **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (_is_int64, "a whole number")),
@@ -64,16 +64,16 @@ _JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def features_from_json(
     declared: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Feature]:
-    """The features of `declared`, by name and in its order.
+    """Parse features, by name and in order.
 
     Args:
-        declared: metadata.json's `features`: a list of `{"name", "kind", …}`; or the same
-            as a mapping from name to `{"kind", …}`. `key` defaults to the name,
-            `dtype` and `shape` to those of the kind.
+        declared: metadata.json's `features`: a list of `{"name", "kind", …}`, or a mapping from
+            name to `{"kind", …}`. `key` defaults to the name, `dtype` and `shape` to those of
+            the kind.
 
     Raises:
         ConfigError: A declaration is incomplete, or two have the same name.
-        UnknownNameError: A kind that does not exist.
+        UnknownNameError: A kind does not exist.
     """
     entries: list[Mapping[str, Any]]
     if isinstance(declared, Mapping):
@@ -119,7 +119,7 @@ def _feature(entry: Any) -> Feature:
 
 
 def _checked_names(entry: Any) -> tuple[str, str]:
-    """The name and the kind of a declaration, whose fields have their types."""
+    """Return the name and the kind of a declaration after checking its fields."""
     if not isinstance(entry, Mapping):
         raise ConfigError(
             f'{entry!r} is not a declaration; give {{"name": …, "kind": …}}, or a mapping from '
@@ -140,7 +140,7 @@ def _checked_names(entry: Any) -> tuple[str, str]:
 
 
 def _dtype(entry: Mapping[str, Any], name: str, usual: str) -> str:
-    """The dtype of a declaration, whose default fits it."""
+    """Return the dtype of a declaration after checking its default."""
     dtype: str = entry.get("dtype") or usual
     if not dtype:
         raise ConfigError(
@@ -156,7 +156,7 @@ def _dtype(entry: Mapping[str, Any], name: str, usual: str) -> str:
 
 
 def _kept(value: Any) -> Any:
-    """A value of JSON as a feature has it."""
+    """Convert a value of JSON to the type of the feature's field."""
     if isinstance(value, Mapping):
         return dict(value)
     return tuple(value) if _is_list(value) else value

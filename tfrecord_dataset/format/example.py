@@ -4,7 +4,7 @@
 >>> len(serialize({"image": bytes_feature(b"jpeg"), "label": int64_feature(3)}))
 37
 
-Bytes equal TensorFlow's own with `deterministic=True`.
+The bytes equal TensorFlow's own with `deterministic=True`.
 """
 
 import functools
@@ -80,21 +80,21 @@ Int64List = _message_class("Int64List")
 
 
 MAX_KEYS = 20_000
-"""Of an Example, and features of a dataset; what a feature costs beside its values is linear."""
+"""Maximal number of keys of an Example and of features of a dataset."""
 
 TOO_MANY = (
     f"more than the {MAX_KEYS:,} keys or columns that are read; store numbers as one list under "
     "one key"
 )
-"""What is said of more, and what helps."""
+"""End of a message for too many keys, with the remedy."""
 
-_FEATURES_TAG = b"\x0a"  # field 1, with a length: of an Example its Features, of these a key
-# An empty key: its tag and its length. So a shorter Example cannot have too many.
+_FEATURES_TAG = b"\x0a"  # field 1, length-delimited: an Example's Features, or their keys
+# Tag and length of an empty key. A shorter Example cannot have too many keys.
 _KEY_BYTES = 2
 
 
 def has_too_many(serialized: bytes) -> bool:
-    """Whether a serialized Example has over MAX_KEYS; of other bytes it says nothing."""
+    """Whether a serialized Example has over MAX_KEYS; undefined for other bytes."""
     if len(serialized) <= MAX_KEYS * _KEY_BYTES:
         return False
     most, at, end = MAX_KEYS, 0, len(serialized)
@@ -112,7 +112,7 @@ def has_too_many(serialized: bytes) -> bool:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(the number that begins at a byte, the byte behind it)."""
+    """Decode the varint at a byte to (number, next byte)."""
     number = shift = 0
     for byte in data[at : at + 10]:
         at += 1
@@ -124,11 +124,11 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
-"""What one key of an Example holds: all bytes, all ints, or all floats; may be empty."""
+"""Values of one key of an Example: all bytes, all ints, or all floats; may be empty."""
 
 
 class Singles(Sequence[Any]):
-    """A column of lists of one value each, without the lists.
+    """A column with one value per Example, without nested lists.
 
     Attributes:
         values: The values.
@@ -144,20 +144,20 @@ class Singles(Sequence[Any]):
         return [self.values[at]]
 
 
-# The tag of each kind's list in a Feature.
+# The tag of each list kind in a Feature.
 _TAGS = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
 _64_BITS = (1 << 64) - 1
 
 
 def encode(values: Mapping[str, FeatureValue], kinds: Mapping[str, str] | None = None) -> bytes:
-    """A serialized Example; the same values give the same bytes, whatever their order.
+    """Serialize an Example; equal values give equal bytes, in any order.
 
     Args:
-        values: By key.
-        kinds: As `encode_columns`.
+        values: Values by key.
+        kinds: As in `encode_columns`.
 
     Raises:
-        RecordError: "value out of range": an int beyond 64 bits.
+        RecordError: "value out of range" for an int beyond 64 bits.
     """
     if not values:
         return b""
@@ -168,16 +168,16 @@ def encode(values: Mapping[str, FeatureValue], kinds: Mapping[str, str] | None =
 def encode_columns(
     columns: Mapping[str, Sequence[FeatureValue]], kinds: Mapping[str, str] | None = None
 ) -> list[bytes]:
-    """Serialized Examples.
+    """Serialize Examples.
 
     Args:
-        columns: By key what each Example holds; at least one key.
-        kinds: By key "bytes", "float32" or "int64": the kind that an empty list states, as
-            TensorFlow's do. Of another key it states none: TensorFlow reads that as an empty list
-            of any kind, but not every reader does.
+        columns: The Examples' values by key; at least one key.
+        kinds: "bytes", "float32" or "int64" by key: the kind that an empty list states, as in
+            TensorFlow's writers. Without it TensorFlow reads an empty list of any kind, but not
+            every reader does.
 
     Raises:
-        RecordError: "value out of range": an int beyond 64 bits.
+        RecordError: "value out of range" for an int beyond 64 bits.
     """
     parts: list[Sequence[bytes]] = []
     for key in _in_order(tuple(columns)):
@@ -188,14 +188,14 @@ def encode_columns(
 
 @functools.lru_cache(256)
 def _in_order(keys: tuple[str, ...]) -> list[str]:
-    """Keys in protobuf's order: by their bytes, but one that begins others comes after them."""
+    """Sort keys in protobuf's order: by bytes, but a prefix of another key comes after it."""
     return sorted(keys, key=lambda key: key.encode() + b"\xff")
 
 
 def _entries(
     key: str, column: Sequence[FeatureValue], kind: str | None
 ) -> tuple[Sequence[bytes], ...]:
-    """The entries of a key in each Example's map: one column of bytes, or two that are joined."""
+    """Encode a key's map entry per Example: one column of bytes, or two to join."""
     if isinstance(column, Singles):
         return _entries_of_singles(key, column.values)
     flat: list[Any] = list(itertools.chain.from_iterable(column))
@@ -222,7 +222,7 @@ def _entries(
 
 
 def _entries_of_singles(key: str, values: Sequence[Any]) -> tuple[Sequence[bytes], ...]:
-    """The same of lists of one value each."""
+    """As `_entries`, for lists of one value each."""
     if isinstance(values[0], bytes):
         return [_before_value(key, "bytes", len(value)) for value in values], values
     if isinstance(values[0], float):
@@ -256,7 +256,7 @@ def _entries_of_numbers(
 
 
 def _varint(number: int) -> bytes:
-    """A number, from 0 on, as protobuf has it."""
+    """Encode a non-negative number as a varint."""
     data = bytearray()
     while number > 0x7F:
         data.append(number & 0x7F | 0x80)
@@ -266,83 +266,83 @@ def _varint(number: int) -> bytes:
 
 
 def _tagged(tag: bytes, num_bytes: int) -> bytes:
-    """What stands before so many bytes of a message's field."""
+    """Encode the tag and length of a message's field."""
     return tag + _varint(num_bytes)
 
 
 @functools.lru_cache(4096)
 def _start(num_bytes: int) -> bytes:
-    """What stands before the entries of an Example."""
+    """Encode the header of an Example before its entries."""
     return _tagged(b"\n", num_bytes)
 
 
 @functools.lru_cache(4096)
 def _before_value(key: str, dtype: str, num_bytes: int) -> bytes:
-    """An entry up to the only bytes of its list, or up to its packed numbers."""
+    """Encode an entry up to its only bytes value, or up to its packed numbers."""
     inside = _tagged(b"\n", num_bytes)
     return _before_list(key, dtype, len(inside) + num_bytes) + inside
 
 
 @functools.lru_cache(4096)
 def _before_list(key: str, dtype: str, num_bytes: int) -> bytes:
-    """An entry up to the bytes of its list."""
+    """Encode an entry up to its list."""
     inside = _tagged(_TAGS[dtype], num_bytes)
     return _before_feature(key, len(inside) + num_bytes) + inside
 
 
 @functools.lru_cache(4096)
 def _before_feature(key: str, num_bytes: int) -> bytes:
-    """An entry up to its Feature."""
+    """Encode an entry up to its Feature."""
     name = key.encode()
     inside = _tagged(b"\n", len(name)) + name + _tagged(b"\x12", num_bytes)
     return _tagged(b"\n", len(inside) + num_bytes) + inside
 
 
 def _empty(key: str, kind: str | None) -> bytes:
-    """An entry whose list holds nothing."""
+    """Encode an entry with an empty list."""
     return _before_list(key, kind, 0) if kind else _before_feature(key, 0)
 
 
-# Not np.bytes_, whose `item` drops zeros at the end.
+# Not np.bytes_, whose `item` drops trailing zeros.
 _NUMPY_SCALARS = (np.number, np.bool_)
 
 
 def bytes_feature(value: object) -> Any:
-    """A Feature with a bytes list.
+    """Make a Feature with a bytes list.
 
     Args:
         value: Bytes, or text, which is stored as UTF-8; or a list, tuple or NumPy array of
-            those, arrays in C order. Numbers as raw bytes: pass `array.tobytes()`.
+            those, arrays in C order. For numbers as raw bytes pass `array.tobytes()`.
 
     Raises:
-        RecordError: "unsupported value": of another type. "not UTF-8": text that has none.
+        RecordError: "unsupported value" for another type, "not UTF-8" for text with surrogates.
     """
     return Feature(bytes_list=BytesList(value=_flat(value, "SUO", _bytes, "bytes or text")))
 
 
 def float_feature(value: object) -> Any:
-    """A Feature with a list of 32-bit floats, to which longer ones are rounded.
+    """Make a Feature with a list of 32-bit floats, rounding wider ones.
 
     Args:
-        value: A number, of Python's or NumPy's, NaN and infinity too; or a list, tuple or NumPy
-            array of them, arrays in C order.
+        value: A number of Python or NumPy, including NaN and infinity; or a list, tuple or NumPy
+            array of numbers, arrays in C order.
 
     Raises:
-        RecordError: "unsupported value": of another type. "value out of range": beyond the
-            largest float of 32 bits, which TensorFlow would store as infinity.
+        RecordError: "unsupported value" for another type, "value out of range" beyond the largest
+            32-bit float, which TensorFlow would store as infinity.
     """
     return Feature(float_list=FloatList(value=_rounded(_flat(value, "fiub", _float, "numbers"))))
 
 
 def int64_feature(value: object) -> Any:
-    """A Feature with a list of 64-bit ints.
+    """Make a Feature with a list of 64-bit ints.
 
     Args:
-        value: A whole number or bool, of Python's or NumPy's; or a list, tuple or NumPy array
-            of them, arrays in C order. Floats are refused, 3.0 too.
+        value: A whole number or bool of Python or NumPy; or a list, tuple or NumPy array of them,
+            arrays in C order. Floats are refused, even 3.0.
 
     Raises:
-        RecordError: "unsupported value": of another type. "value out of range": beyond 64 bits.
+        RecordError: "unsupported value" for another type, "value out of range" beyond 64 bits.
     """
     values = _flat(value, "iub", _int, "whole numbers")
     try:
@@ -352,12 +352,12 @@ def int64_feature(value: object) -> Any:
 
 
 def serialize(features: Mapping[str, Any]) -> bytes:
-    """The bytes of an Example of such features by name, as a TFRecord file holds them.
+    """Serialize an Example of features by name, as in a TFRecord file.
 
-    The same features give the same bytes, whatever their order.
+    Equal features give equal bytes, in any order.
 
     Raises:
-        RecordError: "unsupported value": something is not a Feature.
+        RecordError: "unsupported value" for anything but a Feature.
     """
     for name, feature in features.items():
         if not isinstance(feature, Feature):
@@ -372,23 +372,22 @@ def serialize(features: Mapping[str, Any]) -> bytes:
 
 
 def _flat(value: object, kinds: str, convert: Callable[[object], Any], wanted: str) -> list[Any]:
-    """The values of `value`, one after the other, as Python's own types.
+    """Flatten `value` to values of Python's own types.
 
     Args:
         value: One value, a sequence of them, or an array.
-        kinds: NumPy's letters for the dtypes of arrays that will do; an array without values
-            may have any.
-        convert: Makes a value what the list holds; None where it cannot.
-        wanted: What `convert` takes, for messages.
+        kinds: NumPy's letters for accepted array dtypes; an empty array may have any dtype.
+        convert: Converts a value for the list; None if it cannot.
+        wanted: Accepted values, for messages.
     """
     single = isinstance(value, str | bytes | bytearray | memoryview)
-    if not single and hasattr(value, "__array__"):  # TensorFlow's eager tensors too
+    if not single and hasattr(value, "__array__"):  # including TensorFlow's eager tensors
         array = np.asarray(value)
         if not array.size:
             return []
         if array.dtype.kind not in kinds:
             raise RecordError(
-                "unsupported value", f"an array of dtype {array.dtype}, where {wanted} are needed"
+                "unsupported value", f"an array of dtype {array.dtype}, expected {wanted}"
             )
         values: Sequence[Any] = array.ravel().tolist()
     else:
@@ -400,13 +399,13 @@ def _flat(value: object, kinds: str, convert: Callable[[object], Any], wanted: s
             where = f" at index {number}" if len(converted) > 1 else ""
             raise RecordError(
                 "unsupported value",
-                f"{_shown(values[number])}{where}, where {wanted} are needed",
+                f"{_shown(values[number])}{where}, expected {wanted}",
             )
     return converted
 
 
 def _shown(value: object) -> str:
-    """`value` and its type, for messages."""
+    """Format `value` and its type for messages."""
     text = repr(value)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
 
@@ -434,22 +433,22 @@ def _int(value: object) -> int | None:
 
 
 def _rounded(values: list[float]) -> list[float]:
-    """`values` as floats of 32 bits have them."""
+    """Round `values` to 32-bit floats."""
     wide = np.asarray(values, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = wide.astype(np.float32)
     if (lost := np.isinf(narrow) & np.isfinite(wide)).any():
         raise RecordError(
             "value out of range",
-            f"float_feature: {wide[lost][0]:g} is beyond the {np.finfo(np.float32).max:g} that a "
-            "float of 32 bits holds",
+            f"float_feature: {wide[lost][0]:g} exceeds the largest 32-bit float, "
+            f"{np.finfo(np.float32).max:g}",
         )
     rounded: list[float] = narrow.tolist()
     return rounded
 
 
 def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:
-    """The values of a serialized Example by key, keys sorted.
+    """Parse a serialized Example to values by key, keys sorted.
 
     Raises:
         ValueError: `data` is not an Example.
@@ -458,13 +457,13 @@ def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:
 
 
 def lists(data: bytes, keys: Iterable[str] | None = None) -> dict[str, tuple[str, Sequence[Any]]]:
-    """The (kind, values) of a serialized Example by key, in no order; of `keys` alone if given.
+    """Parse a serialized Example to (kind, values) by key, in no order; only `keys` if given.
 
-    The kind is "bytes", "float32" or "int64", or "" of a feature without one. The values are
+    The kind is "bytes", "float32" or "int64", or "" for a feature without one. The values are
     not copied.
 
     Raises:
-        ValueError: `data` is not an Example, or one of too many keys.
+        ValueError: `data` is not an Example, or has too many keys.
     """
     found = features_of(data)
     if keys is None:
@@ -473,10 +472,10 @@ def lists(data: bytes, keys: Iterable[str] | None = None) -> dict[str, tuple[str
 
 
 def features_of(data: bytes) -> Mapping[str, Any]:
-    """The Features of a serialized Example by key, in no order.
+    """Parse a serialized Example to Features by key, in no order.
 
     Raises:
-        ValueError: As `lists`.
+        ValueError: As in `lists`.
     """
     if has_too_many(data):
         raise ValueError(f"an Example has {TOO_MANY}")

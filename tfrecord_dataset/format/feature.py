@@ -1,4 +1,4 @@
-"""A feature of a dataset's records, as metadata.json lists it, and the key where it usually is."""
+"""Features of a dataset's records as in metadata.json, and their conventional keys."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -11,21 +11,21 @@ Shape = tuple[int | None, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredKind:
-    """A kind of feature.
+    """A kind of feature in storage.
 
     Attributes:
-        dtype: Where a declaration states none; "" if it must.
-        shape: The same; None if it must.
-        fits: Whether features of the kind may have such a shape.
-        expected: Which they may have, for messages.
-        encodings: Those of `Feature.encoding`.
-        label_offset: Where a declaration states none.
-        own_part: The end of a feature's own key, which the keys beside it do not have.
-        beside: Beside the key itself of a feature that is not bare: the kind of list by part.
-        keys: Where a build puts such a feature; and, for the one of an image or a record, other
-            projects too.
-        named: Where a feature of a name is, as in other projects, and the feature that must be
-            beside it ("" for none) since it tells of that one.
+        dtype: Default dtype; "" if it must be declared.
+        shape: Default shape; None if it must be declared.
+        fits: Whether features of the kind may have a shape.
+        expected: Allowed shapes, for messages.
+        encodings: Allowed values of `Feature.encoding`.
+        label_offset: Default offset.
+        own_part: Suffix of a feature's main key, which its subkeys do not have.
+        beside: Kind of list by subkey, for a feature that is not bare.
+        keys: The keys where a build puts such a feature, followed by those of other projects
+            for the only one of an image or a record.
+        named: Key of a feature by name, as in other projects, and the feature that it
+            describes and that must exist ("" for none).
     """
 
     dtype: str = ""
@@ -86,7 +86,7 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         fits=lambda shape: len(shape) == 2,
         expected="[null, 4]",
         encodings=("", "flat"),
-        label_offset=1,  # the ids of a label map, which boxes refer to, start there
+        label_offset=1,  # label maps, which boxes refer to, start at 1
         keys=("{name}/object", "image/object"),
     ),
     "scalar": StoredKind(fits=_is_one, expected=_OF_ONE),
@@ -125,46 +125,46 @@ STORED_KINDS: Mapping[str, StoredKind] = {
 KINDS = tuple(STORED_KINDS)
 
 
-# NumPy dtypes that an int64 list holds without loss.
+# NumPy dtypes that an int64 list can represent.
 STORED_INTEGERS = frozenset(
     {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"}
 )
-# Fields in which zero is a value.
+# Fields for which zero is a meaningful value.
 _NUMBERS = frozenset({"minimum", "maximum", "default"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """One feature of the records, as in metadata.json's `features`.
+    """A feature of the records, an entry of metadata.json's `features`.
 
     Attributes:
-        name: In records, and in the trainer's batches.
+        name: Name in records, and in the trainer's batches.
         kind: One of `feature.KINDS`.
-        dtype: "uint8" (images, maps of classes), "uint16" (images of 16 bits, depth maps), "int64",
-            "float32", "string"; of a tensor with encoding "bytes" any of NumPy's numbers; "bytes"
-            for a scalar that is not text.
-        shape: Sizes by axis; None where they vary. Images and maps of equal size have that size.
+        dtype: "uint8" (images, maps of classes), "uint16" (16-bit images, depth maps), "int64",
+            "float32", "string"; for a tensor with encoding "bytes" any numeric dtype of NumPy;
+            "bytes" for a scalar that is not text.
+        shape: Size of each axis; None if it varies. Images and maps of equal size have that size.
         key: The key in the Example, or the prefix of the keys (docs/format.md).
-        format: Of an image: "jpeg", "png", "bmp" or "mixed"; of audio: "wav", "flac",
-            "ogg", "mp3" or "mixed"; empty if it is not stated.
-        encoding: Of a tensor: "bytes" if it is stored as one raw value, little-endian, in
-            C order; "" for a list. Of bare boxes: "flat", one list with four numbers per box.
-        bare: Stored under `key` alone, without the additional keys in docs/format.md, as in
-            existing TFRecords.
-        sample_rate: Of audio: samples per second; 0 where records differ, or it is unknown.
-        minimum, maximum: The range of values that a declared schema allows.
-        classes: Of a class label, boxes or a map of classes: the names, in the order of their
-            numbers; empty where they are not declared.
-        label_offset: Added to a class number, from 0, when it is stored.
-        attributes: Of boxes: dtype by attribute name, each under `<key>/<attribute>`.
-        keypoints: Of boxes: points per box, 0 for none.
-        keypoint_names: Of boxes: the names of the points, where they have some.
-        keypoint_flips: For each point the number of the one that it is in a mirrored image.
-        geometry: Of boxes: "mask", "polygon", "rotated", what objects have beside their box.
-        unit, scale: Of a depth map: "m" where a depth is `scale` metres times the number; "" and 0
-            where nothing is known.
-        default: The value of a record without the key, such as -1 for a class label; None makes
-            that an error. Of a sequence: its padding value in the trainer.
+        format: For an image: "jpeg", "png", "bmp" or "mixed"; for audio: "wav", "flac",
+            "ogg", "mp3" or "mixed"; empty if unknown.
+        encoding: For a tensor: "bytes" if it is stored as one raw value, little-endian, in
+            C order; "" for a list. For bare boxes: "flat", one list with four numbers per box.
+        bare: Whether it is stored only under `key`, without the additional keys of
+            docs/format.md, as in existing TFRecords.
+        sample_rate: Samples per second of audio; 0 if it varies or is unknown.
+        minimum, maximum: Range of values in a declared schema.
+        classes: For a class label, boxes or a map of classes: class names in the order of their
+            numbers; empty if not declared.
+        label_offset: Added to a class number, which starts at 0, in storage.
+        attributes: For boxes: dtype by attribute name, each stored under `<key>/<attribute>`.
+        keypoints: For boxes: points per box, 0 for none.
+        keypoint_names: For boxes: the names of the points, if any.
+        keypoint_flips: For each point, the number of its counterpart in a mirrored image.
+        geometry: For boxes: additional shapes of the objects: "mask", "polygon", "rotated".
+        unit, scale: For a depth map: "m" if a depth is `scale` metres times the number; "" and 0
+            if unknown.
+        default: Value for a record without the key, such as -1 for a class label; None makes
+            that an error. For a sequence: its padding value in the trainer.
     """
 
     name: str
@@ -203,15 +203,15 @@ class Feature:
         return self.bare and self.default is not None
 
     def key_beside(self, part: str) -> str:
-        """The key of a part, such as "format" or "bbox/xmin"; `feature_keys` lists those of a kind.
+        """Return the subkey of a part, such as "format" or "bbox/xmin"; see `feature_keys`.
 
-        It is `<prefix>/<part>`, where an image's or audio's own key is `<prefix>/encoded`, a class
-        label's `<prefix>/label`, and that of boxes the prefix.
+        It is `<prefix>/<part>`; the main key of an image or audio is `<prefix>/encoded`, that of a
+        class label `<prefix>/label`, and that of boxes the prefix.
         """
         return f"{self.key.removesuffix(STORED_KINDS[self.kind].own_part)}/{part}"
 
     def to_json(self) -> dict[str, Any]:
-        """The feature as in metadata.json, without empty fields."""
+        """Return the feature's entry of metadata.json, without empty fields."""
         required = {"name", "kind", "dtype", "shape", "key"}
         if self.kind == "boxes":
             required.add("label_offset")
@@ -223,17 +223,17 @@ class Feature:
 
 
 def tokens_feature(name: str) -> Feature:
-    """The feature of a text's tokens: a sequence of numbers."""
+    """Return the feature of a text's tokens: a sequence of numbers."""
     return Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
 
 
 def shape_text(feature: Feature) -> str:
-    """A feature's shape, for messages."""
+    """Format a feature's shape for messages."""
     return f"[{', '.join('any' if size is None else str(size) for size in feature.shape)}]"
 
 
 def class_names(features: Iterable[Feature]) -> list[str]:
-    """The classes of the class label if there is one, else those of the boxes, else of the map."""
+    """Return the classes of the class label, else those of the boxes, else of the map."""
     listed = list(features)
     for kind in ("class_label", "boxes", "map"):
         for feature in listed:

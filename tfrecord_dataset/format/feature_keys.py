@@ -1,7 +1,7 @@
-"""The keys of an Example that hold a feature, and the list under each: the one table of them.
+"""The only table of the Example keys that hold a feature, and the list under each.
 
-What objects have beside an upright box is a row of `GEOMETRY`. docs/format.md shows the keys to
-people.
+`GEOMETRY` lists the shapes that objects have in addition to an upright box. docs/format.md
+documents the keys for users.
 """
 
 import dataclasses
@@ -12,23 +12,23 @@ from typing import Any, Literal, NamedTuple
 from tfrecord_dataset.format.feature import STORED_KINDS, Feature
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
-"""Of a box: four lists, in the order of a box's numbers everywhere else."""
+"""Sides of a box: four lists, in the order of a box's numbers everywhere else."""
 
 Form = Literal["numbers", "list", "classes", "points", "masks"]
-"""How values are made of a column's lists: see `ObjectColumn.form`."""
+"""How values are made from a column's lists: see `ObjectColumn.form`."""
 
 
 class ObjectColumn(NamedTuple):
     """A column of objects.
 
     Attributes:
-        name: Of its values in records, such as "box_labels".
-        lists: The kind of each list that its values are made of, by part of the key.
-        form: "list", the only list [n]; "numbers", its lists side by side [n, lists]; "classes",
+        name: Name of its values in records, such as "box_labels".
+        lists: Kind of each list that its values are made from, by subkey.
+        form: "list", the only list [n]; "numbers", its lists as columns [n, lists]; "classes",
             numbers from 0 [n]; "points" [n, points, 3]; "masks", PNG files whose pixels are
             [n, height, width].
-        names: Lists of bytes that say the same in words, by part of the key.
-        moves: Whether a view of the image shows it where it then is; a view leaves others out.
+        names: Lists of bytes with the same content in words, by subkey.
+        moves: Whether a transformed image moves it; if not, the view omits it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ObjectColumn(NamedTuple):
 
     @property
     def stored(self) -> Mapping[str, str]:
-        """The kind of each list that is stored, by part: `lists` and `names`."""
+        """Kind of each stored list, by subkey: `lists` and `names`."""
         return {**self.lists, **dict.fromkeys(self.names, "bytes")}
 
 
@@ -52,7 +52,7 @@ _POINTS = {
 }
 ROTATED = "rotated"
 ROTATED_PARTS = tuple(f"{ROTATED}/{part}" for part in ("cx", "cy", "w", "h", "angle"))
-# By name in `Feature.geometry`; a further one is a row here.
+# Columns by name in `Feature.geometry`.
 GEOMETRY: Mapping[str, ObjectColumn] = {
     "mask": ObjectColumn("masks", {"mask": "bytes"}, "masks"),
     "polygon": ObjectColumn("polygons", {"polygon": "bytes"}, moves=False),
@@ -65,12 +65,12 @@ _OWN = {
     *(part for each in GEOMETRY.values() for part in each.lists),
 }
 _OWN_FOLDERS = {part.partition("/")[0] for part in _OWN if "/" in part}
-# Of dtypes in `Feature.dtype` and `Feature.attributes`; "bytes" of any other.
+# List kinds of the dtypes in `Feature.dtype` and `Feature.attributes`; others use "bytes".
 LISTS = {"int64": "int64", "float32": "float32"}
 
 
 def object_columns(feature: Feature) -> list[ObjectColumn]:
-    """The columns of a feature of boxes that is not flat, in the order of its keys: boxes first."""
+    """Return the columns of a feature of boxes that is not flat, in key order: boxes first."""
     is_usual = feature.name == "boxes"
     one, several = ("box_", "") if is_usual else (f"{feature.name}_", f"{feature.name}_")
     columns = [ObjectColumn(feature.name, _SIDES, "numbers")]
@@ -91,13 +91,13 @@ def object_columns(feature: Feature) -> list[ObjectColumn]:
 
 
 def is_own_part(part: str) -> bool:
-    """Whether a part of a key is reserved for a column, or is below it: no attribute can use it."""
+    """Whether a subkey is reserved for a column, or below one, and so not for attributes."""
     folder, in_folder, _ = part.partition("/")
     return part in _OWN or (bool(in_folder) and folder in _OWN_FOLDERS)
 
 
 Lists = Mapping[str, tuple[str, Sequence[Any]]]
-"""(kind, values) by key of an Example, as `example.lists` gives them."""
+"""(kind, values) by key of an Example, as from `example.lists`."""
 
 
 class ListSpec(NamedTuple):
@@ -105,9 +105,9 @@ class ListSpec(NamedTuple):
 
     Attributes:
         kind: "int64", "float32" or "bytes".
-        length: Number of values; None for any number, then the key may be missing.
+        length: Number of values; None for any number, in which case the key may be missing.
         row_size: A divisor of the number of values.
-        optional: Whether the key may be missing although the length is fixed.
+        optional: Whether the key may be missing despite a fixed length.
     """
 
     kind: str
@@ -123,12 +123,12 @@ class ListSpec(NamedTuple):
 
 
 def describe_list(kind: str) -> str:
-    """A list of `kind`, for messages."""
+    """Name a list of `kind` for messages."""
     return {"bytes": "a bytes list", "float32": "a float list", "int64": "an int64 list"}[kind]
 
 
 def list_specs(feature: Feature) -> dict[str, ListSpec]:
-    """The list that each key of `feature` must hold; the first key is its own, but for boxes."""
+    """Return the list of each key of `feature`; its main key is first, except for boxes."""
     if feature.kind == "boxes" and not feature.encoding:
         return _of_objects(feature, (each.stored for each in object_columns(feature)))
     specs = {feature.key: _of_key(feature)}
@@ -140,14 +140,14 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
 
 
 def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
-    """The lists that a feature's values are made of, by key: its own, or those of boxes."""
+    """Return the lists from which a feature's values are made: the main key's, or the boxes'."""
     if feature.kind == "boxes" and not feature.encoding:
         return _of_objects(feature, (each.lists for each in object_columns(feature)))
     return {feature.key: _of_key(feature)}
 
 
 def _of_objects(feature: Feature, columns: Iterable[Mapping[str, str]]) -> dict[str, ListSpec]:
-    """Of columns with the kind of each list by part."""
+    """Return the lists of columns by key."""
     return {
         feature.key_beside(part): ListSpec(kind, length=None)
         for lists in columns
@@ -175,7 +175,7 @@ def _of_key(feature: Feature) -> ListSpec:
 
 
 def default_values(feature: Feature, length: int) -> Sequence[Any]:
-    """The list of a record without the feature's key, where it has a default: texts as bytes."""
+    """Return the list for a record without the key, if the feature has a default."""
     default = feature.default
     is_list = isinstance(default, Sequence) and not isinstance(default, str | bytes)
     values = default if is_list else [default] * length
@@ -183,17 +183,17 @@ def default_values(feature: Feature, length: int) -> Sequence[Any]:
 
 
 def num_values(shape: Iterable[int | None]) -> int:
-    """Values of such a shape; 0 where a size varies."""
+    """Number of values of such a shape; 0 if a size varies."""
     return math.prod(size or 0 for size in shape)
 
 
 def agrees(shape: tuple[int | None, ...], sizes: tuple[int, ...]) -> bool:
-    """Whether `sizes` are the first of a feature's shape, where those are fixed."""
+    """Whether `sizes` match the start of a feature's shape, ignoring varying sizes."""
     return all(want in (None, size) for want, size in zip(shape, sizes, strict=False))
 
 
 def shape_problem(feature: Feature, sizes: tuple[int, ...]) -> str:
-    """Where an image or audio is not as large as declared, or ""."""
+    """Return how an image's or audio's size differs from the declared one, or ""."""
     if agrees(feature.shape, sizes):
         return ""
     wanted = list(feature.shape[: len(sizes)])
@@ -201,7 +201,7 @@ def shape_problem(feature: Feature, sizes: tuple[int, ...]) -> str:
 
 
 def rate_problem(feature: Feature, sample_rate: int) -> str:
-    """Where audio has another sample rate than declared, or ""."""
+    """Return how audio's sample rate differs from the declared one, or ""."""
     if feature.sample_rate in (0, sample_rate):
         return ""
     return (
@@ -211,7 +211,7 @@ def rate_problem(feature: Feature, sample_rate: int) -> str:
 
 
 def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
-    """What is wrong with the list that an Example has under `key`; "" where it is `want`."""
+    """Return how an Example's list under `key` differs from `want`; "" if it does not."""
     if want.optional and key not in lists:
         return ""
     kind, values = lists.get(key, ("", ()))
@@ -226,12 +226,12 @@ def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
 
 
 def written_key(name: str, kind: str, beside: Collection[str]) -> str:
-    """The key under which a build writes a feature that does not state one.
+    """Return the key under which a build writes a feature without a declared key.
 
     Args:
-        name: The feature's.
+        name: Name of the feature.
         kind: One of `feature.KINDS`.
-        beside: The names of the record's features: "image" decides the keys of "label" and
+        beside: Names of the record's features: "image" determines the keys of "label" and
             "captions", "audio" that of "transcript".
     """
     stored = STORED_KINDS[kind]
@@ -247,15 +247,15 @@ def written_key(name: str, kind: str, beside: Collection[str]) -> str:
 def with_key_of(
     feature: Feature, record_keys: Collection[str], names: Iterable[str] = ()
 ) -> Feature | None:
-    """`feature` under the key that records of others have; None if it is under none.
+    """Return `feature` with its key in existing records; None if they do not have it.
 
-    Boxes are flat if the records have their key itself.
+    Boxes are flat if the records have their main key.
 
     Args:
-        feature: As it is declared.
+        feature: The declared feature.
         record_keys: All keys of the records.
-        names: Keys to try beside the declared one and the standard ones of its kind, which are
-            those of this project, of the TF Object Detection API and of Model Garden.
+        names: Keys to try in addition to the declared one and the standard ones of its kind,
+            which are those of this project, of the TF Object Detection API and of Model Garden.
     """
     stored = STORED_KINDS[feature.kind]
     standard = [key.format(name=feature.name) for key in stored.keys]

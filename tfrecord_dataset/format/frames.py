@@ -1,4 +1,4 @@
-"""What a TFRecord file is made of: frames of length, its checksum, payload, its checksum.
+"""Frames of a TFRecord file: length, its checksum, payload, its checksum.
 
 Source: tensorflow/core/lib/io/record_writer.h. Numbers are little-endian; checksums are CRC-32C,
 masked.
@@ -13,13 +13,13 @@ import numpy as np
 
 from tfrecord_dataset.errors import RecordError
 
-# A length and its checksum.
+# Length and its checksum.
 HEADER_BYTES = 12
-# The payload's checksum, behind it.
+# Checksum of the payload, after it.
 FOOTER_BYTES = 4
-# What a frame has beside its payload.
+# Size of a frame without its payload.
 FRAME_BYTES = HEADER_BYTES + FOOTER_BYTES
-# Protocol buffers end at 2 GiB, and a record is in memory whole.
+# Protocol buffers are limited to 2 GiB, and a record is held in memory.
 MAX_PAYLOAD_BYTES = 1 << 30
 MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + FRAME_BYTES
 
@@ -29,13 +29,13 @@ _MASK_DELTA = 0xA282EAD8
 
 
 def masked_checksum(data: bytes) -> int:
-    """The checksum of `data` as TFRecord files have it."""
+    """Return the masked checksum of `data`."""
     checksum: int = google_crc32c.value(data)
     return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def payload_bytes(header: bytes) -> int | None:
-    """The payload's length that a frame's first bytes state; None where they are none."""
+    """Parse the payload's length in a frame's header; None if it is invalid."""
     if len(header) < HEADER_BYTES:
         return None
     length: int
@@ -44,12 +44,12 @@ def payload_bytes(header: bytes) -> int | None:
 
 
 def starts_frame(head: bytes) -> bool:
-    """Whether a file that starts with `head` is a TFRecord file of one record or more."""
+    """Whether a file that starts with `head` is a TFRecord file with at least one record."""
     return len(head) >= HEADER_BYTES and payload_bytes(head[:HEADER_BYTES]) is not None
 
 
 def framed(payload: bytes) -> bytes:
-    """The frame of `payload`."""
+    """Frame `payload`."""
     footer = _CHECKSUM.pack(masked_checksum(payload))
     return b"".join((_header(len(payload)), payload, footer))
 
@@ -61,10 +61,10 @@ def _header(num_bytes: int) -> bytes:
 
 
 def payload_of(frame: bytes) -> bytes:
-    """The payload of a whole frame, both checksums checked.
+    """Return the payload of a complete frame after checking both checksums.
 
     Raises:
-        RecordError: "damaged record": a checksum is wrong.
+        RecordError: "damaged record" if a checksum is wrong.
     """
     if payload_bytes(frame[:HEADER_BYTES]) != len(frame) - FRAME_BYTES:
         raise RecordError("damaged record", "the length's checksum is wrong")
@@ -75,14 +75,14 @@ def payload_of(frame: bytes) -> bytes:
 
 
 def unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:
-    """The payloads of frames, with their lengths and checksums checked.
+    """Return the payloads of frames after checking lengths and checksums.
 
     Args:
-        content: With the frames.
-        starts, ends: Of each frame in it, int64 [n].
+        content: Bytes that contain the frames.
+        starts, ends: Bounds of each frame, int64 [n].
 
     Returns:
-        The payloads, and whether each is whole: bool [n].
+        The payloads, and whether each is intact: bool [n].
     """
     payloads = [
         content[start:end]
@@ -99,6 +99,6 @@ def unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:
 
 
 def _numbers(array: Any, places: Any, dtype: str) -> Any:
-    """The numbers that begin at these places of uint8 [bytes]: [n]."""
+    """Decode the little-endian numbers at these offsets of uint8 [bytes]: [n]."""
     width = np.dtype(dtype).itemsize
     return np.ascontiguousarray(array[places[:, None] + np.arange(width)]).view(dtype)[:, 0]

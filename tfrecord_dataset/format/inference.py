@@ -1,8 +1,8 @@
-"""The features of existing Examples, inferred from statistics of their keys.
+"""Infers the features of existing Examples from statistics of their keys.
 
 Every key is a feature of the same name, except for the keys of TensorFlow's Object Detection API
 and Model Garden: their images, labels and boxes are the features `image`, `label` and `boxes`. The
-rules are those of docs/format.md.
+rules are documented in docs/format.md.
 """
 
 import dataclasses
@@ -34,16 +34,16 @@ _LABELS = frozenset(
 )
 # How users declare the features of bare files.
 DECLARE = "features (--schema FILE)"
-# A larger number is an id, not a class.
+# Larger numbers are ids, not classes.
 MAX_CLASS = 9_999
 
-# Possible (dtype, channels) of a square of raw numbers, the most likely first.
+# Possible (dtype, channels) of a square of raw numbers, most likely first.
 RAW_LAYOUTS = tuple(
     (dtype, channels) for dtype in ("float32", "float64", "uint8") for channels in (1, 3)
 )
-# Real data is usually in between; other bytes read as floats rarely are.
+# Real data is usually in this range; other bytes read as floats rarely are.
 _SMALLEST, _LARGEST = 1e-10, 1e10
-# The only NaN, except for its sign, that NumPy and processors write, by bytes per value.
+# The only NaN, up to sign, that NumPy and processors write, by bytes per value.
 _NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
 
 
@@ -52,16 +52,16 @@ class KeyStatistics:
     """Statistics of one key.
 
     Attributes:
-        where: By the kind of list ("int64", "float32", "bytes") a record that has it.
-        num_records: Records that have the key.
-        shortest, longest: Values per record, among these.
+        where: A record with each kind of list ("int64", "float32", "bytes").
+        num_records: Number of records with the key.
+        shortest, longest: Least and largest number of values per record, among these.
         fours: Whether all lengths are multiples of 4.
-        smallest, largest: Of int64 values; None where there are none.
-        forms: Of single bytes values: a key of `IMAGE_FORMS` or `AUDIO_FORMS`, "text", "raw",
-            or "" for an empty one.
-        num_bytes: Lengths of single bytes values that are not empty.
-        layouts: Those of `RAW_LAYOUTS` that fit all of these.
-        names: Of class numbers whose names are stored beside them: the names of each.
+        smallest, largest: Bounds of the int64 values; None if there are none.
+        forms: Forms of single bytes values: a key of `IMAGE_FORMS` or `AUDIO_FORMS`, "text",
+            "raw", or "" for an empty one.
+        num_bytes: Sizes of single bytes values that are not empty.
+        layouts: The `RAW_LAYOUTS` that fit all of these.
+        names: Names of each class number that records store in another key.
     """
 
     where: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -77,12 +77,12 @@ class KeyStatistics:
     names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
     def add(self, kind: str, values: Sequence[Any], where: str) -> None:
-        """Takes one more record's list into account, as `example.lists` has it.
+        """Add the list of one more record, as from `example.lists`.
 
         Args:
-            kind: Of the list, "" for none.
+            kind: Kind of the list, "" for none.
             values: The list.
-            where: Names the record.
+            where: Name of the record.
         """
         if kind:
             self.where.setdefault(kind, where)
@@ -113,7 +113,7 @@ class KeyStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """Statistics of some records of a dataset.
+    """Statistics of a sample of a dataset's records.
 
     Attributes:
         num_records: The number of records.
@@ -125,10 +125,10 @@ class Sample:
 
 
 def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
-    """The statistics of (where, serialized Example) pairs.
+    """Compute the statistics of (where, serialized Example) pairs.
 
     Raises:
-        ValueError: A record is not an Example, or has too many keys, as all of them together may.
+        ValueError: A record is not an Example, or it or all records together have too many keys.
     """
     keys: dict[str, KeyStatistics] = {}
     num_records = 0
@@ -146,7 +146,7 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
 
 
 def is_plausible(value: bytes, dtype: str, channels: int) -> bool:
-    """Whether `value` may be a square of n by n pixels, n ≥ 2, of such numbers."""
+    """Whether `value` may be a square of n × n pixels, n ≥ 2, of such numbers."""
     side = square_side(len(value), dtype, channels)
     if side < 2 or side * side * channels * np.dtype(dtype).itemsize != len(value):
         return False
@@ -160,12 +160,12 @@ def is_plausible(value: bytes, dtype: str, channels: int) -> bool:
 
 
 def square_side(num_bytes: int, dtype: str, channels: int) -> int:
-    """The side, in pixels, of the largest square that fits into so many bytes."""
+    """Side in pixels of the largest square that fits into so many bytes."""
     return math.isqrt(num_bytes // (np.dtype(dtype).itemsize * channels))
 
 
 def infer(sample: Sample) -> Mapping[str, Feature]:
-    """The features by name: those of known names first, then by key, sorted.
+    """Infer the features by name: conventional names first, then by key, sorted.
 
     Raises:
         ConfigError: A key holds lists of two kinds.
@@ -179,15 +179,15 @@ def infer(sample: Sample) -> Mapping[str, Feature]:
 def infer_feature(
     key: str, statistics: KeyStatistics, num_records: int, *, names_classes: bool = False
 ) -> Feature:
-    """The feature of a key with these statistics, in a sample of `num_records` records.
+    """Infer the feature of a key in a sample of `num_records` records.
 
     A record without the key counts as an empty list, but a class label may be missing.
 
-    Args:
-        key: In the Examples.
-        statistics: Of its lists.
+    key: Key in the Examples.
+        statistics: Statistics of its lists.
+        num_records: Size of the sample.
         num_records: With the key, or without it.
-        names_classes: Whether somebody has named the classes that its numbers are.
+        names_classes: Whether the user has named the classes.
 
     Raises:
         ConfigError: The key holds lists of two kinds.
@@ -212,7 +212,7 @@ def infer_feature(
 
 
 def one_kind(key: str, statistics: KeyStatistics) -> str:
-    """ "int64", "float32" or "bytes"; "" if no record has any value.
+    """Return "int64", "float32" or "bytes"; "" if no record has any value.
 
     Raises:
         ConfigError: There are two kinds.
@@ -225,7 +225,7 @@ def one_kind(key: str, statistics: KeyStatistics) -> str:
 
 
 def mixed_lists(key: str, statistics: KeyStatistics) -> str:
-    """What is said of a key that holds lists of two kinds, with a record of each."""
+    """Return the message for a key with lists of two kinds, with an example of each."""
     lists = (
         f"{describe_list(kind)} in {where}" for kind, where in sorted(statistics.where.items())
     )
@@ -233,7 +233,7 @@ def mixed_lists(key: str, statistics: KeyStatistics) -> str:
 
 
 def number_feature(key: str, dtype: str, statistics: KeyStatistics) -> Feature:
-    """A class label if the key's name and numbers look like one, else a scalar."""
+    """Infer a class label if the key's name and numbers look like one, else a scalar."""
     if dtype == "int64" and is_label_key(key) and statistics.smallest is not None:
         assert statistics.largest is not None
         if statistics.smallest >= -1 and statistics.largest <= MAX_CLASS:
@@ -242,7 +242,7 @@ def number_feature(key: str, dtype: str, statistics: KeyStatistics) -> Feature:
 
 
 def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
-    """The feature of a key with single values; an empty value may be anything but raw numbers."""
+    """Infer the feature of a key with single values; empty ones fit all but raw numbers."""
     forms = statistics.forms - {""}
     if forms and forms <= IMAGE_FORMS:
         return _bare(key, "image", "uint8", (None, None, 3), format=stored_format("image", forms))
@@ -259,7 +259,7 @@ def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
 
 
 def stored_format(kind: str, forms: Collection[str]) -> str:
-    """The `Feature.format` of images or audio of these forms."""
+    """Return `Feature.format` for images or audio of these forms."""
     known = {*forms} - {""}
     stated = known & ({"jpeg", "png", "bmp"} if kind == "image" else AUDIO_FORMS)
     return known.pop() if len(known) == 1 and stated else "mixed"
@@ -270,7 +270,7 @@ def _bare(key: str, kind: str, dtype: str, shape: tuple[int | None, ...], **more
 
 
 _IMAGE, _LABEL, _BOXES = "image/encoded", "image/class/label", "image/object"
-# The keys of class numbers, each with the key of their names.
+# The keys of class numbers with those of their names.
 NAMED_CLASSES = {
     _LABEL: "image/class/text",
     f"{_BOXES}/class/label": f"{_BOXES}/class/text",
@@ -278,7 +278,7 @@ NAMED_CLASSES = {
 
 
 def named_classes(lists: Lists) -> dict[str, set[tuple[int, str]]]:
-    """By key the class numbers of an Example with their names, where both are stored."""
+    """Return an Example's class numbers with their names by key, if both are stored."""
     found = {}
     for key, text in NAMED_CLASSES.items():
         (kind, numbers), (text_kind, texts) = (lists.get(each, ("", ())) for each in (key, text))
@@ -291,12 +291,12 @@ def named_classes(lists: Lists) -> dict[str, set[tuple[int, str]]]:
 def with_known_names(
     by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], num_records: int
 ) -> dict[str, Feature]:
-    """Features by name: images, labels and boxes under the keys of TensorFlow's projects first.
+    """Return features by name: first images, labels and boxes under TensorFlow's keys.
 
     Args:
-        by_key: The feature of each key, inferred by itself.
+        by_key: Feature of each key, inferred in isolation.
         keys: Statistics by key.
-        num_records: Of the sample.
+        num_records: Size of the sample.
     """
     always = {key for key, each in keys.items() if each.num_records == num_records}
     found: dict[str, Feature] = {}
@@ -321,7 +321,7 @@ def _image(
 def _has_one_each(
     specs: Mapping[str, ListSpec], keys: Mapping[str, KeyStatistics], always: Collection[str]
 ) -> bool:
-    """Whether all records have one value of the right kind under all keys."""
+    """Whether all records have one value of the right kind under each key."""
     return all(
         key in always
         and {*keys[key].where} == {spec.kind}
@@ -353,7 +353,7 @@ def _numbers(classes: Collection[str]) -> tuple[str, ...]:
 
 
 def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
-    """Names of the classes up to the largest number; a number without one name is its own."""
+    """Name the classes up to the largest number; a number without a unique name is its own."""
     numbers = range(offset, 1 + int(-1 if statistics.largest is None else statistics.largest))
     found = (statistics.names.get(number, set()) for number in numbers)
     names = tuple(
@@ -372,12 +372,12 @@ def _are_known(statistics: KeyStatistics, offset: int) -> bool:
 def _boxes(
     by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
 ) -> Feature | None:
-    """Boxes as a list of each side, with a number, attributes and masks of each box."""
+    """Boxes as one list per side, with each box's number, attributes and masks."""
     feature = Feature(name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key=_BOXES)
     xmin = keys.get(feature.key_beside(f"bbox/{SIDES[0]}"))
 
     def is_of_each_box(part: str, kind: str) -> bool:
-        """Whether a key has, as far as its statistics tell, a value of each box."""
+        """Whether a key can have a value per box, according to its statistics."""
         found = keys.get(feature.key_beside(part))
         return (
             found is not None
@@ -419,7 +419,7 @@ def _boxes(
 
 
 def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:
-    """The types of inferred features that are guesses, one message each."""
+    """List inferred types that are guesses, one message each."""
     return [
         f"{feature.key}: {max(sample.keys[feature.key].num_bytes):,} raw bytes per record "
         f"are assumed to be {feature.dtype} {list(feature.shape)}; otherwise declare by {DECLARE}, "
@@ -431,11 +431,11 @@ def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:
 
 @functools.lru_cache(maxsize=4096)
 def is_label_key(key: str) -> bool:
-    """Whether numbers under `key` may be classes, by its name."""
+    """Whether numbers under `key` may be classes, judged by its name."""
     last = last_part(key)
     return last in _LABELS or last.endswith(("_label", "_class"))
 
 
 def last_part(key: str) -> str:
-    """What follows the last slash of `key`, in lower case."""
+    """Return the part of `key` after its last slash, in lower case."""
     return key.rpartition("/")[2].lower()

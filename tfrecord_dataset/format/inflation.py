@@ -1,4 +1,4 @@
-"""Bounds on what is made of a file: bytes and rows far beyond its size are refused."""
+"""Limits on the unpacked size of a file, in bytes and rows."""
 
 import gzip
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from tfrecord_dataset.errors import RecordError
 
 TOO_LARGE = "file too large"
-# Both have to be passed: text rarely reaches a ratio of 50, an array of zeros 1,000.
+# Both limits must be exceeded: text rarely reaches a ratio of 50, an array of zeros 1,000.
 MAX_BYTES = 256 << 20
 MAX_RATIO = 100
-# What one record makes of its file is in memory whole, and up to five times until it is written.
+# A record's content is held in memory, up to five times until it is written.
 _MAX_RECORD_BYTES = 128 << 20
-# Both have to be passed, too: a row of CSV has two bytes at least, and compresses to a tenth.
+# Both as above: a row of CSV has at least two bytes, and compresses to a tenth.
 MAX_ROWS = 1_000_000
 _ROWS_PER_BYTE = 10
 
 
 def is_inflated(packed_bytes: int, content_bytes: int, *, in_a_record: bool = False) -> bool:
-    """Whether some content, perhaps of one record, is far larger than its file, and large."""
+    """Whether content, perhaps of one record, is large and far larger than its file."""
     return content_bytes > _most(in_a_record) and content_bytes > MAX_RATIO * packed_bytes
 
 
@@ -28,7 +28,7 @@ def _most(in_a_record: bool) -> int:
 def check_inflation(
     name: str, packed_bytes: int, content_bytes: int, *, in_a_record: bool = False
 ) -> None:
-    """Checks how much larger than its file some content is.
+    """Check the size of content against that of its file.
 
     Raises:
         RecordError: "file too large".
@@ -37,12 +37,12 @@ def check_inflation(
         raise RecordError(
             TOO_LARGE,
             f"{name} unpacks to over {_most(in_a_record) >> 20} MiB and over {MAX_RATIO} times "
-            "its size; if it is meant to, save it uncompressed",
+            "its size; if this is intended, save it uncompressed",
         )
 
 
 def check_rows(name: str, file_bytes: int, rows: int) -> None:
-    """Checks how many rows a file has for its size.
+    """Check the number of a file's rows against its size.
 
     Raises:
         RecordError: "file too large".
@@ -50,17 +50,17 @@ def check_rows(name: str, file_bytes: int, rows: int) -> None:
     if rows > max(MAX_ROWS, _ROWS_PER_BYTE * file_bytes):
         raise RecordError(
             TOO_LARGE,
-            f"{name} has {rows:,} rows or more in {file_bytes:,} bytes; if it is meant to, save it "
-            "as uncompressed CSV",
+            f"{name} has {rows:,} rows or more in {file_bytes:,} bytes; if this is intended, "
+            "save it as uncompressed CSV",
         )
 
 
 class GunzipReader(gzip.GzipFile):
-    """The content of a gzip file, whose `read` checks its size.
+    """Content of a gzip file with a size check in `read`.
 
     Args:
         packed: The open file.
-        name: Of the file, for errors.
+        name: Name of the file for error messages.
     """
 
     def __init__(self, packed: Any, name: str):
@@ -69,7 +69,7 @@ class GunzipReader(gzip.GzipFile):
         self._name = name
 
     def read(self, size: int | None = -1) -> bytes:
-        """Up to `size` bytes.
+        """Read up to `size` bytes.
 
         Raises:
             RecordError: "file too large".

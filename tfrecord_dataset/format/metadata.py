@@ -1,4 +1,4 @@
-"""Where a dataset lies, and its metadata.json and statistics.json: checked, then taken."""
+"""Locates a dataset, and parses its metadata.json and statistics.json."""
 
 import dataclasses
 import hashlib
@@ -16,7 +16,7 @@ from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
 from tfrecord_dataset.shown_text import one_line
 
-if TYPE_CHECKING:  # it loads the library of stores, which worker processes of a build do without
+if TYPE_CHECKING:  # loads the store library, which a build's worker processes do not need
     from tfrecord_dataset.store.folders import Folder
 
 FILE = "metadata.json"
@@ -25,7 +25,7 @@ FORMAT_VERSION = 3
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
 
-# What statistics.json may state of a feature, of what is used.
+# Facts of a feature in statistics.json that are used.
 _Numbers = float | None | list[float | None]
 _FACTS: Mapping[str, Any] = {
     **dict.fromkeys(("classes", "strings"), Mapping[str, int]),
@@ -36,14 +36,14 @@ _BY_COLUMN = ("count", "missing", "minimum", "maximum", "mean", "variance")
 
 
 def named_path(path: str | os.PathLike[str]) -> str:
-    """The path that a caller of `open` names.
+    """Return the path that a caller of `open` gives.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is not a path.
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ConfigError(
-            f"{one_line(repr(path))} names no dataset; give the path of its folder or files"
+            f"{one_line(repr(path))} is not a path; give the path of a dataset's folder or files"
         )
     return os.fspath(path)
 
@@ -51,15 +51,15 @@ def named_path(path: str | os.PathLike[str]) -> str:
 def find_dataset(
     path: str, exists: Callable[[str], bool], folders: Callable[[str], Sequence[str]]
 ) -> str:
-    """The dataset directory at or below `path`: itself, or the newest version of the only one.
+    """Return the dataset directory at or below `path`: itself, or the only one's newest version.
 
     Args:
-        path: Of a folder.
-        exists: Whether there is a file at a path.
-        folders: The names of the folders in a folder.
+        path: Path of a folder.
+        exists: Whether a file exists.
+        folders: Names of a folder's subfolders.
 
     Raises:
-        NotADatasetError: There is no finished dataset.
+        NotADatasetError: No finished dataset.
         ConfigError: There are several datasets.
     """
 
@@ -86,22 +86,22 @@ def find_dataset(
     if found:
         return next(iter(found.values()))
     raise NotADatasetError(
-        f"{path} is not a finished dataset: there is no {FILE} in it, nor in a version "
-        "(1.0.0) below it. Its build was interrupted, or it never was a dataset: run "
-        "`python -m beam_pipeline build` (again), or open bare TFRecord files by a glob: "
+        f"{path} is not a finished dataset: neither it nor a version (1.0.0) below it has "
+        f"a {FILE}. If its build was interrupted, run `python -m beam_pipeline build` again; open "
+        "bare TFRecord files with a glob: "
         f"{os.path.join(path, '*.tfrecord*')}"
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ShardEntry:
-    """A shard as metadata.json lists it.
+    """An entry of metadata.json for a shard.
 
     Attributes:
-        file: Its path in the dataset's directory.
-        num_records: Records in it.
-        num_bytes: Bytes of the records before compression, with their framing.
-        sha256: Hex digest of the file as it lies on disk; "" where nothing states it.
+        file: Path in the dataset's directory.
+        num_records: Number of records.
+        num_bytes: Size of the records before compression, with their framing.
+        sha256: Hex digest of the file on disk; "" if unknown.
     """
 
     file: str
@@ -110,31 +110,31 @@ class ShardEntry:
     sha256: str
 
     def to_json(self) -> dict[str, Any]:
-        """The entry's object in metadata.json."""
+        """Return the entry as a JSON object."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(ShardEntry)}
 
 
 def index_file(shard: str) -> str:
-    """The path of the offsets and lengths of a shard's records, as DALI reads them.
+    """Return the path of the offsets and lengths of a shard's records for DALI.
 
-    It is in the dataset's directory, as the shard's is; not beside the rows of its index: a folder
-    of Parquet alone opens as one table.
+    Relative to the dataset's directory, like the shard's; in another folder than the rows of its
+    index, since a folder with only Parquet opens as one table.
     """
     return f"idx/{shard}.idx"
 
 
 def rows_file(shard: str) -> str:
-    """The path of the rows of a shard's index, a row a record, in the dataset's directory."""
+    """Return the path of the rows of a shard's index, one per record."""
     return f"index/{shard}.parquet"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file that is no shard, as metadata.json lists it.
+    """An entry of metadata.json for a file other than a shard.
 
     Attributes:
-        num_bytes: Its size on disk.
-        sha256: Hex digest of it.
+        num_bytes: Size on disk.
+        sha256: Hex digest.
     """
 
     num_bytes: int
@@ -142,20 +142,20 @@ class FileEntry:
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        """The entry of a file with these bytes."""
+        """Return the entry of a file with these bytes."""
         return cls(len(data), hashlib.sha256(data).hexdigest())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """What is read of metadata.json.
+    """Parsed metadata.json.
 
     Attributes:
-        features: By name.
-        splits: The shards of each.
-        files: All other files but metadata.json and build.json, by path.
-        fingerprint: Of the content; empty if it is not stated.
-        facts: All that it states, as it stands there.
+        features: Features by name.
+        splits: Shards by split.
+        files: All other files except metadata.json and build.json, by path.
+        fingerprint: Fingerprint of the content; empty if unknown.
+        facts: The complete JSON object.
     """
 
     features: Mapping[str, Feature]
@@ -166,13 +166,13 @@ class Metadata:
 
     @property
     def group_by(self) -> str:
-        """`--group-by` of the build; "" for none."""
+        """`--group-by` option of the build; "" for none."""
         config = self.facts.get("config")
         stated = config.get("group_by") if isinstance(config, Mapping) else None
         return stated if isinstance(stated, str) else ""
 
     def problems(self) -> Iterator[str]:
-        """Where it contradicts itself, a line each."""
+        """Contradictions, one per line."""
         for split, shards in self.splits.items():
             for count in ("num_records", "num_bytes"):
                 stated = self.facts["splits"][split].get(count)
@@ -183,15 +183,15 @@ class Metadata:
 
 
 def parse_metadata(data: bytes, path: str) -> Metadata:
-    """The metadata in the content of a file, once its checksum and format are known to be right.
+    """Parse the content of a file after checking its checksum and format.
 
     Args:
         data: The content.
-        path: Of the file, for messages.
+        path: Path of the file for messages.
 
     Raises:
-        ConfigError: It is of another format.
-        DatasetDamagedError: It is not what a build wrote.
+        ConfigError: Another format version.
+        DatasetDamagedError: Not the content that a build wrote.
     """
     try:
         value = _facts(data, path)
@@ -212,7 +212,7 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
 
 
 def damaged(path: str, error: object) -> DatasetDamagedError:
-    """The error for a metadata.json that is not what a build wrote."""
+    """Return the error for a damaged metadata.json."""
     return DatasetDamagedError(
         f"{path} is not a dataset's metadata: {error}; restore it, or build the dataset again"
     )
@@ -220,12 +220,12 @@ def damaged(path: str, error: object) -> DatasetDamagedError:
 
 def _facts(data: bytes, path: str) -> dict[str, Any]:
     value = parse_object(data)
-    check_seal(data)  # so a version that a flipped bit makes another one is found
+    check_seal(data)  # first, to detect a version changed by a flipped bit
     version = typed(value.get("format_version"), int, "format_version")
     if version != FORMAT_VERSION:
         raise ConfigError(
-            f"{path} has format version {version}, but this program reads {FORMAT_VERSION}; "
-            "build the dataset again, or use the version of this program that wrote it"
+            f"{path} has format version {version}, but this version reads {FORMAT_VERSION}; "
+            "build the dataset again, or use the version of beam-tfrecords that wrote it"
         )
     return value
 
@@ -256,28 +256,28 @@ def _shards(entry: Mapping[str, Any], place: str) -> tuple[ShardEntry, ...]:
 
 def _check_sha256(value: str, place: str) -> None:
     if not _SHA256.fullmatch(value):
-        raise JsonError(f"{place} is no SHA-256, which has 64 digits of 0-9 and a-f")
+        raise JsonError(f"{place} is not a SHA-256 digest of 64 hex digits")
 
 
 def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> bytes | None:
-    """The content of a small file of a dataset; None if there is none.
+    """Read a small file of a dataset; None if it is missing.
 
     Args:
-        folder: The dataset's.
-        name: Path of the file in it.
-        files: What metadata.json states of all, by path.
+        folder: Folder of the dataset.
+        name: Path of the file in the folder.
+        files: Entries of metadata.json by path.
 
     Raises:
-        DatasetDamagedError: It is another file than metadata.json states.
-        DatasetChangedError: Another build took the dataset's place.
+        DatasetDamagedError: The file differs from its entry.
+        DatasetChangedError: Another build has replaced the dataset.
     """
     data = folder.read(name)
     stated = files.get(name)
     if data is not None and stated and FileEntry.of(data).sha256 != stated.sha256:
         folder.commit.check()
         raise DatasetDamagedError(
-            f"{os.path.join(folder.path, name)} is not the file that metadata.json states: its "
-            "sha256 differs; restore it, or build the dataset again"
+            f"{os.path.join(folder.path, name)} does not match its sha256 in metadata.json; "
+            "restore it, or build the dataset again"
         )
     return data
 
@@ -285,11 +285,11 @@ def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> 
 def read_statistics(
     folder: "Folder", files: Mapping[str, FileEntry]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """What statistics.json states by split and feature; nothing without it, as where adopted.
+    """Read statistics.json by split and feature; empty if missing, as for adopted datasets.
 
     Raises:
-        DatasetDamagedError: It is not what a build wrote.
-        DatasetChangedError: Another build took the dataset's place.
+        DatasetDamagedError: Not the content that a build wrote.
+        DatasetChangedError: Another build has replaced the dataset.
     """
     data = read_stated(folder, STATISTICS_FILE, files)
     return (
@@ -298,14 +298,14 @@ def read_statistics(
 
 
 def parse_statistics(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
-    """The facts by split and feature in the content of a statistics.json.
+    """Parse the content of a statistics.json to facts by split and feature.
 
     Args:
         data: The content.
-        path: Path of the file, for messages.
+        path: Path of the file for messages.
 
     Raises:
-        DatasetDamagedError: It is not what a build wrote.
+        DatasetDamagedError: Not the content that a build wrote.
     """
     try:
         splits = parse_object(data).get("splits")

@@ -1,4 +1,4 @@
-"""Classes that a split has no record of."""
+"""Classes without a record in a split."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 _MOST_NAMES = 5
 
 ClassCounts = Mapping[str, Mapping[str, int]]
-"""By split and class, how often a class is there."""
+"""Number of occurrences by split and class."""
 
 
 def missing_classes(counts: ClassCounts) -> dict[str, list[str]]:
-    """By split, the classes that other splits have and it has not; of splits that have any."""
+    """Return each split's missing classes, which other splits have; only if there are any."""
     present = {
         split: {name for name, count in classes.items() if count}
         for split, classes in counts.items()
@@ -21,7 +21,7 @@ def missing_classes(counts: ClassCounts) -> dict[str, list[str]]:
 
 
 def describe_missing(feature: str, missing: Mapping[str, list[str]]) -> Iterator[str]:
-    """A sentence for each split that `missing_classes` names."""
+    """Yield a sentence for each split with missing classes."""
     for split, names in missing.items():
         shown = ", ".join(names[:_MOST_NAMES]) + (", …" if len(names) > _MOST_NAMES else "")
         classes = "class" if len(names) == 1 else f"{len(names)} classes"
@@ -29,6 +29,6 @@ def describe_missing(feature: str, missing: Mapping[str, list[str]]) -> Iterator
 
 
 def counts_of(feature: str, statistics: Mapping[str, Mapping[str, Any]]) -> ClassCounts:
-    """The counts of a feature in what statistics.json states by split and feature."""
+    """Return a feature's counts from statistics.json."""
     stated = {split: facts.get(feature, {}) for split, facts in statistics.items()}
     return {split: facts["classes"] for split, facts in stated.items() if "classes" in facts}

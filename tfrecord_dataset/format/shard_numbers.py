@@ -1,4 +1,4 @@
-"""Numbered shards, such as `cells-train.tfrecord-00000-of-00008`: whether all are there."""
+"""Checks numbered shards, such as `cells-train.tfrecord-00000-of-00008`, for completeness."""
 
 import itertools
 import re
@@ -14,11 +14,11 @@ def check_all_shards(files: Iterable[str]) -> None:
     """Check that no shard is missing from a numbering.
 
     Args:
-        files: Paths or URLs. Files with other names are no part of a numbering.
+        files: Paths or URLs. Other names are ignored.
 
     Raises:
-        DatasetDamagedError: Shards are missing; it names their numbers and the option that
-            accepts that.
+        DatasetDamagedError: Shards are missing; the message has their numbers and the option that
+            allows it.
     """
     numbers: dict[tuple[str, str, str], set[int]] = {}
     for file in files:

@@ -1,10 +1,10 @@
-"""What a split is called: in the names of folders, files, lists and arrays, of every layout."""
+"""Names of splits in folders, files, lists and arrays of every layout."""
 
 import re
 from collections.abc import Callable, Sequence
 
 TFDS_NAME = re.compile(r"(?P<name>[a-zA-Z]\w*)-(?P<split>\w+)\.tfrecord-\d{5,}-of-\d{5,}(\.gz)?")
-"""A shard as TFDS calls it: `cells-train.tfrecord-00000-of-00008`."""
+"""A shard name of TFDS: `cells-train.tfrecord-00000-of-00008`."""
 _SHARD_OF_HUB = re.compile(r"(?P<split>\w+)-\d{5}-of-\d{5}(-[0-9a-f]+)?\.")
 
 _NAMES = (
@@ -17,46 +17,46 @@ _YEAR_OR_NUMBER = re.compile(r"\d+$")
 
 
 def is_split(name: str) -> bool:
-    """Whether a folder, list or key of this name is a split: "train", "Val", "test2017", …."""
+    """Whether the name of a folder, list or key is a split's: "train", "Val", "test2017", …."""
     return _SPLIT.fullmatch(name) is not None
 
 
 def first_split(words: Sequence[str]) -> str | None:
-    """The first word that is a split's, without year or number."""
+    """Return the first word that names a split, without year or number."""
     return next(filter(is_split, (_YEAR_OR_NUMBER.sub("", word) for word in words)), None)
 
 
 def split_in_name(name: str) -> str | None:
-    """The first word of a folder's or list's name that is a split's, in lower case, without number.
+    """Return the first word of a folder's or list's name that names a split, lower case, no number.
 
-    "train" of "seg_train", "trainA" and "train-clean-100"; "test" of "test1".
+    "train" for "seg_train", "trainA" and "train-clean-100"; "test" for "test1".
     """
     return (first_split(_WORD_BREAK.split(name)) or "").lower() or None
 
 
 def split_of_folders(path: str) -> str | None:
-    """The outermost folder of a file's `path` with a split's name, as it is written."""
+    """Return the outermost folder in a file's `path` that is named like a split, unchanged."""
     return next(filter(is_split, path.split("/")[:-1]), None)
 
 
 def split_of_name(path: str) -> str | None:
-    """The first word of the file's name that is a split's, without year or number.
+    """Return the first word of the file's name that names a split, without year or number.
 
-    "train" of "train-000.tar", "mnist_train.npz" and "instances_train2017.json".
+    "train" for "train-000.tar", "mnist_train.npz" and "instances_train2017.json".
     """
     return first_split(re.split(r"[_\-.]", path.rpartition("/")[2]))
 
 
 def splits_of_files(paths: Sequence[str]) -> list[str | None]:
-    """The split of each file, if all lie in folders of splits, or are all called after one."""
+    """Return the split of each file, if all are in splits' folders or all have a split's name."""
     splits = _of_all(paths, (split_of_folders, split_of_name))
     return splits if any(splits) else [*splits_of_shards(paths)] or splits
 
 
 def splits_of_shards(paths: Sequence[str]) -> list[str]:
-    """The split of each file, if all are called as the Hugging Face Hub's, one after a usual split.
+    """Return the split of each file, if all are named as on the Hugging Face Hub, one as usual.
 
-    "unsupervised" of "unsupervised-00000-of-00001.parquet"; nothing of other files.
+    "unsupervised" for "unsupervised-00000-of-00001.parquet"; empty for other files.
     """
     found = [_SHARD_OF_HUB.match(path.rpartition("/")[2]) for path in paths]
     splits = [match["split"] for match in found if match]
@@ -64,7 +64,7 @@ def splits_of_shards(paths: Sequence[str]) -> list[str]:
 
 
 def splits_of_record_files(paths: Sequence[str]) -> list[str | None]:
-    """The split of each TFRecord file, if all state one: as TFDS names them, else as any files."""
+    """Return the split of each TFRecord file, if all state one: TFDS's names, else any files'."""
     return _of_all(paths, (_split_of_tfds, split_of_folders, split_of_name))
 
 

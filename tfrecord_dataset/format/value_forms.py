@@ -1,14 +1,14 @@
-"""What a bytes value is, by its first bytes."""
+"""Detects the type of a bytes value by its first bytes."""
 
 IMAGE_FORMS = frozenset({"jpeg", "png", "bmp", "gif"})
 AUDIO_FORMS = frozenset({"wav", "flac", "ogg", "mp3"})
 
-# The control characters of ASCII other than white space (\t \n \v \f \r).
+# ASCII control characters except white space (\t \n \v \f \r).
 _CONTROLS = bytes([*range(9), *range(14, 32), 127])
 
 
 def form_of(value: bytes) -> str:
-    """The form of a value: one of IMAGE_FORMS or AUDIO_FORMS, "text", "raw", or "" if empty."""
+    """Detect a value's form: one of IMAGE_FORMS or AUDIO_FORMS, "text", "raw", or "" if empty."""
     match value[:4]:
         case b"":
             return ""
@@ -26,7 +26,7 @@ def form_of(value: bytes) -> str:
         return "jpeg"
     if _is_mp3(value):
         return "mp3"
-    if value[:2] == b"BM" and value[6:10] == bytes(4):  # unlike any text that starts with BM
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # zero bytes, which no text has
         return "bmp"
     return "text" if _is_text(value) else "raw"
 

@@ -1,4 +1,4 @@
-"""Pages to look at, each one file without a server: what those of datasets and of runs share."""
+"""Self-contained HTML pages: code shared by the reports of datasets and of runs."""
 
 import base64
 import functools
@@ -12,27 +12,27 @@ from tfrecord_dataset.shown_text import size_text
 
 
 def rendered(folder: Path, template: str, facts: Mapping[str, Any]) -> str:
-    """A page as text, in which all is escaped.
+    """Render a page, with all values escaped.
 
     Args:
-        folder: With the template, which may include `page.css` and `page.js`.
-        template: The name of its file.
-        facts: By the names that the template has for them.
+        folder: Folder of the template, which may include `page.css` and `page.js`.
+        template: File name of the template.
+        facts: Values by name in the template.
     """
     text: str = _template(folder, template).render(facts)
     return text
 
 
 def data_uri(media_type: str, data: bytes) -> str:
-    """Content as an address that holds it, so that a page needs no other file."""
+    """Encode content as a data URI, so that a page needs no other file."""
     return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 @functools.cache
 def _template(folder: Path, name: str) -> Any:
-    import jinja2  # here: no other command needs it
+    import jinja2  # only pages need it
 
-    # Where Python keeps this module compiled, so that a page does not wait for its template anew.
+    # Templates are cached next to this module's bytecode, so that pages do not compile them again.
     compiled = Path(__file__).with_name("__pycache__")
     keeps = not sys.dont_write_bytecode and os.access(compiled, os.W_OK)
     environment = jinja2.Environment(

@@ -1,1 +1,1 @@
-"""The records of a split: its files, where each record is in them, and their bytes by number."""
+"""Records of a split: files, byte ranges of records, and access by number."""

@@ -1,4 +1,4 @@
-"""Records by their number, as NumPy values and without TensorFlow: for PyTorch, Grain, anything.
+"""Random access to records as NumPy values without TensorFlow: for PyTorch, Grain and others.
 
 Examples:
     >>> split = tfrecord_dataset.open("data/cells")["train"]
@@ -26,14 +26,14 @@ from tfrecord_dataset.store.urls import is_remote
 from tfrecord_dataset.values import numpy_values
 
 Record = dict[str, Any]
-"""The values of a record, by the names of features."""
+"""The values of a record, by feature name."""
 
 
 Numbers = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 
 class _Source(NamedTuple):
-    """What a dataset is opened from, in any process."""
+    """The arguments to open a dataset again in any process."""
 
     paths: tuple[str, ...] = ()
     cache_dir: str | None = None
@@ -52,7 +52,7 @@ class Dataset(Contents):
         return self.records(split)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the splits, as of a mapping."""
+        """The names of the splits, as in a mapping."""
         return iter(self.splits)
 
     def records(
@@ -62,21 +62,21 @@ class Dataset(Contents):
         features: Collection[str] | None = None,
         decode: bool = True,
     ) -> "Records":
-        """The records of a split.
+        """Select the records of a split.
 
             >>> labels = tfrecord_dataset.open("data/cells").records("train", features=["label"])
             >>> labels[[1, 5]][0].keys()
             dict_keys(['label'])
 
         Args:
-            split: May be left out if there is only one.
-            features: Names of those to read; all by default.
-            decode: Whether images and audio are decoded; otherwise they stay encoded bytes.
+            split: Name of the split; optional if there is only one.
+            features: Names of the features to read; all by default.
+            decode: Whether to decode images and audio; otherwise they stay encoded bytes.
 
         Raises:
-            UnknownNameError: No such split or feature.
-            ConfigError: There are several splits, and none is named.
-            DatasetDamagedError: An index is not that of its shard, or a bare file is damaged.
+            UnknownNameError: The split or a feature does not exist.
+            ConfigError: There are several splits, and no name is given.
+            DatasetDamagedError: An index does not match its shard, or a bare file is damaged.
         """
         chosen = self.split(split)
         for name in features or ():
@@ -93,7 +93,7 @@ def open(
     cache_bytes: int | None = None,
     allow_missing_shards: bool = False,
 ) -> Dataset:
-    """Opens a dataset to read its records by number.
+    """Open a dataset to read its records by number.
 
         >>> dataset = tfrecord_dataset.open("data/cells")
         >>> dataset["train"][0]["image"].shape
@@ -101,19 +101,19 @@ def open(
 
     Args:
         path: A dataset directory (…/name/version); or its parent, for the newest finished
-            version; or the parent of that, if it holds only one dataset; or a glob, a file, or a
-            list of them, of bare TFRecord files, whose features are inferred. Local, or on a
+            version; or the parent of that, if it has only one dataset; or a glob, a file, or a
+            list of them, for bare TFRecord files, whose features are inferred. Local, or on a
             store: gs://, s3://, az:// or https:// (docs/object-stores.md).
-        cache_dir: A local folder for copies of a store's shards, which processes may share;
+        cache_dir: Local folder for copies of a store's shards, which processes may share;
             by default `~/.cache/beam-tfrecords/shards`.
-        cache_bytes: What these copies may take; by default half of the space on their disk.
-        allow_missing_shards: Open bare files also if some of them are missing from a numbering such
+        cache_bytes: Maximal size of the copies; by default half of the free space on their disk.
+        allow_missing_shards: Whether to open bare files if some are missing from a numbering such
             as `train-00000-of-00010`.
 
     Raises:
-        NotADatasetError: A directory without a finished dataset, no such file, or files
-            without Examples.
-        DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
+        NotADatasetError: The directory has no finished dataset, a file does not exist, or files
+            have no Examples.
+        DatasetDamagedError: metadata.json cannot be read, one of its shards is missing,
             or a file is damaged.
     """
     paths = [each if is_remote(each) else os.path.abspath(each) for each in named_paths(path)]
@@ -127,10 +127,10 @@ def open(
 
 
 class Records(Sequence[Record]):
-    """The records of a split by number: a data source of PyTorch's and Grain's loaders.
+    """Records of a split by number: a data source for PyTorch's and Grain's loaders.
 
-    It can be pickled and used behind a fork: each process opens the files for itself, and is told
-    where they are no longer what was opened. Made by `Dataset.records`.
+    Can be pickled and used after a fork: each process opens the files for itself, and raises an
+    error if they have changed. Made by `Dataset.records`.
     """
 
     def __init__(self, dataset: Dataset, split: str, names: tuple[str, ...], decode: bool) -> None:
@@ -160,15 +160,14 @@ class Records(Sequence[Record]):
     def __getitem__(self, number: slice | Numbers) -> list[Record]: ...
 
     def __getitem__(self, number: int | slice | Numbers) -> Record | list[Record]:
-        """A record by its number; several, in their order, by a list, array or slice.
+        """Return a record by number, or several in order by a list, array or slice.
 
-        Numbers are those of the order in which the shards have the records; negative ones count
-        from the end.
+        Records are numbered in the order of the shards; negative numbers count from the end.
 
         Raises:
-            IndexError: There is no such record.
-            DatasetDamagedError: A record is not what was written, or has another form; it is named.
-            DatasetChangedError: The files are other ones by now.
+            IndexError: The record does not exist.
+            DatasetDamagedError: A record is damaged, or does not fit its features.
+            DatasetChangedError: The files have changed.
         """
         if isinstance(number, slice):
             return self.__getitems__(range(*number.indices(len(self))))
@@ -180,7 +179,7 @@ class Records(Sequence[Record]):
         return self.__getitems__([one])[0]
 
     def __getitems__(self, numbers: Numbers) -> list[Record]:
-        """Several records, read at once; PyTorch's loader asks for batches by this name."""
+        """Return several records, read together; PyTorch's loader fetches batches by this name."""
         chosen = self._numbers(numbers)
         index, reader = self._opened()
         return [
@@ -189,7 +188,7 @@ class Records(Sequence[Record]):
         ]
 
     def _numbers(self, numbers: Numbers) -> Any:
-        """int64 [n], each from 0."""
+        """Normalise to int64 [n], each from 0."""
         asked = np.asarray(numbers)
         if asked.size and asked.dtype.kind not in "iu":
             raise TypeError(f"records are chosen by whole numbers, not by {numbers!r:.80}")

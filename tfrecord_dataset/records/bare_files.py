@@ -1,5 +1,4 @@
-"""Opens bare TFRecord files: their paths, splits and compression, and the features that are
-inferred from their first records, or declared."""
+"""Opens bare TFRecord files: paths, splits, compression, and inferred or declared features."""
 
 import dataclasses
 import functools
@@ -42,12 +41,12 @@ _SAMPLE_BYTES = 64 << 20
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The features of the records in bare files.
+    """Features of the records in bare files.
 
     Attributes:
-        features: By name.
+        features: Features by name.
         notes: Guesses, as messages.
-        remedy: What to do when a record does not fit the features.
+        remedy: Advice for a record that does not fit the features.
     """
 
     features: Mapping[str, Feature]
@@ -63,19 +62,19 @@ def open_files(
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:
-    """The dataset of the files that `patterns` name.
+    """Open the dataset of the files that `patterns` match.
 
     Args:
-        kind: Contents, or a class that adds to it what may be left out.
+        kind: Contents, or a subclass.
         patterns: Paths and globs.
-        cache: Where copies of remote files go.
+        cache: Cache for copies of remote files.
         schema_of: Makes the schema from the first records; None infers it.
-        allow_missing_shards: Whether some of numbered shards may be missing. A file that is named
-            alone is opened alone.
+        allow_missing_shards: Whether some numbered shards may be missing. A file that is given by
+            name is opened without the others.
 
     Raises:
-        NotADatasetError: No such file, or files that hold no Examples.
-        ConfigError: As `schema_of` does, or a key holds lists of two kinds.
+        NotADatasetError: A file does not exist, or files have no Examples.
+        ConfigError: As in `schema_of`, or a key has lists of two kinds.
         DatasetDamagedError: A file is damaged, or missing from a numbering.
     """
     path = ", ".join(patterns)
@@ -104,7 +103,7 @@ def open_files(
 
 
 def _inferred(path: str, sample: Sample) -> Schema:
-    """The schema inferred from the first records of the files at `path`."""
+    """Infer the schema from the first records of the files at `path`."""
     if not sample.keys:
         raise NotADatasetError(
             f"{path} has no record with any value, so its features cannot be inferred; "
@@ -119,10 +118,10 @@ def _inferred(path: str, sample: Sample) -> Schema:
 
 
 def _matching(patterns: Iterable[str]) -> list[str]:
-    """The files that match paths and globs, without duplicates.
+    """Return the files that match paths and globs, without duplicates.
 
     Raises:
-        NotADatasetError: One of them matches nothing.
+        NotADatasetError: A pattern matches nothing.
     """
     files: dict[str, None] = {}
     for pattern in patterns:
@@ -133,7 +132,7 @@ def _matching(patterns: Iterable[str]) -> list[str]:
 
 
 def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The paths of `files` relative to the folder that `patterns` have in common."""
+    """Return the paths of `files` relative to the common folder of `patterns`."""
     starts = [re.split(r"[*?[{]", pattern, maxsplit=1)[0] for pattern in patterns]
     folders = [path.split("/")[:-1] for path in (*starts, *files)]
     levels = zip(*folders, strict=False)
@@ -144,15 +143,15 @@ def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def _splits_of(
     files: Sequence[str], names: Sequence[str], cache: Callable[[], ShardCache]
 ) -> dict[str, Split]:
-    """The splits by name, if all of `names` state one; else a single split "train".
+    """Return the splits by name, if all of `names` state one; else a single split "train".
 
     Args:
         files: Paths or URLs.
-        names: Of the files, relative to the folder that they have in common.
-        cache: Where copies of remote files go.
+        names: Paths of the files relative to their common folder.
+        cache: Cache for copies of remote files.
 
     Raises:
-        ConfigError: A split has both plain and gzip files, or local and remote ones.
+        ConfigError: A split has both plain and gzip files, or both local and remote ones.
     """
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, splits_of_record_files(names), strict=True):
@@ -164,16 +163,16 @@ def _splits_of(
 
 
 def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCache) -> ShardFiles:
-    """The files of a split.
+    """Open the files of a split.
 
     Args:
         names: Paths or URLs.
-        cache: Where copies of remote files go.
+        cache: Cache for copies of remote files.
 
     Raises:
         ConfigError: Some are remote and others not, or some gzip and others not.
-        DatasetChangedError: One was deleted just now.
-        BeamTFRecordsError: One cannot be opened.
+        DatasetChangedError: A file was just deleted.
+        BeamTFRecordsError: A file cannot be opened.
     """
     files = _opened(names, cache)
     folder_of = functools.cache(lambda path: open_folder(path, cache))
@@ -181,7 +180,7 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
     def read_index(number: int) -> bytes | None:
         name = names[number]
         if is_web(name):
-            return None  # a web server may answer anything
+            return None  # an answer of a web server with no such file
         return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
 
     return ShardFiles(files, _one_compression(files), read_index)
@@ -198,7 +197,7 @@ def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
 
 
 def _mixed_names(names: Sequence[str]) -> list[str]:
-    """A note if only some of `names` state a split, which is then ignored."""
+    """Return a note if only some of `names` state a split, which is then ignored."""
     example = {bool(splits_of_record_files([name])[0]): name for name in reversed(names)}
     if len(example) < 2 or all(splits_of_record_files(names)):
         return []
@@ -209,7 +208,7 @@ def _mixed_names(names: Sequence[str]) -> list[str]:
 
 
 def _one_compression(files: Files) -> str:
-    """The compression of a split's files; of many files only a few are opened."""
+    """Detect the compression of a split's files; only a few of many files are opened."""
     file_of: dict[str, str] = {}
     for packed in (False, True):
         numbers = [n for n, name in enumerate(files.names) if name.endswith(".gz") is packed]
@@ -224,13 +223,13 @@ def _one_compression(files: Files) -> str:
 
 
 def compression_of(files: Files) -> str:
-    """The compression of the first file that is not empty; all shards of a split have the same."""
+    """Detect the compression of the first non-empty file; a split's shards have the same one."""
     found = _compressions(files, range(len(files.names)))
     return next((compression for compression, _ in found), "")
 
 
 def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
-    """(compression, file) of the files that are not empty."""
+    """Yield (compression, file) of the files that are not empty."""
     for number in numbers:
         if head := _head(files, number):
             yield "GZIP" if is_gzip(head) else "", files.names[number]
@@ -244,14 +243,14 @@ def _head(files: Files, number: int) -> bytes:
 def is_gzip(head: bytes) -> bool:
     """Whether a file that starts with `head` is gzip.
 
-    A plain TFRecord file starts with a length that may look like gzip's magic bytes;
-    then the bytes after it cannot be decompressed.
+    A plain TFRecord file starts with a length that may equal gzip's magic bytes, but then the bytes
+    after it cannot be decompressed.
     """
     return head.startswith(_GZIP_MAGIC) and _unpacks(head, _GZIP)
 
 
 def _unpacks(head: bytes, compression: int) -> bool:
-    """Whether what starts with `head` is compressed so; zlib is TensorFlow's third way."""
+    """Whether `head` starts a stream of this compression; zlib is TensorFlow's third format."""
     try:
         zlib.decompressobj(compression).decompress(head)
     except zlib.error:
@@ -260,14 +259,14 @@ def _unpacks(head: bytes, compression: int) -> bool:
 
 
 def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tuple[str, bytes]]:
-    """(where, serialized record) of some records, spread over the files.
+    """Yield (where, serialized record) of sampled records, spread over the files.
 
-    The first 256 / n of each of n files, up to 16, evenly spread over all; fewer if
+    Takes the first 256 / n records of each of n files, up to 16, evenly spread over all; fewer if
     they exceed 64 MiB / n.
 
     Args:
-        files: Names, in their order.
-        splits: With these files.
+        files: Names in order.
+        splits: Splits with these files.
 
     Raises:
         DatasetDamagedError: A file is damaged, or not a TFRecord file.

@@ -1,4 +1,4 @@
-"""What a dataset says of itself, without its values."""
+"""Description of a dataset without its values."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
@@ -15,18 +15,17 @@ from tfrecord_dataset.shown_text import one_line
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Contents:
-    """What a dataset says of itself: its features, splits, records and statistics.
+    """Description of a dataset: features, splits, numbers of records and statistics.
 
     Attributes:
-        path: For messages.
-        features: Feature by name.
-        splits: Split by name: `"train" in dataset.splits`, `list(dataset.splits)`.
+        path: Path for messages.
+        features: Features by name.
+        splits: Splits by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
-        group_by: The column, or level of the key, whose values are in one split each; or "".
+        group_by: The column, or level of the key, that keeps its values in one split each; or "".
         notes: Guesses about the records of bare files, as messages.
-        remedy: What to do when a record does not fit the features.
-        read_statistics: Returns what statistics.json states by split and feature; nothing
-            without the file.
+        remedy: Advice for a record that does not fit the features.
+        read_statistics: Returns statistics.json by split and feature; empty without the file.
     """
 
     path: str
@@ -41,17 +40,17 @@ class Contents:
     )
 
     def __repr__(self) -> str:
-        """Short: debuggers and consoles show it."""
+        """Short form for debuggers and consoles."""
         splits = ", ".join(f"{count} in {name}" for name, count in self._counts())
         said = f"{self.path}: {splits or 'no records'}; {', '.join(self.features)}"
         return f"<{type(self).__name__} {one_line(said)}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """HTML for notebooks."""
         return as_html(self.path, self._counts(), self.features.values())
 
     def _counts(self) -> list[tuple[str, str]]:
-        """Splits, and their numbers of records as texts, where they are known."""
+        """Yield splits with their numbers of records as texts, if known."""
         return [
             (name, "?" if split.num_records is None else f"{split.num_records:,}")
             for name, split in self.splits.items()
@@ -59,14 +58,14 @@ class Contents:
 
     @property
     def classes(self) -> list[str]:
-        """Class names by number: those of the class label, else those of the boxes."""
+        """Class names by number: those of the class label, else of the boxes."""
         return class_names(self.features.values())
 
     def split(self, name: str | None = None) -> Split:
-        """The split named `name`, or the only one.
+        """Return the split named `name`, or the only one.
 
         Raises:
-            UnknownNameError: No such split.
+            UnknownNameError: The split does not exist.
             ConfigError: There are several splits, and `name` is None.
         """
         if name is None:
@@ -80,24 +79,24 @@ class Contents:
         return self.splits[name]
 
     def num_records(self, split: str | None = None) -> int:
-        """The number of records of a split; for files without metadata they are counted once."""
+        """Return the number of records of a split; files without metadata are counted once."""
         return self.split(split).counted
 
     def index(self, split: str | None = None) -> RecordIndex:
-        """Where each record of a split is; of bare files the frames are walked once.
+        """Return the record index of a split; frames of bare files are scanned once.
 
         Raises:
-            DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
+            DatasetDamagedError: The shards do not match metadata.json or their .idx files.
         """
         return self.split(split).index()
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
-        """What statistics.json states of a split, by feature (docs/format.md); else nothing."""
+        """Return a split's statistics.json by feature (docs/format.md); empty without the file."""
         return self.read_statistics().get(self.split(split).name, {})
 
 
 def as_html(path: str, counts: list[tuple[str, str]], features: Iterable[Feature]) -> str:
-    """A dataset as a table of splits and one of features."""
+    """Render a dataset as a table of splits and one of features."""
     forms = [(feature.name, _form(feature)) for feature in features]
     tables = {("split", "records"): counts, ("feature", "form"): forms}
     facts = {"path": path, "tables": tables}
@@ -105,7 +104,7 @@ def as_html(path: str, counts: list[tuple[str, str]], features: Iterable[Feature
 
 
 def _form(feature: Feature) -> str:
-    """What a feature's values are, in a few words: "image uint8 [32, 32, 3]"."""
+    """Describe a feature's values in a few words: "image uint8 [32, 32, 3]"."""
     shape = shape_text(feature) if feature.shape else ""
     classes = f"of {len(feature.classes):,} classes" if feature.classes else ""
     return " ".join(filter(None, (feature.kind, feature.dtype, shape, classes)))

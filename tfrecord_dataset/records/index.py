@@ -1,4 +1,4 @@
-"""The byte range of every record of a split, by the record's number."""
+"""Byte ranges of a split's records by number."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from tfrecord_dataset.store import user_cache
 from tfrecord_dataset.store.at_once import at_once
 
 _KIND = "index"
-# Walking fewer records takes no longer than opening a cached index.
+# Scanning fewer records takes no longer than opening a cached index.
 _WORTH_CACHING = 10_000
 _FILES_AT_ONCE = 16
 _WALKED_AT_ONCE = 4
@@ -23,13 +23,13 @@ _WALKED_AT_ONCE = 4
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RecordIndex:
-    """Where the records of a split are.
+    """Positions of a split's records.
 
     Attributes:
-        shards: The files; offsets are those in their plain bytes.
-        first: int64 [shards + 1]: the number of each shard's first record, and that of all.
-        bounds: int64 [records + shards]: shard by shard, where each record starts, and where
-            the last one ends.
+        shards: The files; offsets refer to their uncompressed bytes.
+        first: int64 [shards + 1]: number of each shard's first record, and the total.
+        bounds: int64 [records + shards]: for each shard, the start of each record and the
+            end of the last one.
     """
 
     shards: ShardFiles
@@ -38,52 +38,52 @@ class RecordIndex:
 
     @property
     def num_records(self) -> int:
-        """Of all shards."""
+        """Number of records of all shards."""
         return int(self.first[-1])
 
     @property
     def num_bytes(self) -> int:
-        """Of all shards, unpacked."""
+        """Uncompressed size of all shards."""
         ends = self.first[1:] + np.arange(len(self.first) - 1)
         return int(self.bounds[ends].sum())
 
     @property
     def shard_lengths(self) -> Any:
-        """Records by shard: int64 [shards]."""
+        """Number of records by shard: int64 [shards]."""
         return np.diff(self.first)
 
     def locate(self, numbers: Any) -> tuple[Any, Any, Any]:
-        """The shard, start and end in bytes of each record: three int64 [n]."""
+        """Return shard, start and end in bytes of each record: three int64 [n]."""
         shards = np.searchsorted(self.first, numbers, side="right") - 1
         places = numbers + shards
         return shards, self.bounds[places], self.bounds[places + 1]
 
     def shards_of(self, numbers: Any) -> list[int]:
-        """The shards that have these records, ascending."""
+        """Return the shards that have these records, ascending."""
         shards: list[int] = np.unique(self.locate(numbers)[0]).tolist()
         return shards
 
     def bounds_of(self, shard: int) -> Any:
-        """Where the records of a shard start, and where the last one ends: int64 [n + 1]."""
+        """Return the start of a shard's records and the end of the last one: int64 [n + 1]."""
         return self.bounds[self.first[shard] + shard : self.first[shard + 1] + shard + 1]
 
     def describe(self, number: int) -> str:
-        """`record 17 of cells-train.tfrecord-00000-of-00008`, for messages."""
+        """Describe a record for messages: `record 17 of cells-train.tfrecord-00000-of-00008`."""
         (shard,), _, _ = self.locate(np.array([number]))
         return f"record {number - self.first[shard]} of {self.shards.files.names[shard]}"
 
 
 def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordIndex:
-    """The index of a split's shards: from `idx/<shard>.idx`, else from the frames themselves.
+    """Index a split's shards from `idx/<shard>.idx`, or else from the frames themselves.
 
     Args:
         shards: The files.
-        num_records: What metadata.json states; None for bare files.
+        num_records: Number in metadata.json; None for bare files.
 
     Raises:
-        DatasetDamagedError: A shard ends within a record, an .idx file is not that of its
+        DatasetDamagedError: A shard ends within a record, an .idx file does not match its
             shard, or the number of records differs.
-        DatasetChangedError: A shard is another file by now.
+        DatasetChangedError: A shard has changed.
     """
     numbers = range(len(shards))
     stated = at_once(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
@@ -105,31 +105,31 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
 
 
 def bounds(shards: ShardFiles, number: int) -> Any:
-    """Where each record of a shard starts, and where the last one ends: int64 [n + 1].
+    """Return the start of each record of a shard and the end of the last one: int64 [n + 1].
 
-    Only the frames' headers are read, which takes microseconds per record; the result is kept
-    in the user's cache folder until the file changes.
+    Reads only the frames' headers, in microseconds per record; the result is cached in the user's
+    cache folder until the file changes.
 
     Raises:
-        DatasetDamagedError: The file ends within a record, or holds something else.
-        DatasetChangedError: It is another file by now.
+        DatasetDamagedError: The file ends within a record, or is not a TFRecord file.
+        DatasetChangedError: The file has changed.
     """
     source = shards.files.identity(number)
     if kept := user_cache.find(_KIND, source):
         return np.fromfile(kept, "<i8", user_cache.content_bytes(kept) // 8)
     found = np.asarray(walk(shards, number), "<i8")
     if len(found) > _WORTH_CACHING:
-        # A folder that cannot be written costs time only.
+        # A cache folder that is not writable only costs time.
         with contextlib.suppress(OSError), user_cache.making(_KIND, source) as handle:
             handle.write(found.tobytes())
     return found
 
 
 def walk(shards: ShardFiles, number: int) -> list[int]:
-    """`bounds` by the frames of a shard, whatever was kept or is stated.
+    """Compute `bounds` from a shard's frames, without a cache or .idx file.
 
     Raises:
-        DatasetDamagedError, DatasetChangedError: As `bounds`.
+        DatasetDamagedError, DatasetChangedError: As in `bounds`.
     """
     size, name = shards.plain.num_bytes(number), shards.files.names[number]
     found = [0]
@@ -146,7 +146,7 @@ def walk(shards: ShardFiles, number: int) -> list[int]:
 
 
 def _stated_bounds(shards: ShardFiles, number: int) -> Any:
-    """The bounds by an .idx file, "<offset> <size>" a line; None where there is none."""
+    """Read the bounds from an .idx file with "<offset> <size>" lines; None if it is missing."""
     if shards.compression:
         return None
     content = shards.read_index(number)
@@ -156,14 +156,16 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
     try:
         rows = np.fromstring(content, np.int64, sep=" ").reshape(-1, 2)
     except ValueError as error:
-        raise wrong_index(shards, number, "it is not an offset and a size a line") from error
+        raise wrong_index(
+            shards, number, "it does not have an offset and a size per line"
+        ) from error
     sizes = rows[:, 1]
     found = np.concatenate([[0], np.cumsum(sizes)])
     largest = min(size, MAX_FRAME_BYTES)
     if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= largest:
-        problem = f"it has a record of under {FRAME_BYTES} or over {largest:,} bytes"
+        problem = f"it has a record of less than {FRAME_BYTES} or more than {largest:,} bytes"
     elif (rows[:, 0] != found[:-1]).any():
-        problem = "its records do not follow one another"
+        problem = "its records are not contiguous"
     elif found[-1] != size:
         problem = f"its records have {found[-1]:,} bytes, but the shard has {size:,}"
     else:
@@ -172,8 +174,8 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
 
 
 def wrong_index(shards: ShardFiles, number: int, reason: str) -> DatasetDamagedError:
-    """The error for an .idx file that is not that of its shard."""
+    """Return the error for an .idx file that does not match its shard."""
     return DatasetDamagedError(
-        f"{shards.index_name(number)} is not the index of its shard: {reason}; remove "
+        f"{shards.index_name(number)} does not match its shard: {reason}; remove "
         "it, or build the dataset again"
     )

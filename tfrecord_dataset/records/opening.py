@@ -1,4 +1,4 @@
-"""Opens a dataset: a directory by its metadata.json, or bare TFRecord files."""
+"""Opens a dataset from a directory with metadata.json, or from bare TFRecord files."""
 
 import functools
 import os
@@ -22,10 +22,10 @@ _Opened = TypeVar("_Opened", bound=Contents)
 
 
 def named_paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """What a caller of `open` names: a path or glob, or some.
+    """Normalise the argument of `open`: a path or glob, or several.
 
     Raises:
-        ConfigError: As `named_path` does.
+        ConfigError: As in `named_path`.
     """
     listed: list[Any] = [path]
     if isinstance(path, Iterable) and not isinstance(path, str | bytes | os.PathLike):
@@ -34,7 +34,7 @@ def named_paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
 
 
 def is_dataset(path: str) -> bool:
-    """Whether a path names a directory with a dataset, or TFRecord files by their names."""
+    """Whether a path names a directory with a dataset, rather than TFRecord files."""
     if not is_directory(path):
         return ".tfrecord" in path or ".record" in path
     try:
@@ -45,7 +45,7 @@ def is_dataset(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Whether there is a folder; of a web server, a dataset's own, whose URL has no query."""
+    """Whether a folder exists; on a web server a dataset's own, whose URL has no query."""
     if is_web(path):
         return "?" not in path and storage.exists(os.path.join(path, metadata.FILE))
     return storage.is_folder(path)
@@ -60,19 +60,19 @@ def open_paths(
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:
-    """The dataset at or below a folder, or of bare files, as an object of `kind`.
+    """Open the dataset at or below a folder, or of bare files, as an object of `kind`.
 
     Args:
-        kind: Contents, or a class that adds to it what may be left out.
-        paths: Of a folder, as `find_dataset` has it, or of files, and globs.
-        cache_dir: Of copies of remote files; None for the user's.
-        cache_bytes: What these may take; None for half of the disk.
+        kind: Contents, or a subclass.
+        paths: A folder, as in `find_dataset`, or files and globs.
+        cache_dir: Folder for copies of remote files; None for the user's.
+        cache_bytes: Maximal size of the copies; None for half of the disk.
         schema_of: Makes the schema of bare files from their first records; None infers it.
-        allow_missing_shards: Whether some of numbered bare files may be missing.
+        allow_missing_shards: Whether some numbered bare files may be missing.
 
     Raises:
-        NotADatasetError, ConfigError: As `find_dataset` or `open_files`.
-        DatasetDamagedError: metadata.json is not what a build wrote, or shards are missing.
+        NotADatasetError, ConfigError: As in `find_dataset` or `open_files`.
+        DatasetDamagedError: metadata.json is damaged, or shards are missing.
     """
     cache = functools.partial(ShardCache, cache_dir, cache_bytes)
     if len(paths) == 1 and is_directory(paths[0]):
@@ -123,7 +123,7 @@ def _split(
     def read_index(number: int) -> bytes | None:
         name = metadata.index_file(names[number])
         if name not in listed and is_web(folder.path):
-            return None  # a web server may answer anything
+            return None  # an answer of a web server with no such file
         return metadata.read_stated(folder, name, listed)
 
     def read_rows(number: int) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Reads records by their numbers: neighbours together, many ranges at once."""
+"""Reads records by number: neighbours together, and many ranges in parallel."""
 
 import concurrent.futures
 import contextlib
@@ -11,22 +11,22 @@ from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.format.frames import unframed
 from tfrecord_dataset.records.index import RecordIndex, walk, wrong_index
 
-# Reading through a gap costs less than another read, or another request.
+# Reading through a gap costs less than another read or request.
 _GAP_BYTES = 1 << 14
 _REMOTE_GAP_BYTES = 1 << 18
-# One thread's part: ranges of up to a megabyte, or one record.
+# Part of one thread: ranges of up to a megabyte, or one record.
 _PART_BYTES = 1 << 20
 _THREADS = 16
-# A request waits some 50 ms for its answer.
+# A request takes some 50 ms.
 _REMOTE_THREADS = 64
 
 
 class RecordReader:
-    """Reads records of a split, with their checksums checked.
+    """Reader of a split's records that checks their checksums.
 
     Args:
-        index: Where they are.
-        threads: Ranges that are read at once; None for 16, or 64 of a store.
+        index: Positions of the records.
+        threads: Number of ranges to read in parallel; None for 16, or 64 on a store.
     """
 
     def __init__(self, index: RecordIndex, threads: int | None = None) -> None:
@@ -39,16 +39,16 @@ class RecordReader:
 
     @property
     def reads_singly(self) -> bool:
-        """Whether records lie so far apart that neighbours are read by themselves, too."""
+        """Whether records are so far apart that even neighbours need separate reads."""
         mean_bytes = self._index.num_bytes // max(1, self._index.num_records)
         return not self._files.is_remote and mean_bytes > self._gap
 
     def read(self, numbers: Any) -> Any:
-        """The serialized records of these numbers, int64 [n]: bytes objects [n], in their order.
+        """Return the serialized records of these numbers, int64 [n]: bytes objects [n], in order.
 
         Raises:
-            DatasetDamagedError: A record is not what it was when it was written.
-            DatasetChangedError: A shard is another file by now.
+            DatasetDamagedError: A record is damaged.
+            DatasetChangedError: A shard has changed.
         """
         records, is_whole = self._read(numbers)
         if not is_whole.all():
@@ -61,21 +61,19 @@ class RecordReader:
         return records
 
     def _damaged(self, number: int) -> DatasetDamagedError:
-        """The error for a record whose frame is not where, or what, it should be."""
+        """Return the error for a record whose frame is misplaced or damaged."""
         (shard,), _, _ = self._index.locate(np.array([number]))
-        with contextlib.suppress(DatasetDamagedError):  # if the frames can be followed
+        with contextlib.suppress(DatasetDamagedError):  # succeeds if the headers are intact
             if walk(self._index.shards, int(shard)) != self._index.bounds_of(shard).tolist():
-                return wrong_index(
-                    self._index.shards, int(shard), "its records are not where the shard has them"
-                )
+                return wrong_index(self._index.shards, int(shard), "its records are misplaced")
         return DatasetDamagedError(
-            f"a shard is damaged: {self._index.describe(number)} is not what was written "
-            "(its checksum differs); copy that file again, or build the dataset again; "
+            f"a shard is damaged: {self._index.describe(number)} has a wrong checksum; "
+            "copy that file again, or build the dataset again; "
             "`python -m beam_pipeline verify` finds all such shards"
         )
 
     def _read(self, numbers: Any) -> tuple[Any, Any]:
-        """The serialized records, and whether each is whole: bool [n]."""
+        """Return the serialized records, and whether each is intact: bool [n]."""
         records = np.empty(len(numbers), object)
         if not len(numbers):
             return records, np.ones(0, bool)
@@ -83,18 +81,18 @@ class RecordReader:
         ordered = numbers[order]
         shards, starts, ends = self._index.locate(ordered)
 
-        # Ranges without larger gaps; parts of them that one thread reads, each of one shard.
+        # Ranges without larger gaps, grouped into parts of one shard for one thread each.
         is_far = starts[1:] - ends[:-1] > self._gap
         part = np.cumsum(ends - starts) // _PART_BYTES
         begins_part = (shards[1:] != shards[:-1]) | (part[1:] != part[:-1])
-        if self._files.is_remote:  # a part is a request
+        if self._files.is_remote:  # one request per part
             begins_part |= is_far
         parts = np.concatenate([[0], np.flatnonzero(begins_part) + 1, [len(ordered)]]).tolist()
         wanted = np.bincount(shards, ends - starts)
         is_whole = np.empty(len(numbers), bool)
 
         def read_part(begin: int, end: int) -> None:
-            """Each record is copied once more: out of the bytes of its part, while they are new."""
+            """Copy each record out of its part's bytes while they are in the cache."""
             shard, places = int(shards[begin]), order[begin:end]
             with self._files.open(shard, int(wanted[shard])) as read:
                 payloads, is_whole[places] = _read_part(
@@ -106,24 +104,24 @@ class RecordReader:
             read_part(*parts)
         else:
             for _ in self._threads.map(read_part, parts[:-1], parts[1:]):
-                pass  # raises what a part raised
+                pass  # raises the errors of the parts
         return records, is_whole
 
 
 def _read_part(
     read: Callable[[int, int], bytes], starts: Any, ends: Any, is_far: Any
 ) -> tuple[list[bytes], Any]:
-    """The payloads of records of one shard, and whether each is whole: bool [n].
+    """Read payloads of records of one shard, and whether each is intact: bool [n].
 
     Args:
-        read: Returns so many bytes from an offset, or fewer where the file ends.
-        starts, ends: Of each record's frame in the shard, int64 [n].
-        is_far: Whether the gap behind a record is left out, bool [n - 1].
+        read: Reads up to this many bytes at an offset, fewer at the end of the file.
+        starts, ends: Bounds of each record's frame in the shard, int64 [n].
+        is_far: Whether to skip the gap after a record, bool [n - 1].
     """
     first = np.concatenate([[0], np.flatnonzero(is_far) + 1])
     offsets = starts[first]
     lengths = ends[np.concatenate([first[1:], [len(starts)]]) - 1] - offsets
-    chunks = [  # what a file lacks is zeros
+    chunks = [  # padded with zeros at the end of the file
         read(length, offset).ljust(length, b"\0")
         for length, offset in zip(lengths.tolist(), offsets.tolist(), strict=True)
     ]
@@ -134,7 +132,7 @@ def _read_part(
 
 
 def _objects(values: list[bytes]) -> Any:
-    """An array of objects, [n]."""
+    """Make an array of objects, [n]."""
     array = np.empty(len(values), object)
     array[:] = values
     return array

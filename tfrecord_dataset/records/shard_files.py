@@ -1,6 +1,6 @@
-"""A split's shards: the one place that says how the frames of their records are read.
+"""Shards of a split: how to read the frames of their records.
 
-Gzip files, whose plain bytes are read by offset, are unpacked into the user's cache once.
+Gzip files need random access to their content, and are unpacked into the user's cache once.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ _KIND = "unpacked"
 
 
 class UnpackedFiles:
-    """The plain bytes of gzip files, as `store.files.Files`.
+    """Uncompressed content of gzip files, as `store.files.Files`.
 
-    What was unpacked before is used once this process has read all of it and found its seal right.
+    A cached file is used after this process has verified its seal.
 
     Args:
-        packed: The files.
+        packed: The gzip files.
     """
 
     is_remote = False
@@ -34,7 +34,7 @@ class UnpackedFiles:
         self.names = packed.names
         self._packed = packed
         self._lock = threading.Lock()
-        self._paths: dict[int, str] = {}  # of those that were found whole
+        self._paths: dict[int, str] = {}  # of verified files
 
     def __reduce__(self) -> tuple[type, tuple[Files]]:
         return type(self), (self._packed,)
@@ -56,8 +56,7 @@ class UnpackedFiles:
                 )
         except OSError as error:
             raise BeamTFRecordsError(
-                f"what {self.names[number]} was unpacked to cannot be read: {error.strerror}; "
-                f"delete {path}"
+                f"the unpacked {self.names[number]} cannot be read: {error.strerror}; delete {path}"
             ) from error
 
     def paths(self, numbers: Sequence[int]) -> list[str]:
@@ -88,27 +87,27 @@ class UnpackedFiles:
 
 
 def index_beside(name: str) -> str:
-    """The path of the .idx file of a shard that no metadata.json lists."""
+    """Return the path of the .idx file of a shard without metadata.json."""
     folder, base = os.path.split(name)
     return os.path.join(folder, "idx", f"{base}.idx")
 
 
 def no_index(number: int) -> bytes | None:
-    """No shard has one beside it."""
+    """Return None: there is no .idx file."""
     del number
     return None
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardFiles:
-    """The shards of a split.
+    """Shards of a split.
 
     Attributes:
-        files: As they are stored.
+        files: The stored files.
         compression: "" or "GZIP".
-        read_index: The content of a shard's .idx file; None where there is none.
-        index_names: Paths or URLs of the .idx files, for messages; empty where each would lie in a
-            folder `idx` beside its shard.
+        read_index: Returns the content of a shard's .idx file; None if it is missing.
+        index_names: Paths or URLs of the .idx files, for messages; empty if each would be in a
+            folder `idx` next to its shard.
     """
 
     files: Files
@@ -118,11 +117,11 @@ class ShardFiles:
 
     @functools.cached_property
     def plain(self) -> Files:
-        """Files whose bytes are the frames of records; gzip is unpacked when it is read."""
+        """Files with the frames of records as bytes; gzip is unpacked on first use."""
         return UnpackedFiles(self.files) if self.compression else self.files
 
     def index_name(self, number: int) -> str:
-        """The path or URL of a shard's .idx file."""
+        """Return the path or URL of a shard's .idx file."""
         return (
             self.index_names[number] if self.index_names else index_beside(self.files.names[number])
         )

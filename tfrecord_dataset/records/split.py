@@ -1,4 +1,4 @@
-"""One split of a dataset."""
+"""A split of a dataset."""
 
 import dataclasses
 import functools
@@ -11,27 +11,27 @@ from tfrecord_dataset.records.streams import windows
 
 
 def _not_replaced() -> None:
-    """Files without metadata are no build's."""
+    """Check nothing: files without metadata are not replaced by builds."""
 
 
 def _no_rows(shard: int) -> bytes | None:
-    """Files without metadata have no rows."""
+    """Return None: files without metadata have no index."""
     del shard
     return None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Split:
-    """One split's shards.
+    """Shards of a split.
 
     Attributes:
         name: "train", "val", ….
-        shards: Its files.
-        num_records: None without metadata; then `counted` tells.
-        num_bytes: Bytes of all shards, None without metadata.
-        sha256: Of each shard, by metadata.json; empty without it.
-        read_rows: Returns the content of index/<shard>.parquet, a row a record; None without it.
-        check: Raises DatasetChangedError if another build took the dataset's place.
+        shards: The shard files.
+        num_records: Number of records; None without metadata, then see `counted`.
+        num_bytes: Size of all shards; None without metadata.
+        sha256: Hex digests of the shards from metadata.json; empty without it.
+        read_rows: Returns index/<shard>.parquet, one row per record; None without it.
+        check: Raises DatasetChangedError if another build has replaced the dataset.
     """
 
     name: str
@@ -46,20 +46,20 @@ class Split:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths or URLs of the shards, in order."""
+        """Paths or URLs of the shards in order."""
         return self.shards.files.names
 
     @property
     def compression(self) -> str:
-        """Of the shards: "" or "GZIP"."""
+        """Compression of the shards: "" or "GZIP"."""
         return self.shards.compression
 
     def index(self) -> RecordIndex:
-        """Where each record is; of bare files the frames are walked once.
+        """Positions of the records; frames of bare files are scanned once.
 
         Raises:
-            DatasetDamagedError: The shards are not what metadata.json or their .idx files state.
-            DatasetChangedError: They were replaced.
+            DatasetDamagedError: The shards do not match metadata.json or their .idx files.
+            DatasetChangedError: The shards were replaced.
         """
         return self._index
 
@@ -73,11 +73,11 @@ class Split:
 
     @functools.cached_property
     def counted(self) -> int:
-        """The number of records; of files without metadata they are counted, once.
+        """Number of records; records of files without metadata are counted once.
 
         Raises:
-            DatasetDamagedError: A file is damaged, or ends too early.
-            DatasetChangedError: One is another file by now.
+            DatasetDamagedError: A file is damaged or truncated.
+            DatasetChangedError: A file has changed.
         """
         if self.num_records is not None:
             return self.num_records
@@ -87,7 +87,7 @@ class Split:
 
 
 def _count_packed(shards: ShardFiles) -> int:
-    """The records of gzip files, which are read completely."""
+    """Count the records of gzip files by reading them completely."""
     return sum(
         len(window)
         for number in range(len(shards))

@@ -1,4 +1,4 @@
-"""The records of a file from its beginning, plain or gzip; nothing larger than a record is kept."""
+"""Sequential reads of a file's records, plain or gzip, in memory of about one record."""
 
 import gzip
 import io
@@ -25,24 +25,24 @@ from tfrecord_dataset.store.files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
 _LENGTH = struct.Struct("<Q")
-# Iterations that go on side by side.
+# Iterations that can run in parallel.
 _BEGUN = 4
 
 
 def windows(
     files: Files, number: int, compression: str, wanted: int | None = None
 ) -> Iterator[list[bytes]]:
-    """The serialized records of a file in its order, some at once, with their checksums checked.
+    """Yield batches of a file's serialized records in order, with checksums checked.
 
     Args:
-        files: Of which it is one.
-        number: Of the file.
+        files: Files that contain it.
+        number: Number of the file.
         compression: "" or "GZIP".
-        wanted: The bytes that will be read; None for all.
+        wanted: Number of bytes to read; None for all.
 
     Raises:
-        DatasetDamagedError: The file is damaged, or no TFRecord file; behind its whole records.
-        DatasetChangedError, BeamTFRecordsError: As `Files.open`.
+        DatasetDamagedError: The file is damaged, or not a TFRecord file; after its intact records.
+        DatasetChangedError, BeamTFRecordsError: As in `Files.open`.
     """
     name, count = files.names[number], 0
     parts, have, need = list[bytes](), 0, HEADER_BYTES
@@ -69,8 +69,7 @@ def windows(
         count += num_whole
         if num_whole < len(found):
             raise DatasetDamagedError(
-                f"record {count} of {name} is not what was written (its checksum differs); copy "
-                "that file again"
+                f"record {count} of {name} has a wrong checksum; copy that file again"
             )
         if need < 0 or need > MAX_FRAME_BYTES:
             raise not_whole(name, count, content[bounds[-1] :])
@@ -79,16 +78,16 @@ def windows(
 
 
 def _frames(content: bytes) -> tuple[Any, int]:
-    """Where the frames in some bytes of a file begin and end, int64 [n + 1].
+    """Return the bounds of the frames in some bytes of a file, int64 [n + 1].
 
-    And the bytes of the next one, as far as that is known; -1 where no frame begins.
+    Also returns the size of the next frame, if known; -1 if no frame begins.
     """
     bounds = [0]
     position, size = 0, len(content)
     while size - position >= HEADER_BYTES:
         (length,) = _LENGTH.unpack_from(content, position)
         if position + length + FRAME_BYTES > size:
-            # That of a frame that is here need not be checked: its payload is.
+            # The checksum of a complete frame's length is redundant: its payload is checked.
             stated = payload_bytes(content[position : position + HEADER_BYTES])
             return np.array(bounds), -1 if stated is None else stated + FRAME_BYTES
         position += length + FRAME_BYTES
@@ -97,13 +96,13 @@ def _frames(content: bytes) -> tuple[Any, int]:
 
 
 class Streams:
-    """The records of all files in windows, in the order of the files.
+    """Records of all files in windows, in file order.
 
-    A window that follows one that was read goes on where that ended, so that iterations at once,
-    or one that nobody ends, cost nothing; any other is read from the beginning.
+    A window after the last one read continues that iteration, so parallel or unfinished iterations
+    cost nothing; any other window reads its file from the start.
 
     Args:
-        files: With the records.
+        files: Files with the records.
         compression: "" or "GZIP".
     """
 
@@ -111,13 +110,13 @@ class Streams:
         self._files = files
         self._compression = compression
         self._lock = threading.Lock()
-        self._begun: dict[int, Iterator[tuple[int, list[bytes]]]] = {}  # by their next window
+        self._begun: dict[int, Iterator[tuple[int, list[bytes]]]] = {}  # by next window
 
     def window(self, number: int) -> tuple[int, list[bytes]]:
-        """The number of a window's first record, and its serialized records; none behind the last.
+        """Return the number of a window's first record, and its records; none after the last.
 
         Raises:
-            DatasetDamagedError, DatasetChangedError, BeamTFRecordsError: As `windows`.
+            DatasetDamagedError, DatasetChangedError, BeamTFRecordsError: As in `windows`.
         """
         with self._lock:
             begun = self._begun.pop(number, None)
@@ -139,11 +138,11 @@ class Streams:
 
 
 def unpacked(files: Files, number: int) -> Iterator[bytes]:
-    """The plain bytes of a gzip file, in blocks.
+    """Yield the uncompressed bytes of a gzip file in blocks.
 
     Raises:
-        DatasetDamagedError: It cannot be unpacked, or is far larger then.
-        DatasetChangedError, BeamTFRecordsError: As `Files.open`.
+        DatasetDamagedError: The file cannot be unpacked, or exceeds the limit.
+        DatasetChangedError, BeamTFRecordsError: As in `Files.open`.
     """
     try:
         yield from _blocks(files, number, "GZIP")
@@ -157,7 +156,7 @@ def unpacked(files: Files, number: int) -> Iterator[bytes]:
 def _blocks(
     files: Files, number: int, compression: str, wanted: int | None = None
 ) -> Iterator[bytes]:
-    """The plain bytes of a file; of damaged gzip, what its library raises."""
+    """Yield the uncompressed bytes of a file; damaged gzip raises its library's errors."""
     size, num_bytes = files.num_bytes(number), 0
     with files.open(number, wanted) as read:
         content = _Content(read, size)
@@ -167,13 +166,14 @@ def _blocks(
             if inflation.is_inflated(size, num_bytes):
                 raise DatasetDamagedError(
                     f"{files.names[number]} unpacks to over {inflation.MAX_BYTES >> 20} MiB and "
-                    f"over {inflation.MAX_RATIO} times its size; if it is meant to, write it plain"
+                    f"over {inflation.MAX_RATIO} times its size; if this is intended, "
+                    "write it uncompressed"
                 )
             yield block
 
 
 def _unzipped(content: Any) -> Iterator[bytes]:
-    """The plain bytes of gzip; all before its damage, then what the library raises."""
+    """Yield the uncompressed bytes of gzip up to any damage, then raise the library's error."""
     unzipping = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
     parts, have = list[bytes](), 0
     try:
@@ -190,7 +190,7 @@ def _unzipped(content: Any) -> Iterator[bytes]:
 
 
 def not_whole(name: str, count: int, start: bytes = b"") -> DatasetDamagedError:
-    """The error for a file whose record `count`, of these first bytes, is not there whole."""
+    """Return the error for a file whose record `count`, with these first bytes, is incomplete."""
     length = payload_bytes(start[:HEADER_BYTES])
     if length is None and len(start) >= HEADER_BYTES:
         return DatasetDamagedError(
@@ -209,7 +209,7 @@ def not_whole(name: str, count: int, start: bytes = b"") -> DatasetDamagedError:
 
 
 class _Content(Seekable):
-    """The bytes of a file, of which ranges can be read."""
+    """The bytes of a file as a source of ranges."""
 
     def __init__(self, read: ReadRange, num_bytes: int) -> None:
         super().__init__(num_bytes)

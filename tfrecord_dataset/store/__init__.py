@@ -1,1 +1,1 @@
-"""Object stores: what a URL means, one client a bucket, and what goes wrong."""
+"""Object stores: URLs, one client per bucket, and error handling."""

@@ -1,4 +1,4 @@
-"""Calls that wait for an answer, many at once."""
+"""Concurrent calls for I/O."""
 
 import contextvars
 from collections.abc import Callable, Iterable
@@ -10,10 +10,10 @@ _U = TypeVar("_U")
 
 
 def at_once(call: Callable[[_T], _U], items: Iterable[_T], threads: int) -> list[_U]:
-    """The results in the items' order, each called in this thread's context.
+    """Call a function with each item in threads, in this context; results are in order.
 
     Raises:
-        Exception: The first call's that failed; all the others were made, too.
+        Exception: The first failure, after all calls were made.
     """
     with ThreadPoolExecutor(threads) as pool:
         calls = [pool.submit(contextvars.copy_context().run, call, item) for item in items]

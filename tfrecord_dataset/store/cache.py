@@ -1,12 +1,12 @@
-"""Whole copies of a store's files in a bounded folder, shared by the processes of one machine.
+"""Bounded cache folder for complete copies of a store's files, shared by processes.
 
-    <digest>-<name>           a whole copy; its modification time is its last use
+    <digest>-<name>           a complete copy; its modification time is its last use
     <digest>-<name>.partial   a download
-    lock, lock-<number>       held while room is made, and while a file is downloaded
+    lock, lock-<number>       held while space is freed, and during a download
 
-A copy has the size of its file, and the sha256 that metadata.json states when it is downloaded.
-Records are checked by their own checksums when they are read; a copy with a damaged record is
-compared with that sha256 again. If room is needed, the copies used longest ago are deleted.
+A copy has the size of its file, and is checked against the sha256 of metadata.json after the
+download. Records have checksums of their own; after a damaged record its copy is checked against
+that sha256 again. To free space, the least recently used copies are deleted.
 """
 
 import contextlib
@@ -28,23 +28,23 @@ from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.user_cache import cache_folder
 
-# A request takes some 50 ms, in which 4 MiB would come.
+# A request takes some 50 ms, as long as 4 MiB of transfer.
 RANGE_BYTES = 8 << 20
 _RANGES_AT_ONCE = 4
 _LOCKS = 64
 _LOCK = "lock"
 _PARTIAL = ".partial"
-# Its writer was killed if a partial file has not changed for so long.
+# A partial file that has not changed for so long belongs to a killed process.
 _ABANDONED_S = 3600
 
 
 class ShardCache:
-    """The folder.
+    """A cache folder.
 
     Args:
-        folder: Made, if it is missing. It should be on a disk of this machine. By default that of
-            the user, `~/.cache/beam-tfrecords/shards`.
-        max_bytes: Of all files in it; None for half of the space that is free or the folder's.
+        folder: Path, created if missing. It should be on a local disk. The default is the user's,
+            `~/.cache/beam-tfrecords/shards`.
+        max_bytes: Maximal size of all files; None for half of the space that is free or theirs.
 
     Raises:
         ConfigError: The folder cannot be used.
@@ -59,7 +59,7 @@ class ShardCache:
                 free = shutil.disk_usage(self.folder).free
         except OSError as error:
             raise ConfigError(
-                f"the cache folder {folder} cannot be used ({error.strerror}); name another by "
+                f"the cache folder {folder} cannot be used ({error.strerror}); choose another with "
                 "cache_dir (--cache-dir)"
             ) from error
         self.max_bytes = (
@@ -67,13 +67,13 @@ class ShardCache:
         )
 
     def path(self, file: RemoteFile) -> str:
-        """The path of the copy of a file, whether it is there or not."""
+        """Return the path of a file's copy, whether it exists or not."""
         return os.path.join(self.folder, file.local_name)
 
     def find(self, file: RemoteFile) -> str | None:
-        """The path of a file's copy, which counts as used now; None if there is none.
+        """Return the path of a file's copy and mark it as used; None if there is none.
 
-        Anything else in its place is deleted, such as a truncated copy.
+        Deletes anything else at that path, such as a truncated copy.
 
         Raises:
             BeamTFRecordsError: It cannot be deleted.
@@ -87,17 +87,17 @@ class ShardCache:
         if not is_file or facts.st_size != file.num_bytes:
             self._delete(path)
             return None
-        with contextlib.suppress(OSError):  # another user's
+        with contextlib.suppress(OSError):  # owned by another user
             os.utime(path)
         return path
 
     def fetch(self, file: RemoteFile) -> str:
-        """The path of a file's copy, which is downloaded if there is none.
+        """Return the path of a file's copy, downloading it if necessary.
 
         Raises:
-            BeamTFRecordsError: The file cannot be read, or the cache cannot be written.
-            DatasetChangedError: It is another file by now.
-            DatasetDamagedError: It is not what metadata.json states.
+            BeamTFRecordsError: The file cannot be read, or the cache is not writable.
+            DatasetChangedError: The file has changed.
+            DatasetDamagedError: The file differs from its sha256 in metadata.json.
         """
         found = self.find(file)
         if found is not None:
@@ -105,7 +105,7 @@ class ShardCache:
         lock = zlib.crc32(file.local_name.encode()) % _LOCKS
         try:
             with self._locked(f"{_LOCK}-{lock}"):
-                return self.find(file) or self._downloaded(file)  # by another process meanwhile
+                return self.find(file) or self._downloaded(file)  # another process may be first
         except OSError as error:
             raise self._explain(error) from error
 
@@ -115,7 +115,7 @@ class ShardCache:
             with self._locked(_LOCK):
                 self._make_room(file.num_bytes)
                 handle = stack.enter_context(durable.replacing(path, f"{path}{_PARTIAL}"))
-                handle.truncate(file.num_bytes)  # counts as used space from now on
+                handle.truncate(file.num_bytes)  # reserves the space
             copy = functools.partial(_copy, handle.fileno(), file)
             at_once(copy, range(0, max(1, file.num_bytes), RANGE_BYTES), _RANGES_AT_ONCE)
             actual = _sha256(handle.name) if file.sha256 else ""
@@ -127,21 +127,21 @@ class ShardCache:
         return path
 
     def discard_damaged(self, file: RemoteFile) -> bool:
-        """Whether a file had no whole copy; one that differs from its sha256 is deleted.
+        """Whether a file had no intact copy; a copy that differs from its sha256 is deleted.
 
-        So is a copy whose sha256 nobody states.
+        Also deletes a copy with an unknown sha256.
         """
         path = self.find(file)
         if path is None:
             return True
-        with contextlib.suppress(OSError):  # of the disk
+        with contextlib.suppress(OSError):  # a disk error
             if file.sha256 and _sha256(path) == file.sha256:
                 return False
         self._delete(path)
         return True
 
     def _make_room(self, num_bytes: int) -> None:
-        """Deletes the copies that were used longest ago, until a file fits."""
+        """Delete the least recently used copies until a file fits."""
         sizes = self._sizes()
         excess = sum(sizes.values()) + num_bytes - self.max_bytes
         for path, size in sizes.items():
@@ -149,12 +149,12 @@ class ShardCache:
                 return
             if path.endswith(_PARTIAL) and os.path.getmtime(path) > time.time() - _ABANDONED_S:
                 continue
-            with contextlib.suppress(OSError):  # another user's
+            with contextlib.suppress(OSError):  # owned by another user
                 os.unlink(path)
                 excess -= size
 
     def _sizes(self) -> dict[str, int]:
-        """Bytes of each copy by its path, the one used longest ago first."""
+        """Return the size of each copy by path, least recently used first."""
         found = []
         with os.scandir(self.folder) as entries:
             for entry in entries:

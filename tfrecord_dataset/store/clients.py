@@ -1,8 +1,8 @@
-"""One client a bucket and process, made from what the environment says.
+"""One store client per bucket and process, configured by the environment.
 
-Credentials are looked for where the clouds' own tools keep them: environment variables, files
-below the home folder, and the service that hands them out inside a cloud. Where there are none,
-requests go unsigned, which public buckets answer.
+Credentials are read from the same places as by the clouds' own tools: environment variables, files
+in the home folder, and the metadata service inside a cloud. Without credentials requests are
+unsigned, which public buckets accept.
 """
 
 import configparser
@@ -21,29 +21,29 @@ from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store.urls import scheme_of, split_object
 
-# How long a request is sent again, from its first try on.
+# Total time for retries of a request.
 LIMIT_S = 120.0
 
-# Each pause is drawn from the first up to `base` times the last: by 2 they would hardly grow.
+# Each pause is random, up to `base` times the last one: with 2 they would hardly grow.
 _BACKOFF = {
     "init_backoff": datetime.timedelta(milliseconds=100),
     "max_backoff": datetime.timedelta(seconds=10),
     "base": 4,
 }
 
-# A body may take long to come, as long as it comes: the library's own limit is 30 s for all of it.
+# A large body may take long, so only inactivity times out: the library's default is 30 s in all.
 _CONNECTION = {"connect_timeout": "5s", "read_timeout": "1m", "timeout": "1h"}
-# These the library would read from variables itself, did we state none.
+# The library would read these from variables if they were not set here.
 _CONNECTION_SETTINGS = (
     *_CONNECTION,
     *("allow_http", "allow_invalid_certificates", "proxy_url", "proxy_ca_certificate"),
     "proxy_excludes",
 )
 
-# The address at which Amazon, Google and Microsoft serve credentials to their own machines.
+# Address of the metadata service on machines of Amazon, Google and Microsoft.
 _METADATA_SERVICE = ("169.254.169.254", 80)
 
-# Each of these says where credentials are, or that there are to be none.
+# Each of these configures credentials, or disables them.
 _AWS_VARIABLES = """
     AWS_ACCESS_KEY_ID AWS_WEB_IDENTITY_TOKEN_FILE AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
     AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_SKIP_SIGNATURE
@@ -62,7 +62,7 @@ _AZURE_ACCOUNT_VARIABLES = "AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_USE_EMULATO
 
 _LOCK = threading.Lock()
 
-# What the library's class takes besides the URL; and how to give credentials, where there are none.
+# Arguments of the library's class besides the URL, and the remedy for missing credentials.
 _Access = tuple[dict[str, Any], str]
 
 
@@ -71,10 +71,10 @@ class Client:
     """The store of one bucket.
 
     Attributes:
-        store: The library's store.
+        store: Object of the library.
         root: The bucket's URL, such as gs://bucket.
-        prefix: How the environment's variables for it begin, such as AWS.
-        remedy: How to give credentials; empty where there are some.
+        prefix: Prefix of its environment variables, such as AWS.
+        remedy: How to give credentials; empty if there are some.
     """
 
     store: Any
@@ -84,17 +84,17 @@ class Client:
 
 
 def client_and_key(url: str) -> tuple[Client, str]:
-    """The client of an object's bucket, and the object's key in it."""
+    """Return the client of an object's bucket, and the object's key."""
     root, key = split_object(url)
     return client_of(root), key
 
 
 def client_of(root: str) -> Client:
-    """The client of a bucket, given its URL; the same one at every call in a process.
+    """Return the client of a bucket, given its URL; cached per process.
 
     Raises:
-        ConfigError: The URL names no bucket, or its settings are wrong; or this process was
-            forked from one that had a client, whose threads are not here.
+        ConfigError: The URL names no bucket, or its settings are invalid; or this process was
+            forked from one with a client, whose threads do not exist here.
     """
     with _LOCK:
         client, process = _made(root)
@@ -123,14 +123,14 @@ def _made(root: str) -> tuple[Client, int]:
         return Client(store, root, prefix, remedy), os.getpid()
     except ConfigError:
         raise
-    except Exception as error:  # of many kinds: a file of credentials may be damaged, too
+    except Exception as error:  # various types, as a credentials file may be damaged
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"{root} cannot be opened: {reason}") from error
 
 
 def _retries() -> Any:
     return {
-        "max_retries": 1_000_000,  # time is the limit
+        "max_retries": 1_000_000,  # only time is limited
         "backoff": _BACKOFF,
         "retry_timeout": datetime.timedelta(seconds=LIMIT_S),
     }
@@ -147,7 +147,7 @@ def _for_s3(root: str) -> _Access:
 
 
 def aws_profile() -> dict[str, Any]:
-    """What `aws configure` wrote of the profile in use."""
+    """Return the settings that `aws configure` wrote for the current profile."""
     profile = os.environ.get("AWS_PROFILE", "default")
     keys = _section("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile)
     settings = _section(
@@ -188,7 +188,7 @@ def _has_google_credentials() -> bool:
 
 
 def _no_credentials() -> Any:
-    # The library leaves only reads unsigned, and would search for credentials at a write.
+    # The library signs writes by default, and would search for credentials.
     raise PermissionError("no credentials")
 
 
@@ -205,7 +205,7 @@ def _for_azure(root: str) -> _Access:
 
 
 def _connection(prefix: str, allow_http: bool) -> Any:
-    """How to connect, as the variables of this prefix say, such as AWS_ALLOW_HTTP."""
+    """Return connection settings from the variables of a prefix, such as AWS_ALLOW_HTTP."""
     settings = {name: os.environ.get(f"{prefix}_{name}".upper()) for name in _CONNECTION_SETTINGS}
     options: dict[str, Any] = {name: value for name, value in settings.items() if value}
     return {**_CONNECTION, **options, **({"allow_http": True} if allow_http else {})}
@@ -217,7 +217,7 @@ def _is_any_set(variables: str) -> bool:
 
 @functools.cache
 def is_in_a_cloud() -> bool:
-    """Whether something serves credentials; the library alone would try for many seconds."""
+    """Whether a service provides credentials; the library would try for many seconds."""
     try:
         socket.create_connection(_METADATA_SERVICE, timeout=1).close()
     except OSError:
@@ -225,7 +225,7 @@ def is_in_a_cloud() -> bool:
     return True
 
 
-# By scheme the library's class, how variables begin that say how to connect, and the credentials.
+# By scheme: the library's class, the prefix of connection variables, and the credentials.
 _STORES: dict[str, tuple[Any, str, Callable[[str], _Access]]] = {
     **dict.fromkeys(("s3", "s3a"), (S3Store, "AWS", _for_s3)),
     "gs": (GCSStore, "GOOGLE", _for_google),

@@ -1,4 +1,4 @@
-"""The store library's errors as OSErrors, and as ConfigErrors where a setting is wrong."""
+"""Converts the store library's errors to OSErrors, or ConfigErrors for wrong settings."""
 
 import contextlib
 import errno
@@ -11,12 +11,12 @@ from obstore.store import S3Store
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store.clients import Client
 
-# Of an OSError: the range begins behind the object's end; the server knows no ranges.
+# OSError numbers: a range after the object's end; a server without range requests.
 BEYOND_THE_END = errno.ERANGE
 NO_RANGES = errno.ENOTSUP
 
 _STATUS = re.compile(r"status code: ((\d{3})[^:]*)")
-# What the library calls the faults of connections, in the second part of its messages.
+# The library's names of connection errors, in the second part of its messages.
 _KINDS = {
     "Connect": "no connection",
     "Request": "the connection was closed without an answer",
@@ -31,7 +31,7 @@ _REQUEST = re.compile(r"Error performing \w+ .*? in [^ ]+ +- ")
 
 @contextlib.contextmanager
 def os_errors(client: Client, url: str) -> Iterator[None]:
-    """Turns the library's errors into OSErrors, and into ConfigErrors where a setting is wrong."""
+    """Convert the library's errors to OSErrors, or ConfigErrors for wrong settings."""
     try:
         yield
     except FileNotFoundError as error:
@@ -45,14 +45,14 @@ def os_errors(client: Client, url: str) -> Iterator[None]:
 
 
 def is_of_the_way(error: Exception) -> bool:
-    """Whether an error of the library is no answer of the store, but a fault of the way to it."""
+    """Whether an error is a failure of the connection and not a store's response."""
     return _KIND.search(str(error)) is not None
 
 
 def _denied(client: Client, url: str) -> Exception:
     if client.remedy:
         return ConfigError(
-            f"{client.root} may not be read or written without credentials; {client.remedy}"
+            f"{client.root} cannot be read or written without credentials; {client.remedy}"
         )
     return PermissionError(errno.EACCES, "Permission denied", url)
 
@@ -69,7 +69,7 @@ def _named(client: Client, url: str, text: str) -> Exception:
         reason = _KINDS.get(kind[1], "the connection failed")
         reason = f"{reason}: {causes[-1]}" if causes else reason
         return OSError(errno.EREMOTEIO, reason + _tries(message), url)
-    message = _REQUEST.sub("", message)  # a URL may have a signature
+    message = _REQUEST.sub("", message)  # the URL may contain a signature
     if is_of_credentials:
         return ConfigError(
             f"{client.root}: this machine's cloud gives no credentials for it ({message}); attach "
@@ -92,14 +92,14 @@ def _named(client: Client, url: str, text: str) -> Exception:
 
 
 def _tries(message: str) -> str:
-    """How long the library has tried, where it has tried again."""
+    """Describe the library's retries, if any."""
     match = _TRIES.search(message)
     return f", also after {1 + int(match[2])} tries in {float(match[1]):.0f} s" if match else ""
 
 
 @contextlib.contextmanager
 def write_errors(client: Client, url: str) -> Iterator[None]:
-    """As `os_errors`, where nothing but the bucket can be missing."""
+    """As `os_errors`, for calls in which only the bucket can be missing."""
     try:
         with os_errors(client, url):
             yield

@@ -1,6 +1,6 @@
-"""Files as they were when they were opened: read by offset, and nothing that took their place.
+"""Files pinned to their state when they were opened, and read by offset.
 
-Those of this machine are held open where they are few, and told by their inode and time.
+Local files stay open if they are few, and otherwise are identified by inode and time.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from tfrecord_dataset.errors import (
     DatasetDamagedError,
 )
 
-# Of the files that this process may have open, those of one split.
+# Share of the process's open files for one split.
 _SHARE_OF_OPEN_FILES = 8
-# On a file system of a network each waits for an answer.
+# On a network file system each call waits for a response.
 _OPENED_AT_ONCE = 16
 _DESCRIPTORS = "/proc/self/fd"
 _NO_MORE = (errno.EMFILE, errno.ENFILE)
-# A file is gone, also one of a network's, or is no regular file any more.
+# Errors for a file that is missing, also on a network, or no longer regular.
 _REPLACED = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE, errno.EISDIR, errno.EINVAL)
 
 # (bytes, offset) -> the bytes there; fewer at the end of the file.
@@ -34,64 +34,64 @@ ReadRange = Callable[[int, int], bytes]
 
 
 class Files(Protocol):
-    """Files that are read as they were when they were opened.
+    """Files pinned to their state when they were opened.
 
-    Whoever reads another content than that gets a DatasetChangedError.
+    A read of other content raises DatasetChangedError.
 
     Attributes:
         names: Paths or URLs.
-        is_remote: Whether a read is a request.
+        is_remote: Whether a read is a network request.
     """
 
     names: tuple[str, ...]
     is_remote: bool
 
     def num_bytes(self, number: int) -> int:
-        """The size of a file."""
+        """Return the size of a file."""
 
     def identity(self, number: int) -> str:
-        """What tells a file, as it was opened, from all others."""
+        """Return a unique identity of the file as it was opened."""
 
     def open(
         self, number: int, wanted: int | None = None
     ) -> contextlib.AbstractContextManager[ReadRange]:
-        """A function that reads ranges of a file.
+        """Open a function that reads ranges of a file.
 
         Args:
-            number: Of the file.
-            wanted: The bytes that will be read; None for all.
+            number: Number of the file.
+            wanted: Number of bytes to read; None for all.
 
         Raises:
-            DatasetChangedError: It is another file now, or was changed until the block ended.
-            BeamTFRecordsError: It cannot be read.
+            DatasetChangedError: The file has changed, now or by the end of the context.
+            BeamTFRecordsError: The file cannot be read.
         """
 
     def paths(self, numbers: Sequence[int]) -> list[str]:
-        """Paths on this machine by which other programs read the bytes of these files.
+        """Return local paths from which other programs can read these files.
 
-        Whoever finds no whole record there asks `open`, which knows why.
+        After a damaged record there, call `open` for the reason.
 
         Raises:
-            DatasetChangedError, BeamTFRecordsError: As `open`.
+            DatasetChangedError, BeamTFRecordsError: As in `open`.
         """
 
     def renew(self, number: int) -> bool:
-        """Whether a damaged copy of a file was found, and deleted: it may be read again.
+        """Whether a damaged copy of a file was found and deleted, so that a retry may succeed.
 
         Raises:
-            DatasetChangedError: It is another file now.
+            DatasetChangedError: The file has changed.
         """
 
 
 def changed(name: str) -> DatasetChangedError:
-    """The error for a file that is not what was opened."""
+    """Return the error for a file that has changed since it was opened."""
     return DatasetChangedError(
         f"{name} was changed or deleted while it was read; start again to read what is there now"
     )
 
 
 class _State(NamedTuple):
-    """What changes when a file is replaced or written."""
+    """Return a state that changes when a file is replaced or written."""
 
     device: int
     inode: int
@@ -100,20 +100,20 @@ class _State(NamedTuple):
 
 
 class LocalFiles:
-    """Files of this machine, as `store.files.Files`.
+    """Local files, as `store.files.Files`.
 
-    As few as an eighth of the open files that this process may have (`ulimit -n`) stay open, so
-    they can be read to the end whatever takes their names. Of more, each is opened for each use.
+    Up to an eighth of the process's limit of open files (`ulimit -n`) stay open, and remain
+    readable even if their names are taken. More files are opened for each use.
 
     Args:
-        names: Their paths.
+        names: Paths of the files.
         opener: Opens the file of a number; None opens `names`.
-        explain: The error for a file that changed.
+        explain: Returns the error for a changed file.
 
     Raises:
-        FileNotFoundError: One is not there.
-        DatasetDamagedError: One is no regular file.
-        BeamTFRecordsError: One cannot be opened.
+        FileNotFoundError: A file does not exist.
+        DatasetDamagedError: A file is not regular.
+        BeamTFRecordsError: A file cannot be opened.
     """
 
     is_remote = False
@@ -135,14 +135,14 @@ class LocalFiles:
             self._states = [*pool.map(self._first_state, range(len(names)))]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Descriptors are no other process's: it opens the names, whose states are compared."""
+        """Pickle without descriptors: the other process opens the names, and compares states."""
         return _opened_again, (self.names, self._states, self._explain)
 
     def num_bytes(self, number: int) -> int:
         return self._states[number].num_bytes
 
     def identity(self, number: int) -> str:
-        # Some file systems number devices and inodes anew when they are mounted.
+        # Some file systems renumber devices and inodes when they are mounted.
         state = self._states[number]
         return f"{os.path.abspath(self.names[number])}\n{state.num_bytes}\n{state.changed_ns}"
 
@@ -154,7 +154,7 @@ class LocalFiles:
             try:
                 yield lambda num_bytes, offset: os.pread(descriptor, num_bytes, offset)
             except Exception:
-                self._check(number, descriptor)  # which may be why
+                self._check(number, descriptor)  # a change may explain the error
                 raise
             self._check(number, descriptor)
         except OSError as error:
@@ -171,11 +171,11 @@ class LocalFiles:
             held = self._held.get(number)
         if held is None or not os.path.isdir(_DESCRIPTORS):
             return os.path.abspath(self.names[number])
-        return f"{_DESCRIPTORS}/{held}"  # whatever takes the name
+        return f"{_DESCRIPTORS}/{held}"  # independent of the name
 
     def renew(self, number: int) -> bool:
         with self.open(number):
-            return False  # there is no copy
+            return False  # local files have no copies
 
     def _open_by_name(self, number: int) -> int:
         return regular_files.descriptor_of(self.names[number])
@@ -209,7 +209,7 @@ class LocalFiles:
     def _check(self, number: int, descriptor: int) -> None:
         try:
             is_same = _state(descriptor) == self._states[number]
-        except OSError:  # a network's file that was deleted
+        except OSError:  # deleted on a network file system
             is_same = False
         if not is_same:
             raise self._explain(self.names[number])
@@ -218,7 +218,7 @@ class LocalFiles:
 def _opened_again(
     names: Sequence[str], states: list[_State], explain: Callable[[str], DatasetChangedError]
 ) -> LocalFiles:
-    """The files that another process has open, if they still have their names."""
+    """Return the open files of another process, if they still have their names."""
     try:
         files = LocalFiles(names, explain=explain)
     except FileNotFoundError as error:
@@ -228,7 +228,7 @@ def _opened_again(
 
 
 def most_open_files() -> int:
-    """The files that this process may have open."""
+    """Return the number of files that this process may open."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit if limit != resource.RLIM_INFINITY else 1 << 20
 
@@ -239,15 +239,15 @@ def _state(descriptor: int) -> _State:
 
 
 def unreadable(name: str, error: OSError) -> BeamTFRecordsError:
-    """The error for a file that the system does not let this process read."""
-    if error.errno in (errno.EINVAL, errno.EISDIR, errno.EFBIG):  # as `regular_files` has it
+    """Return the error for a file that the system does not let this process read."""
+    if error.errno in (errno.EINVAL, errno.EISDIR, errno.EFBIG):  # from `regular_files`
         return DatasetDamagedError(f"{name} cannot be read: {error.strerror}; restore it")
     if isinstance(error, PermissionError):
-        return ConfigError(f"{name} may not be read: permission denied; change its permissions")
+        return ConfigError(f"{name} cannot be read: permission denied; change its permissions")
     if error.errno in _NO_MORE:
         return BeamTFRecordsError(
             f"{name} cannot be opened: this process has too many open files; raise their number "
-            "(ulimit -n), or drop datasets that are not used"
+            "(ulimit -n), or close datasets that are not used"
         )
     return BeamTFRecordsError(f"{name} cannot be read: {error.strerror}")
 

@@ -1,9 +1,9 @@
-"""The folder of a dataset as it was when it was opened: what takes its place is another one.
+"""Folder of a dataset pinned to its state when it was opened, so that a rebuild is detected.
 
-A build puts a new folder in place of the old one (`--overwrite`), and on a store writes new objects
-over the old ones. So a local folder is held by its descriptor; of a store's objects it is known
-what they were, and the file that a build writes last tells builds apart. They are read where they
-are until they have been copied to this machine.
+A build replaces the old folder by a new one (`--overwrite`), and on a store overwrites the old
+objects. So a local folder is pinned by its descriptor; the objects of a store are pinned by their
+versions, and the file that a build writes last identifies the build. Objects are read from the
+store until they have been copied to this machine.
 """
 
 import contextlib
@@ -26,18 +26,18 @@ from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.urls import is_web
 
 _FETCHED_AT_ONCE = 8
-# A file is copied once a quarter of it has been wanted.
+# A file is copied after a quarter of it was requested.
 _WORTH_A_COPY = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Commit:
-    """The file that a build writes last, as it was read.
+    """The last file of a build, as it was read.
 
     Attributes:
-        path: Of the file; empty for a folder that no build made.
-        data: Its content; None if it was not there.
-        place: Of its folder on this machine, the device and inode: a build of the same data makes
+        path: Path of the file; empty for a folder without a build.
+        data: Content of the file; None if it was missing.
+        place: Device and inode of its folder on this machine: a build of the same data makes
             another folder.
     """
 
@@ -46,7 +46,7 @@ class Commit:
     place: tuple[int, int] | None = None
 
     def check(self) -> None:
-        """Raises DatasetChangedError if the file, or its folder, is another one by now."""
+        """Raise DatasetChangedError if the file, or its folder, was replaced."""
         if not self.path:
             return
         folder = os.path.dirname(self.path)
@@ -63,7 +63,7 @@ class Commit:
             )
 
     def explain(self, file: str) -> DatasetChangedError:
-        """The error for a file that is not what was opened."""
+        """Return the error for a file that has changed since it was opened."""
         try:
             self.check()
         except DatasetChangedError as error:
@@ -72,11 +72,11 @@ class Commit:
 
 
 class LocalFolder:
-    """A folder of this machine as it was when it was opened.
+    """A local folder pinned to its state when it was opened.
 
     Attributes:
-        path: Its name.
-        commit: Of the build that made it.
+        path: Path of the folder.
+        commit: Commit of the build that made it.
     """
 
     def __init__(self, path: str, commit: str = "") -> None:
@@ -93,11 +93,11 @@ class LocalFolder:
             self.commit = Commit(os.path.join(path, commit), self.read(commit), place)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a small file in it; None if there is none.
+        """Read a small file in the folder; None if it is missing.
 
         Raises:
-            DatasetDamagedError: It is no regular file, or too large.
-            BeamTFRecordsError: It cannot be read.
+            DatasetDamagedError: The file is not regular, or too large.
+            BeamTFRecordsError: The file cannot be read.
         """
         try:
             return regular_files.read(name, MAX_BYTES, self._descriptor)
@@ -107,19 +107,19 @@ class LocalFolder:
             raise unreadable(os.path.join(self.path, name), error) from error
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        """Files in it, to be read by offset.
+        """Open files in the folder for reads by offset.
 
         Args:
             names: Paths below the folder.
-            digests: The sha256 of each, "" where nobody states it.
-            what: The files, for messages.
+            digests: The sha256 of each, "" if unknown.
+            what: Description of the files for messages.
 
         Raises:
-            DatasetDamagedError: Some are not there, or are no regular files.
-            DatasetChangedError: Another build took the folder's place.
-            BeamTFRecordsError: One cannot be opened.
+            DatasetDamagedError: Some are missing or not regular.
+            DatasetChangedError: Another build has replaced the folder.
+            BeamTFRecordsError: A file cannot be opened.
         """
-        del digests  # whose shards are checked record by record
+        del digests  # the shards are checked record by record
         paths = [os.path.join(self.path, name) for name in names]
 
         def opener(number: int) -> int:
@@ -135,7 +135,7 @@ class LocalFolder:
 
 
 class RemoteFolder:
-    """A folder of a store, as `LocalFolder`."""
+    """A folder on a store, as `LocalFolder`."""
 
     def __init__(self, url: str, cache: Callable[[], ShardCache], commit: str = "") -> None:
         self.path = url
@@ -156,7 +156,7 @@ class RemoteFolder:
         else:
             listed = [*map(self._found, names)]
             found = [file for file in listed if file is not None]
-        # What was found may be the files of a build that was committed meanwhile.
+        # A build may have been committed between the two requests.
         self.commit.check()
         if len(found) < len(names):
             missing = [name for name, file in zip(names, listed, strict=True) if file is None]
@@ -179,12 +179,12 @@ Folder = LocalFolder | RemoteFolder
 
 
 def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
-    """The folder at a path.
+    """Open the folder at a path.
 
     Args:
-        path: Of a folder, local or on a store.
+        path: Local or remote folder.
         cache: Opens the cache for copies of remote files.
-        commit: The name of the file that a build writes last; empty where no build made it.
+        commit: Name of the file that a build writes last; empty for a folder without a build.
     """
     if storage.is_object(path):
         return RemoteFolder(path, cache, commit)
@@ -207,15 +207,15 @@ def _missing(path: str, missing: Sequence[str], count: int, what: str) -> Datase
 
 
 class RemoteFiles:
-    """Files of a store, as `store.files.Files`, read from whole copies in a cache.
+    """Files on a store, as `store.files.Files`, read from complete copies in a cache.
 
-    A range is read from the store itself where there is no copy and little of a file has been
-    wanted so far, or where copies do not fit the cache.
+    A range is read from the store if there is no copy and little of the file has been requested so
+    far, or if copies do not fit into the cache.
 
     Args:
-        files: As a listing has them.
-        cache: Holds the copies.
-        explain: The error for a file that changed.
+        files: Files from a listing.
+        cache: Cache for the copies.
+        explain: Returns the error for a changed file.
     """
 
     is_remote = True
@@ -231,7 +231,7 @@ class RemoteFiles:
         self._cache = cache
         self._explain = explain
         self._fit_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
-        self._wanted = [0] * len(files)  # bytes, of each file
+        self._wanted = [0] * len(files)  # requested bytes per file
         self._pool = ThreadPoolExecutor(_FETCHED_AT_ONCE, "fetch-shards")
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
@@ -262,7 +262,7 @@ class RemoteFiles:
 
     @contextlib.contextmanager
     def _opened(self, number: int, wanted: int | None) -> Iterator[int | None]:
-        """A descriptor of a file's copy; None to read the store."""
+        """Return a descriptor of a file's copy; None to read from the store."""
         path = self._copied(number, wanted)
         try:
             copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else None
@@ -280,13 +280,13 @@ class RemoteFiles:
         is_worth_it = self._fit_cache and _WORTH_A_COPY * self._wanted[number] >= file.num_bytes
         if file.num_bytes > self._cache.max_bytes or not (wanted is None or is_worth_it):
             return self._cache.find(file)
-        if wanted is None:  # whoever reads all of a file mostly reads the next one
+        if wanted is None:  # a reader of a whole file usually reads the next one
             self._pool.map(self._cache.fetch, self._files[number + 1 : number + 2])
         return self._cache.fetch(file)
 
     def paths(self, numbers: Sequence[int]) -> list[str]:
         if not self._fit_cache:
-            return [""] * len(numbers)  # each window would copy shards that the next one drops
+            return [""] * len(numbers)  # each window would evict the copies of the last one
         return list(self._pool.map(self._fetched, numbers))
 
     def _fetched(self, number: int) -> str:

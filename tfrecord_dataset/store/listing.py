@@ -1,4 +1,4 @@
-"""What a listing holds, and which files fit a pattern."""
+"""Listings of files, and glob patterns."""
 
 import dataclasses
 import itertools
@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-# What a listing hands on at once.
+# Number of files per batch of a listing.
 NAMES_AT_ONCE = 1024
 
-# What operating systems leave in folders; never data, so not even rejected.
+# Files of operating systems; never data, so they are not even rejected.
 _LITTER = frozenset({"Thumbs.db", "desktop.ini", "__MACOSX"})
 
 _WILDCARD = re.compile(r"[*?[]")
@@ -18,11 +18,11 @@ _WILDCARD = re.compile(r"[*?[]")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file, or a link to one that is not there.
+    """A file, or a broken link.
 
     Attributes:
         path: Absolute path or URL.
-        relative: The path below the listed root, with forward slashes.
+        relative: Path below the listed root, with forward slashes.
     """
 
     path: str
@@ -30,11 +30,11 @@ class StoredFile:
 
 
 class FileNames(NamedTuple):
-    """Some of the files of one folder.
+    """Some files of one folder.
 
     Attributes:
-        folder: Its path below the listed root; "" is the root itself.
-        names: Some hundreds at most.
+        folder: Path below the listed root; "" is the root itself.
+        names: File names, some hundreds at most.
     """
 
     folder: str
@@ -42,18 +42,18 @@ class FileNames(NamedTuple):
 
 
 class FolderNames(NamedTuple):
-    """The names of what one folder holds, sorted."""
+    """Sorted names of a folder's entries."""
 
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
 
 
 class Status(NamedTuple):
-    """What is known of a file without reading it.
+    """Status of a file, without its content.
 
     Attributes:
-        size: Bytes.
-        version: What changes when the file does.
+        size: Size in bytes.
+        version: A value that changes with the file.
     """
 
     size: int
@@ -61,12 +61,12 @@ class Status(NamedTuple):
 
 
 def is_litter(name: str) -> bool:
-    """Whether a file or folder of this name is hidden, or left behind by an operating system."""
+    """Whether a file or folder is hidden, or left by an operating system."""
     return name.startswith(".") or name in _LITTER
 
 
 def names_by_folder(relatives: Iterable[str]) -> Iterator[FileNames]:
-    """The files of these paths, but hidden ones, with those of a folder that follow each other."""
+    """Group the files of these paths, except hidden ones, by consecutive folders."""
     pairs = (path.rpartition("/")[::2] for path in relatives if path)
     for folder, group in itertools.groupby(pairs, key=operator.itemgetter(0)):
         if any(map(is_litter, folder.split("/"))) and folder:
@@ -77,12 +77,12 @@ def names_by_folder(relatives: Iterable[str]) -> Iterator[FileNames]:
 
 
 def fixed_folder(pattern: str) -> str:
-    """The folder above the first part of `pattern` that has a wildcard."""
+    """Return the folder above the first part of `pattern` with a wildcard."""
     return _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
 
 
 def pattern_regex(pattern: str) -> re.Pattern[str]:
-    """The paths that `pattern` means: `*`, `?` and `[abc]` within a name, `**/` for folders."""
+    """Compile `pattern`: `*`, `?` and `[abc]` match within a name, `**/` matches folders."""
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^]/]+\])", pattern)
     return re.compile("".join(map(_part_regex, parts)))
 

@@ -1,4 +1,4 @@
-"""Objects of a store: what is there, and the bytes of the small ones."""
+"""Objects of a store: status, and content of small ones."""
 
 import contextlib
 import dataclasses
@@ -20,13 +20,13 @@ _REQUESTS_AT_ONCE = 64
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file of a store.
+    """A file on a store.
 
     Attributes:
-        url: Where it is.
+        url: URL of the object.
         num_bytes: Its size.
-        sha256: Hex digest, from metadata.json; empty if nothing states it.
-        version: What the store says of the file's state (its ETag, or when it changed).
+        sha256: Hex digest from metadata.json; empty if unknown.
+        version: The store's version of the file (its ETag, or modification time).
     """
 
     url: str
@@ -36,7 +36,7 @@ class RemoteFile:
 
     @property
     def local_name(self) -> str:
-        """The name of a local copy: equal for equal content, if the digest is known."""
+        """Name of a local copy: equal for equal content, if the digest is known."""
         stated = (
             self.sha256
             or hashlib.sha256(f"{self.url}\n{self.num_bytes}\n{self.version}".encode()).hexdigest()
@@ -47,12 +47,12 @@ class RemoteFile:
 
 @contextlib.contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Says what a user can do about a fault of an object, or of its store.
+    """Convert a fault of an object or its store to an error with a remedy.
 
     Raises:
-        FileNotFoundError: It is not there.
-        ConfigError: There are no credentials for it, or no such bucket.
-        BeamTFRecordsError: It could not be read, though that was tried for minutes.
+        FileNotFoundError: The object does not exist.
+        ConfigError: Credentials or the bucket are missing.
+        BeamTFRecordsError: The object could not be read, after minutes of retries.
     """
     if set("*?[") & set(url.partition("://")[2].partition("/")[0]):
         raise ConfigError(f"{url}: a bucket's name cannot have a wildcard; write it out")
@@ -62,7 +62,7 @@ def explained(url: str) -> Iterator[None]:
         raise
     except PermissionError as error:
         raise ConfigError(
-            f"{url} may not be read: permission denied; check the credentials, and what they allow"
+            f"{url} cannot be read: permission denied; check the credentials and their permissions"
         ) from error
     except OSError as error:
         if error.errno == BEYOND_THE_END:
@@ -71,20 +71,20 @@ def explained(url: str) -> Iterator[None]:
 
 
 def exists(url: str) -> bool:
-    """Whether there is an object."""
+    """Whether an object exists."""
     return _describe(url) is not None
 
 
 def describe(urls: Sequence[str]) -> list[RemoteFile]:
-    """Objects, many asked for at once.
+    """Get the status of objects in parallel.
 
     Raises:
-        DatasetDamagedError: One is not there.
+        DatasetDamagedError: An object does not exist.
     """
     found = at_once(_describe, urls, _REQUESTS_AT_ONCE)
     for url, file in zip(urls, found, strict=True):
         if file is None:
-            raise DatasetDamagedError(f"there is no {url}; restore it, or check the URL")
+            raise DatasetDamagedError(f"{url} does not exist; restore it, or check the URL")
     return [file for file in found if file]
 
 
@@ -101,18 +101,18 @@ def _file(url: str, meta: Any) -> RemoteFile:
 
 
 def _is_same(one: RemoteFile, other: RemoteFile) -> bool:
-    # Azure lists an ETag without the quotes with which it is served.
+    # Azure omits an ETag's quotes in listings.
     versions = {each.version.removeprefix("W/").strip('"') for each in (one, other)}
     return one.num_bytes == other.num_bytes and len(versions) == 1
 
 
 def read(url: str) -> bytes:
-    """A small object.
+    """Read a small object.
 
     Raises:
-        FileNotFoundError: It is not there.
-        DatasetDamagedError: It is large.
-        BeamTFRecordsError: As `explained`.
+        FileNotFoundError: The object does not exist.
+        DatasetDamagedError: The object is too large.
+        BeamTFRecordsError: As in `explained`.
     """
 
     def check(meta: Any) -> None:
@@ -126,16 +126,16 @@ def read(url: str) -> bytes:
 
 
 def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
-    """Some bytes of an object; fewer at its end.
+    """Read some bytes of an object; fewer at its end.
 
     Raises:
-        DatasetChangedError: It is another object by now.
-        BeamTFRecordsError: As `explained`.
+        DatasetChangedError: The object has changed.
+        BeamTFRecordsError: As in `explained`.
     """
     length = min(length, file.num_bytes - offset)
     if length <= 0:
         return b""
-    # All of a file is asked for without a range, which some web servers do not know.
+    # Read a whole file without a range, which some web servers do not support.
     options = None if length == file.num_bytes else {"range": (offset, offset + length)}
 
     def check(meta: Any) -> None:
@@ -153,10 +153,10 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
 
 
 def files_in(url: str) -> dict[str, RemoteFile]:
-    """The objects directly below `url`, by name; none, if there is no such folder.
+    """Return the objects directly below `url` by name; empty if the folder is missing.
 
     Raises:
-        ConfigError: It is a web server's, which lists nothing.
+        ConfigError: The URL is a web server's, which cannot list files.
     """
     with explained(url):
         found = remote_listing.list_level(url)["objects"]

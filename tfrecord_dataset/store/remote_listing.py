@@ -1,4 +1,4 @@
-"""What lies below a URL of a store: asked for a thousand keys at a time, and never all held."""
+"""Listings of a store, streamed by a thousand keys and never held as a whole."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -21,13 +21,13 @@ from tfrecord_dataset.store.urls import split_object
 
 
 def is_folder(url: str) -> bool:
-    """Whether anything lies below `url`."""
+    """Whether anything exists below `url`."""
     client, _ = client_and_key(url)
     return not isinstance(client.store, HTTPStore) and requests.is_any_below(url)
 
 
 def list_objects(url: str) -> Iterator[tuple[str, Any]]:
-    """(URL, what the store says) of each object below `url`, by key, a thousand at a time."""
+    """Yield (URL, status) of each object below `url`, by key, a thousand at a time."""
     client, _ = client_and_key(url)
     _refuse_http(client, url)
     for meta in requests.list_below(url):
@@ -37,8 +37,8 @@ def list_objects(url: str) -> Iterator[tuple[str, Any]]:
 def _refuse_http(client: Client, url: str) -> None:
     if isinstance(client.store, HTTPStore):
         raise ConfigError(
-            f"{url}: a web server lists no files; name a file, such as a manifest, or a dataset's "
-            "directory …/name/1.0.0 itself"
+            f"{url}: a web server cannot list files; name a file, such as a manifest, or a "
+            "dataset's directory …/name/1.0.0 itself"
         )
 
 
@@ -50,22 +50,22 @@ def _without_markers(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _is_marker(meta: Any, is_folder: bool) -> bool:
-    """Whether an object only stands for a folder: consoles make such, empty, named "folder/"."""
+    """Whether an object is a folder marker: empty and named "folder/", as consoles create them."""
     return meta["size"] == 0 and (is_folder or "." not in meta["path"].rpartition("/")[2])
 
 
 def list_names(root: str) -> Iterator[FileNames]:
-    """Every file below `root`; keys come in order, so those of a folder mostly together."""
+    """Yield every file below `root`, by key, so mostly folder by folder."""
     root = root.rstrip("/")
     paths = _without_markers(list_objects(root))
     return names_by_folder(path[len(root) + 1 :] for path in paths)
 
 
 def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
-    """The names of what lies directly below `url`, and which are folders.
+    """Yield (name, whether it is a folder) of the entries directly below `url`.
 
-    Where the first thousand keys are files of this level, the others are streamed, too, for a
-    store's answer by level is held whole; where one of them lies deeper, that costs less.
+    If the first thousand keys are all files of this level, the rest is streamed as well, as a
+    store's answer by level is held as a whole; if one of them is deeper, that answer is cheaper.
     """
     url = url.rstrip("/")
     objects = list_objects(url)
@@ -84,17 +84,17 @@ def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
 
 
 def list_level(url: str) -> Any:
-    """What lies directly below `url`: common_prefixes, and what the store says of each object.
+    """List the entries directly below `url`: common_prefixes, and the status of each object.
 
     Raises:
-        ConfigError: It is a web server's, which lists nothing.
+        ConfigError: The URL is a web server's, which cannot list files.
     """
     _refuse_http(client_and_key(url)[0], url)
     return requests.list_level(url)
 
 
 def list_folder(url: str) -> FolderNames:
-    """The names of what lies directly below `url`, hidden ones too."""
+    """Names of the entries directly below `url`, hidden ones too."""
     listing = list_level(url)
     paths = set(listing["common_prefixes"])
     files = [
@@ -108,7 +108,7 @@ def _name(path: str) -> str:
 
 
 def match_files(pattern: str) -> list[str]:
-    """The URLs of the objects that fit `pattern`."""
+    """URLs of the objects that match `pattern`."""
     bucket = split_object(pattern)[0]
     folder = fixed_folder(pattern)
     if not folder.startswith(bucket):

@@ -1,7 +1,7 @@
-"""Requests to stores, by URL.
+"""Requests to stores by URL.
 
-The library sends a request again while its store is out (`clients`). `faults.os_errors` says what
-these functions raise.
+The library retries requests during outages (`clients`). See `faults.os_errors` for the errors of
+these functions.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from tfrecord_dataset.store.faults import is_of_the_way, os_errors, write_errors
 
 KEYS_A_REQUEST = 1000
 _BLOCK_BYTES = 8 << 20
-# A store takes no larger object by one request: 5 GiB is S3's limit.
+# Largest object for one request: 5 GiB on S3.
 _MOST_BYTES = 4 << 30
 _TRIES = 5
 
@@ -37,12 +37,12 @@ def _ask(url: str, request: Callable[[Any, str], _T]) -> _T:
 
 
 def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda meta: None) -> bytes:
-    """An object, or what `options` ask of it (the library's GetOptions).
+    """Read an object, or the part in `options` (the library's GetOptions).
 
     Args:
-        url: The object.
-        options: Such as {"range": (start, end)}.
-        check: Is called with what the store says of the object before its bytes come; may raise.
+        url: URL of the object.
+        options: Options such as {"range": (start, end)}.
+        check: Called with the object's status before its bytes are read; may raise.
     """
 
     def request(store: Any, key: str) -> bytes:
@@ -54,7 +54,7 @@ def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda met
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
-    """Some bytes of an object."""
+    """Read some bytes of an object."""
     return _ask(
         url,
         lambda store, key: bytes(obstore.get_range(store, key, start=offset, length=length)),
@@ -62,17 +62,17 @@ def get_range(url: str, offset: int, length: int) -> bytes:
 
 
 def head(url: str) -> Any:
-    """What the store says of an object: path, size, last_modified, e_tag, version."""
+    """Return an object's status: path, size, last_modified, e_tag, version."""
     return _ask(url, obstore.head)
 
 
 def list_level(url: str) -> Any:
-    """What lies directly below `url`: common_prefixes, and objects as of `head`."""
+    """List the entries directly below `url`: common_prefixes, and objects as from `head`."""
     return _ask(url, obstore.list_with_delimiter)
 
 
 def list_below(url: str) -> Iterator[Any]:
-    """All objects below `url`, as of `head`, by key; a thousand are asked for at a time."""
+    """List all objects below `url`, as from `head`, by key; in pages of a thousand."""
     client, key = client_and_key(url)
     with os_errors(client, url):
         for page in obstore.list(client.store, key, chunk_size=KEYS_A_REQUEST):
@@ -80,29 +80,29 @@ def list_below(url: str) -> Iterator[Any]:
 
 
 def is_any_below(url: str) -> bool:
-    """Whether anything lies below `url`."""
+    """Whether anything exists below `url`."""
     return _ask(url, lambda store, key: any(True for _ in obstore.list(store, key, chunk_size=1)))
 
 
 def put(url: str, data: Any) -> None:
-    """Makes or replaces an object; a large one goes in parts."""
+    """Create or replace an object; a large one in parts."""
     client, key = client_and_key(url)
     with write_errors(client, url):
         _until_sent(client, key, lambda: obstore.put(client.store, key, data))
 
 
 def put_new(url: str, data: Any) -> None:
-    """Makes an object unless one is there; one of the same content is as good.
+    """Create an object unless it exists; an existing one with equal content is accepted.
 
-    A store that knows no such condition replaces what is there, and so does every store with more
-    than 4 GiB that appear between the look and the upload.
+    A store without conditional writes replaces an existing object, and so does any store for more
+    than 4 GiB if the object appears between the check and the upload.
 
     Args:
-        url: The object.
-        data: Bytes, or a mapped file.
+        url: URL of the object.
+        data: Bytes, or a memory-mapped file.
 
     Raises:
-        FileExistsError: An object of another content is there.
+        FileExistsError: An object with other content exists.
     """
     client, key = client_and_key(url)
     with write_errors(client, url):
@@ -112,7 +112,7 @@ def put_new(url: str, data: Any) -> None:
 
 
 def _is_made(client: Client, key: str, data: Any) -> bool:
-    """Makes an object; False where one is there, which this very request may have made."""
+    """Create an object; False if one exists, which an earlier try of this call may have made."""
     if len(data) > _MOST_BYTES:
         with contextlib.suppress(FileNotFoundError):
             obstore.head(client.store, key)
@@ -129,9 +129,9 @@ def _is_made(client: Client, key: str, data: Any) -> bool:
 
 
 def _until_sent(client: Client, key: str, request: Callable[[], _T]) -> _T:
-    """What a request returns that the library does not send again once it may have been done.
+    """Make a request that the library does not retry because it may have taken effect.
 
-    Asking for an object, which it does send again, waits until the store answers.
+    Waits, with a read that the library does retry, until the store responds.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -156,6 +156,6 @@ def _holds(store: Any, key: str, data: Any) -> bool:
 
 
 def delete(client: Client, keys: Sequence[str]) -> None:
-    """Deletes objects that may be there by one request; as many as their store takes in one."""
+    """Delete objects that may be missing in one request, up to the store's limit."""
     with contextlib.suppress(FileNotFoundError), os_errors(client, client.root):
         _until_sent(client, keys[0], lambda: obstore.delete(client.store, keys))

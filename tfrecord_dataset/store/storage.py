@@ -1,4 +1,4 @@
-"""Files by path: of this machine, and of stores (gs://, s3://, az://, https://)."""
+"""Local and remote files by path (gs://, s3://, az://, https://)."""
 
 import glob
 import os
@@ -12,10 +12,10 @@ from tfrecord_dataset.store.urls import is_remote, local_path
 
 
 def readable(path: str) -> str:
-    """A path that a user gives, or the URL of a store; that of a local file as its path.
+    """Normalise a user's path: a local path, or the URL of a store.
 
     Raises:
-        ConfigError: It has another scheme.
+        ConfigError: The scheme is not supported.
     """
     path = os.path.expanduser(local_path(path))
     if is_remote(path) and not is_object(path):
@@ -27,12 +27,12 @@ def readable(path: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Whether there is a file, or a folder that is no store's."""
+    """Whether a file, or a local folder, exists."""
     return objects.exists(path) if is_object(path) else os.path.exists(path)
 
 
 def is_folder(path: str) -> bool:
-    """Whether there is a folder; a web server tells of none."""
+    """Whether a folder exists; always false on a web server."""
     if not is_object(path):
         return os.path.isdir(path)
     with objects.explained(path):
@@ -40,7 +40,7 @@ def is_folder(path: str) -> bool:
 
 
 def folders(path: str) -> list[str]:
-    """The names of the folders in a folder, sorted."""
+    """Sorted names of a folder's subfolders."""
     if is_object(path):
         with objects.explained(path):
             return list(remote_listing.list_folder(path).folders)
@@ -49,10 +49,10 @@ def folders(path: str) -> list[str]:
 
 
 def read(path: str) -> bytes | None:
-    """A small file's content; None if there is none.
+    """Read a small file; None if it is missing.
 
     Raises:
-        DatasetDamagedError: It cannot be read, is no regular file, or too large.
+        DatasetDamagedError: The file cannot be read, is not regular, or too large.
     """
     try:
         return objects.read(path) if is_object(path) else regular_files.read(path, MAX_BYTES)
@@ -63,7 +63,7 @@ def read(path: str) -> bytes | None:
 
 
 def matching(pattern: str) -> list[str]:
-    """The files that fit a path or a glob, sorted."""
+    """Sorted files that match a path or a glob."""
     if exists(pattern):
         return [pattern]
     if not is_object(pattern):

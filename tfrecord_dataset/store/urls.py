@@ -1,4 +1,4 @@
-"""What a path means: a local file, an object of a store, or what nothing here opens."""
+"""Parses paths: local files, objects of a store, and unsupported URLs."""
 
 import posixpath
 import re
@@ -8,10 +8,10 @@ _FILE = "file://"
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
 
 _WEB = frozenset({"http", "https"})
-# Parts of the names of parameters that sign a request.
+# Parts of the names of query parameters for signatures.
 _SIGNING = re.compile(r"sig|token|key|secret|passw|pwd|cred|auth|session|policy", re.IGNORECASE)
 
-# Those that the store library speaks.
+# Schemes of the store library.
 OBJECT_SCHEMES = frozenset(
     {"gs", "s3", "s3a", "az", "azure", "abfs", "abfss", "adl", "http", "https"}
 )
@@ -33,10 +33,10 @@ def is_web(path: str) -> bool:
 
 
 def unsigned(path: str) -> str:
-    """A path as what is written down is named by: without password, and without a signature.
+    """Return a path for display and storage: without password or signature.
 
-    Of the web's URLs the user goes, and a query that signs the request, whole: the other
-    parameters change with it. A query that says what is meant (?id=7) stays.
+    URLs of the web lose the user info, and the whole query if it is signed, since the other
+    parameters change with it. Other queries (?id=7) stay.
     """
     if not is_web(path):
         return path
@@ -50,19 +50,19 @@ def unsigned(path: str) -> str:
 
 
 def scheme_of(path: str) -> str:
-    """What stands before "://", in lower case."""
+    """Return the scheme in lower case."""
     return path.partition("://")[0].lower()
 
 
 def local_path(path: str) -> str:
-    """A file:// URL as the path that it means; any other path as it is."""
+    """Return the path of a file:// URL; other paths are unchanged."""
     if not path.startswith(_FILE):
         return path
     return urllib.parse.unquote(path.removeprefix(_FILE).removeprefix("localhost"))
 
 
 def join_url(base: str, part: str) -> str:
-    """`part` below the remote folder `base`; ".." does not lead out of the bucket."""
+    """Join `part` to the remote folder `base`; ".." does not leave the bucket."""
     scheme, _, rest = base.partition("://")
     bucket, _, key = rest.partition("/")
     path = posixpath.normpath(f"/{key}/{part}").lstrip("/")
@@ -70,9 +70,9 @@ def join_url(base: str, part: str) -> str:
 
 
 def split_object(url: str) -> tuple[str, str]:
-    """The bucket's URL, and the key of the object in it.
+    """Return the bucket's URL, and the key of the object in it.
 
-    Of https:// the host's, with the query: a signature belongs to every request.
+    For https:// it is the host's URL with the query: a signature applies to every request.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")

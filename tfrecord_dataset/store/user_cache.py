@@ -1,11 +1,11 @@
-"""What this machine makes of files once, such as their indexes, in the user's cache folder.
+"""User's cache folder for data derived from files, such as their indexes.
 
-    <kind>/<hash of what it is made of>     the content, and its seal
-    <kind>/<…>.partial                      one that is being written
+    <kind>/<hash of the source>             the content, and its seal
+    <kind>/<…>.partial                      a file in progress
 
-A file that its seal does not fit is deleted, and made again. Anyone may delete the folder. A seal
-is a CRC-32C of what the content is, and of all of it, so a file that was cut, changed, mixed up or
-never finished is found.
+A file with a wrong seal is deleted and made again. Anyone may delete the folder. The seal is a
+CRC-32C of the source's identity and the content, so truncated, changed, swapped and unfinished
+files are detected.
 """
 
 import contextlib
@@ -24,26 +24,26 @@ from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 
 _PARTIAL = ".partial"
-# Nobody writes a file any more that has not changed for so long: its writer was killed.
+# A partial file that has not changed for so long belongs to a killed process.
 _LEFT_AFTER_S = 3600
 _SEAL = struct.Struct("<I")
 _BLOCK_BYTES = 1 << 20
 
 
 def cache_folder() -> Path:
-    """For what is made of files once: `beam-tfrecords` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    """Return the folder: `beam-tfrecords` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "beam-tfrecords"
 
 
 def find(kind: str, source: str) -> str | None:
-    """The path of what was made of a source; None if nothing was. All of it is read.
+    """Return the path of the data derived from a source, after a full check; None if missing.
 
-    A file that is not whole, or was made of something else, is deleted.
+    Deletes a file that is incomplete, or was derived from something else.
 
     Args:
-        kind: Of what is made, such as "index".
-        source: The identity of what it is made of.
+        kind: Kind of data, such as "index".
+        source: Identity of the source.
     """
     path = path_of(kind, source)
     try:
@@ -52,7 +52,7 @@ def find(kind: str, source: str) -> str | None:
                 return str(path)
     except FileNotFoundError:
         return None
-    except OSError:  # no regular file, or another user's
+    except OSError:  # not a regular file, or another user's
         pass
     with contextlib.suppress(OSError):
         path.unlink()
@@ -61,11 +61,11 @@ def find(kind: str, source: str) -> str | None:
 
 @contextlib.contextmanager
 def making(kind: str, source: str) -> Iterator[IO[bytes]]:
-    """A handle of what is made of a source; it counts when the block ends well.
+    """Open a file for the data derived from a source; it is kept if the context succeeds.
 
     Raises:
-        BeamTFRecordsError: A folder lies in its place.
-        OSError: The folder cannot be written; `explain` says what to do.
+        BeamTFRecordsError: A folder is in its place.
+        OSError: The folder is not writable; see `explain`.
     """
     path = path_of(kind, source)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
                 os.replace(handle.name, path)
             except IsADirectoryError as error:
                 raise BeamTFRecordsError(
-                    f"{path} is a folder where a file is kept; delete it"
+                    f"{path} is a folder, but should be a file; delete it"
                 ) from error
         except BaseException:
             os.unlink(handle.name)
@@ -90,15 +90,15 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
 
 
 def explain(error: OSError) -> BeamTFRecordsError:
-    """What to do about a folder that cannot be written."""
+    """Return the error for a folder that is not writable."""
     return BeamTFRecordsError(
-        f"{cache_folder()} cannot be written: {error.strerror}; free space there, or name another "
-        "folder for it in XDG_CACHE_HOME"
+        f"{cache_folder()} cannot be written: {error.strerror}; free space there, or choose "
+        "another folder with XDG_CACHE_HOME"
     )
 
 
 def path_of(kind: str, source: str) -> Path:
-    """Where what is made of a source is kept."""
+    """Return the path for the data derived from a source."""
     return cache_folder() / kind / hashlib.sha256(source.encode()).hexdigest()[:32]
 
 
@@ -110,7 +110,7 @@ def _remove_left(folder: Path) -> None:
 
 
 def content_bytes(path: str) -> int:
-    """The bytes of a file that `find` found, without its seal."""
+    """Read the content of a file from `find`, without its seal."""
     return os.path.getsize(path) - _SEAL.size
 
 
@@ -123,7 +123,7 @@ def _is_sealed(descriptor: int, name: str) -> bool:
 
 
 def _seal(descriptor: int, num_bytes: int, name: str) -> bytes:
-    """The checksum of what the content of an open file is, and of the content."""
+    """Compute the checksum of the source's identity and the content of an open file."""
     checksum, position = google_crc32c.value(name.encode()), 0
     while data := os.pread(descriptor, min(_BLOCK_BYTES, num_bytes - position), position):
         checksum = google_crc32c.extend(checksum, data)

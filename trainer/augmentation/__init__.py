@@ -1,4 +1,4 @@
-"""Augmentation of training records: another one of each record in each pass, by stateless seeds."""
+"""Augmentation of training records, different in each pass, by stateless seeds."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ AUTO = "auto"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation:
-    """What happens to the images of a training record.
+    """Augmentation of a training record's images.
 
     Attributes:
-        views: Crops and flips, with the boxes; None for whole images.
-        pixels: What changes the viewed image; None for nothing.
+        views: Crops and flips, including boxes; None for whole images.
+        pixels: Function of the viewed image; None for none.
     """
 
     views: Views | None = None
     pixels: Augment | None = None
 
 
-# A random resized crop, as classifiers are trained since Inception, though not below a quarter.
+# A random resized crop as in classifiers since Inception, but not below a quarter.
 _CROP = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
-# Objects need their surroundings: less is cut, and they are shown larger and smaller.
+# Objects need their surroundings: crops are larger, and zoom out as well.
 _OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
 
 POLICIES: Mapping[str, Augmentation] = MappingProxyType(
@@ -40,7 +40,7 @@ POLICIES: Mapping[str, Augmentation] = MappingProxyType(
         "rand": Augmentation(views=_CROP, pixels=rand_augment),
     }
 )
-# Where it is learned what is where in an image: boxes, maps of classes.
+# Tasks with positions in an image: boxes, maps of classes.
 PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         **POLICIES,

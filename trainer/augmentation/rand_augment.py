@@ -1,7 +1,7 @@
-"""RandAugment: two operations drawn for each image, https://arxiv.org/abs/1909.13719.
+"""RandAugment: two random operations per image, https://arxiv.org/abs/1909.13719.
 
-The paper's operations, with the largest changes of torchvision's table. Those that move pixels
-would have to move boxes along, so images with boxes get the others.
+The paper's operations with the largest magnitudes of torchvision. Geometric operations would have
+to move boxes as well, so images with boxes get only the others.
 """
 
 import math
@@ -12,9 +12,9 @@ import tensorflow as tf
 from trainer.tensors import Tensor
 
 _NUM_LAYERS = 2
-_STRENGTH = 0.9  # The largest change, of 10 as in the paper: 9.
+_STRENGTH = 0.9  # the paper's magnitude 9 of 10
 _LARGEST_SHEAR = 0.3
-_LARGEST_TRANSLATION = 150 / 331  # of the side
+_LARGEST_TRANSLATION = 150 / 331  # relative to the side
 _LARGEST_ANGLE = math.radians(30)
 _GREY = 128.0
 
@@ -23,7 +23,7 @@ Operation = Callable[[Tensor, Tensor], Tensor]
 
 
 def rand_augment(image: Tensor, seed: Tensor) -> Tensor:
-    """Two of the operations, of random strength, one after the other.
+    """Apply two random operations of random strength.
 
     Args:
         image: uint8 [height, width, channels].
@@ -36,7 +36,7 @@ def rand_augment(image: Tensor, seed: Tensor) -> Tensor:
 
 
 def rand_augment_in_place(image: Tensor, seed: Tensor) -> Tensor:
-    """`rand_augment` without the operations that move pixels."""
+    """`rand_augment` without the geometric operations."""
     return _apply_some(IN_PLACE, image, seed)
 
 
@@ -57,51 +57,51 @@ def _apply_some(operations: Sequence[Operation], image: Tensor, seed: Tensor) ->
 
 
 def _blend(image: Tensor, other: Tensor, strength: Tensor) -> Tensor:
-    """From `other` (strength -1) over the image (0) to its opposite (1)."""
+    """Blend from `other` (strength -1) over the image (0) to its opposite (1)."""
     return other + (image - other) * (1.0 + strength)
 
 
 def keep(image: Tensor, strength: Tensor) -> Tensor:
-    """As it is."""
+    """Identity."""
     del strength
     return image
 
 
 def brightness(image: Tensor, strength: Tensor) -> Tensor:
-    """Darker or brighter."""
+    """Change the brightness."""
     return _blend(image, tf.zeros_like(image), strength)
 
 
 def contrast(image: Tensor, strength: Tensor) -> Tensor:
-    """Closer to the mean, or further from it."""
+    """Change the contrast."""
     return _blend(image, tf.fill(tf.shape(image), tf.reduce_mean(image)), strength)
 
 
 def color(image: Tensor, strength: Tensor) -> Tensor:
-    """Closer to grey, or further from it."""
+    """Change the saturation."""
     grey = tf.reduce_mean(image, axis=-1, keepdims=True)
     return _blend(image, tf.broadcast_to(grey, tf.shape(image)), strength)
 
 
 def sharpness(image: Tensor, strength: Tensor) -> Tensor:
-    """Blurred, or sharpened."""
+    """Blur or sharpen."""
     smooth = tf.nn.avg_pool2d(image[None], 3, 1, "SAME")[0]
     return _blend(image, smooth, strength)
 
 
 def solarize(image: Tensor, strength: Tensor) -> Tensor:
-    """Inverted where it is bright."""
+    """Invert bright pixels."""
     return tf.where(image > 255.0 * (1.0 - tf.abs(strength)), 255.0 - image, image)
 
 
 def posterize(image: Tensor, strength: Tensor) -> Tensor:
-    """With fewer values: 4 bits are left, or more."""
+    """Reduce the number of values to 4 bits or more."""
     step = 2.0 ** tf.floor(1.0 + 4.0 * tf.abs(strength))
     return tf.floor(image / step) * step
 
 
 def autocontrast(image: Tensor, strength: Tensor) -> Tensor:
-    """Each channel from 0 to 255."""
+    """Stretch each channel to 0..255."""
     del strength
     least = tf.reduce_min(image, axis=(0, 1))
     spread = tf.reduce_max(image, axis=(0, 1)) - least
@@ -109,14 +109,14 @@ def autocontrast(image: Tensor, strength: Tensor) -> Tensor:
 
 
 def equalize(image: Tensor, strength: Tensor) -> Tensor:
-    """Each channel with all values about equally often."""
+    """Equalise each channel's histogram."""
     del strength
     channels = tf.unstack(tf.cast(tf.round(image), tf.int32), axis=-1)
     return tf.cast(tf.stack([_equalized(each) for each in channels], axis=-1), tf.float32)
 
 
 def _equalized(channel: Tensor) -> Tensor:
-    """As Pillow does it: int32 [height, width]."""
+    """Grey as in Pillow: int32 [height, width]."""
     counts = tf.math.bincount(tf.reshape(channel, [-1]), minlength=256, maxlength=256)
     step = (tf.size(channel) - counts[tf.reduce_max(channel)]) // 255
     before = tf.cumsum(counts, exclusive=True)
@@ -125,7 +125,7 @@ def _equalized(channel: Tensor) -> Tensor:
 
 
 def rotate(image: Tensor, strength: Tensor) -> Tensor:
-    """Around the middle, up to 30 degrees."""
+    """Rotate around the centre by up to 30 degrees."""
     angle = strength * _LARGEST_ANGLE
     cos, sin = tf.cos(angle), tf.sin(angle)
     height, width = tf.unstack(tf.cast(tf.shape(image)[:2], tf.float32) / 2.0)
@@ -137,33 +137,33 @@ def rotate(image: Tensor, strength: Tensor) -> Tensor:
 
 
 def shear_x(image: Tensor, strength: Tensor) -> Tensor:
-    """Lower rows further to the side."""
+    """Shear horizontally."""
     return _move(image, [1.0, strength * _LARGEST_SHEAR, 0.0], [0.0, 1.0, 0.0])
 
 
 def shear_y(image: Tensor, strength: Tensor) -> Tensor:
-    """Columns to the right further up or down."""
+    """Shear vertically."""
     return _move(image, [1.0, 0.0, 0.0], [strength * _LARGEST_SHEAR, 1.0, 0.0])
 
 
 def translate_x(image: Tensor, strength: Tensor) -> Tensor:
-    """To the side."""
+    """Translate horizontally."""
     pixels = tf.cast(tf.shape(image)[1], tf.float32) * strength * _LARGEST_TRANSLATION
     return _move(image, [1.0, 0.0, tf.round(pixels)], [0.0, 1.0, 0.0])
 
 
 def translate_y(image: Tensor, strength: Tensor) -> Tensor:
-    """Up or down."""
+    """Translate vertically."""
     pixels = tf.cast(tf.shape(image)[0], tf.float32) * strength * _LARGEST_TRANSLATION
     return _move(image, [1.0, 0.0, 0.0], [0.0, 1.0, tf.round(pixels)])
 
 
 def _move(image: Tensor, to_x: Sequence[Tensor], to_y: Sequence[Tensor]) -> Tensor:
-    """The image whose pixel at (x, y) is that at (ax + by + c, dx + ey + f), or grey.
+    """Apply an affine transform: pixel (x, y) is (ax + by + c, dx + ey + f), or grey outside.
 
     Args:
         image: float32 [height, width, channels].
-        to_x, to_y: a, b, c and d, e, f, for coordinates of which pixels have their middle at .5.
+        to_x, to_y: a, b, c and d, e, f, for coordinates with pixel centres at .5.
     """
     (a, b, c), (d, e, f) = to_x, to_y
     matrix = [a, b, c + (a + b - 1.0) / 2.0, d, e, f + (d + e - 1.0) / 2.0, 0.0, 0.0]

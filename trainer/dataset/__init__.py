@@ -24,17 +24,17 @@ from trainer.records.held_out import draw, identities
 from trainer.views import Views
 
 _DEFAULT_BATCH_SIZE = 32
-# What statistics.json states of the values of a split that also holds for a part.
+# Facts in statistics.json of a split that also hold for a part of it.
 _VALUES = {"minimum", "maximum", "strings"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Contents):
-    """TFRecord shards with a schema. Made by `trainer.open`; its attributes are in `Contents`.
+    """TFRecord shards with a schema, from `trainer.open`; see `Contents` for its attributes.
 
     Attributes:
-        parts: By split, the numbers of its records, int64 [n], where it is a part of the records of
-            its shards.
+        parts: Numbers of the records by split, int64 [n], for splits that are a part of their
+            shards' records.
     """
 
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
@@ -42,21 +42,21 @@ class Dataset(Contents):
     _num_classes: dict[tuple[str, str], int] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
-    # By split, size and features: every iteration over a split continues with the same images.
+    # Cached images by split, size and features, shared by all iterations over a split.
     _kept: dict[Any, KeptImages] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
 
     def hold_out(self, split: str, share: float, name: str) -> "Dataset":
-        """The dataset with a share of a split as a split of its own, drawn by records' hashes.
+        """Return the dataset with a share of a split as a new split, chosen by records' hashes.
 
         Args:
-            split: That gives records away.
-            share: Of them, between 0 and 1.
-            name: Of the new split.
+            split: Split to divide.
+            share: Share of its records, between 0 and 1.
+            name: Name of the new split.
 
         Raises:
-            ConfigError: All records are one group.
+            ConfigError: All records are in one group.
         """
         whole = self.split(split)
         held_out = draw(identities(whole, self.group_by), share)
@@ -74,7 +74,7 @@ class Dataset(Contents):
         return len(self.parts[name]) if name in self.parts else super().num_records(name)
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
-        """What statistics.json states of a split; of a part only which values there are."""
+        """Return statistics.json of a split; for a part only its range of values."""
         stated, name = self.read_statistics(), self.split(split).name
         if name not in self.parts:
             return stated.get(name, {})
@@ -85,15 +85,15 @@ class Dataset(Contents):
         }
 
     def num_classes(self, name: str, split: str | None = None) -> int:
-        """The number of classes of a feature: those that it declares, else those in a split.
+        """Return the number of classes of a feature: the declared ones, else those in a split.
 
         Without declared classes it is 1 + the largest number in the split, from one pass that
         reads only this key; the result is cached. Records without a label (-1, or an empty
-        list) do not count: 0 if no record has one.
+        list) are ignored: 0 if no record has one.
 
         Raises:
-            UnknownNameError: No such feature or split.
-            ConfigError: The feature does not hold class numbers.
+            UnknownNameError: The feature or split does not exist.
+            ConfigError: The feature does not contain class numbers.
         """
         (feature,) = arguments.select(self.features, name, self.path)
         if feature.classes:
@@ -139,7 +139,7 @@ class Dataset(Contents):
         cache: ImageCache | str = "none",
         prepare: Callable[..., Any] | None = None,
     ) -> Batches:
-        """Batches of a split, as a dict of tensors by name, or as (inputs, target) for Keras.
+        """Return batches of a split, as dicts of tensors by name, or as (inputs, target) for Keras.
 
             >>> batches = trainer.open("data/cells").batches("train", image_size=16, target="label")
             >>> images, labels = next(iter(batches))
@@ -160,32 +160,32 @@ class Dataset(Contents):
             every other column: [b] under its own name; text and bytes are `tf.string`.
 
         Args:
-            split: May be left out if there is only one split.
-            batch_size: Records per batch; None yields single records, without the axis b.
-            features: The names of the features to read, or one name; all by default.
-            target: An output's name: elements become (inputs, target). A single input is a
+            split: Name of the split; optional if there is only one.
+            batch_size: Records per batch; None for single records, without the axis b.
+            features: Names of the features to read, or one name; all by default.
+            target: Name of an output: elements become (inputs, target). A single input is a
                 tensor, several are a dict. Several names make the target a dict; so do boxes, with
-                "boxes", "labels" and their attributes. Inputs have nothing of the target's feature.
-            sample_weight: A number's name: elements become (inputs, target, weight) with the
+                "boxes", "labels" and their attributes. The target's feature is not an input.
+            sample_weight: Name of a number: elements become (inputs, target, weight) with the
                 weight as float32 [b]; it is not an input.
-            image_size: One side or (height, width), in pixels, to which images are stretched,
-                antialiased. Without it, only images of a declared size can be batched.
-            image_dtype: "float32" in 0..1, or "uint8" in 0..255; of images of 16 bits uint16.
+            image_size: Side or (height, width) in pixels to stretch images to, antialiased.
+                Without it, only images of a declared size can be batched.
+            image_dtype: "float32" in 0..1, or "uint8" in 0..255 (uint16 for 16-bit images).
             views: Crops and flips, drawn for each record and pass by `seed` before the image is
-                decoded; boxes, keypoints and masks move with it, and where it is mirrored, left
-                and right keypoints change places.
-            augment: A function (uint8 [height, width, channels], seed int64 [2]) to another such
-                image; the seed is that of the record and pass.
-            audio_mono: Average channels, to [b, n, 1]; else mono among stereo is padded.
-            audio_sample_rates: Samples per second to which audio is resampled, by feature; else
-                it keeps its own rate.
-            masks: False leaves the masks of objects out, whose decoding takes the longest.
-            pad: The length n by output: `{"sequence": 128}`; for boxes also that of their
+                decoded; boxes, keypoints and masks move with it, and if it is mirrored, left
+                and right keypoints are exchanged.
+            augment: Function of (uint8 [height, width, channels], seed int64 [2]) that returns
+                such an image; the seed depends on the record and pass.
+            audio_mono: Whether to average channels to [b, n, 1]; else mono among stereo is padded.
+            audio_sample_rates: Samples per second to resample audio to, by feature; other audio
+                keeps its own rate.
+            masks: Whether to decode masks of objects, which takes the longest.
+            pad: Length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
-            truncate: Cut records that are longer than `pad` or `max_boxes` instead.
+            truncate: Whether to cut records that are longer than `pad` or `max_boxes` instead.
             padding_value: One value for all outputs of its type, or values by output.
             ragged: True makes outputs of varying length ragged tensors; or their names.
-            boxes: "ragged" does so for boxes with their labels and attributes.
+            boxes: "ragged" makes boxes with their labels and attributes ragged.
             max_boxes: Like `pad`, for all boxes.
             shuffle: A new order in each pass of `repeat`, and in each iteration unless endless:
                 blocks of up to 64 records permuted over the whole split, then windows of
@@ -197,7 +197,7 @@ class Dataset(Contents):
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.
             first_record: Records to skip, counted over all passes; they are not read.
-            worker: The number, from 0, of this process among `num_workers`.
+            worker: Number of this process among `num_workers`, from 0.
             num_workers: Processes that share every batch: each gets its part of the same
                 `batch_size` records, of which it reads no others.
             drop_remainder: Leave out a last batch that is not full; on every
@@ -205,14 +205,14 @@ class Dataset(Contents):
             deterministic: False lets records overtake each other when reading stalls.
             cache: Keep decoded images for further passes: "memory", "auto", "none", or an
                 ImageCache with bounds (docs/input.md).
-            prepare: A function of each element, in parallel, before elements wait for their use.
+            prepare: Function to apply to each element, in parallel, before prefetching.
 
         Raises:
-            UnknownNameError: No such split, feature or output.
-            ConfigError: Arguments that cannot be combined, or with wrong values.
+            UnknownNameError: The split, a feature or an output does not exist.
+            ConfigError: Arguments are invalid, or cannot be combined.
 
-        The dataset itself raises `tf.errors.InvalidArgumentError` for a record that does not fit
-        the features; its message names the key and the remedy. `numpy` raises DatasetDamagedError.
+        Iteration raises `tf.errors.InvalidArgumentError` for a record that does not fit the
+        features; its message has the key and the remedy. `numpy` raises DatasetDamagedError.
         """
         chosen = self.split(split)
         selected = arguments.select(self.features, features, self.path)
@@ -291,18 +291,18 @@ class Dataset(Contents):
         *,
         is_seen_again: bool = True,
     ) -> ImageCache:
-        """The cache that `batches` takes for `cache`: "auto" chosen, with its bound and size.
+        """Resolve the `cache` of `batches`: choose for "auto", and set its bound and size.
 
         Args:
-            split: Whose images are kept.
-            cache: As for `batches`.
-            images: The features that are kept.
-            views: As for `batches`.
+            split: Split of the images.
+            cache: As in `batches`.
+            images: Features to cache.
+            views: As in `batches`.
             size: `image_size`.
-            is_seen_again: Whether there are further passes, for which "auto" keeps images.
+            is_seen_again: Whether there are further passes, as "auto" requires.
 
         Raises:
-            ConfigError: There is no size.
+            ConfigError: There is no image size.
         """
         return resolve(
             ImageCache(place=cache) if isinstance(cache, str) else cache,
@@ -317,7 +317,7 @@ class Dataset(Contents):
     def _kept_images(
         self, split: str, cache: ImageCache, images: Sequence[Feature]
     ) -> KeptImages | None:
-        """The images of a split in a resolved cache; None where none are kept."""
+        """Return the cached images of a split for a resolved cache; None without one."""
         if cache.place == "none":
             return None
         key = (split, cache.size, *(each.name for each in images))
@@ -336,7 +336,7 @@ class Dataset(Contents):
         shuffle: bool = False,
         seed: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """The records of a split one by one, or in batches, as NumPy arrays by name; text is bytes.
+        """Iterate over a split's records or batches as NumPy arrays by name; text is bytes.
 
             >>> record = next(trainer.open("data/cells").numpy("train"))
             >>> record["image"].shape

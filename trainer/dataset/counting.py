@@ -11,12 +11,12 @@ from trainer.errors import ConfigError, UnknownNameError
 
 
 def count_classes(batches: tf.data.Dataset, name: str) -> int:
-    """1 + the largest of the int64 numbers `name` in `batches`; 0 if none is above -1."""
+    """Return 1 + the largest of the int64 numbers `name` in `batches`; 0 if all are -1."""
     return 1 + max((int(each[name].numpy().max(initial=-1)) for each in batches), default=-1)
 
 
 def check_class_numbers(feature: Feature) -> None:
-    """Raises ConfigError unless the feature holds class numbers."""
+    """Raise ConfigError unless the feature contains class numbers."""
     if feature.dtype != "int64":
         raise ConfigError(
             f"feature {feature.name!r} is a {feature.kind} of {feature.dtype}, not a class number; "
@@ -35,15 +35,15 @@ def _check_one_class(feature: Feature) -> None:
 def read_classes(
     features: Mapping[str, Feature], name: str, batches: Callable[..., tf.data.Dataset]
 ) -> Any:
-    """The class of each record, int64 [records]; of strings their places in alphabetical order.
+    """Return the class of each record, int64 [records]; for strings their alphabetical rank.
 
     Args:
-        features: The dataset's.
-        name: Of the feature.
-        batches: `Dataset.batches` of the split.
+        features: Features of the dataset.
+        name: Name of the feature.
+        batches: `Dataset.batches` for the split.
 
     Raises:
-        UnknownNameError: No such feature.
+        UnknownNameError: The feature does not exist.
         ConfigError: The feature is not one class per record, or a record has none.
     """
     if name not in features:
@@ -55,7 +55,7 @@ def read_classes(
         return np.unique(values, return_inverse=True)[1]
     if (values < 0).any():
         raise ConfigError(
-            f"{name} of record {int(np.argmax(values < 0))} is {values.min()}, which is no class; "
+            f"{name} of record {int(np.argmax(values < 0))} is {values.min()}, not a class; "
             "leave such records out of the dataset"
         )
     return values

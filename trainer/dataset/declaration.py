@@ -26,27 +26,27 @@ _SCHEMA_FORM = '{"label": {"kind": "class_label"}, …}, like the features of me
 
 
 def read_schema(path: str) -> Mapping[str, Feature]:
-    """The features that a JSON file declares, by name and in its order.
+    """Read the features of a JSON file, by name and in order.
 
     Args:
-        path: A file, local or gs://, that holds metadata.json's `features`: a list of
-            `{"name", "kind", …}`, or a mapping from name to `{"kind", …}`; or the whole
+        path: A file, local or gs://, with metadata.json's `features`: a list of
+            `{"name", "kind", …}`, or a mapping from name to `{"kind", …}`; or a complete
             metadata.json.
 
     Raises:
-        ConfigError: It cannot be read, is not JSON, or declares no features.
+        ConfigError: The file cannot be read, is not JSON, or declares no features.
     """
     try:
         data = storage.read(path)
         if data is None:
-            raise ValueError("there is no such file")
+            raise ValueError("the file does not exist")
         declared = json.loads(data)
     except (DatasetDamagedError, ValueError, RecursionError) as error:
         raise ConfigError(
             f"--schema {path} cannot be read as JSON: {error}; give a file with {_SCHEMA_FORM}"
         ) from error
     inner = declared.get("features") if isinstance(declared, Mapping) else None
-    # A feature may also be named "features".
+    # A feature may be named "features".
     if isinstance(inner, list | Mapping) and not (
         isinstance(inner, Mapping) and isinstance(inner.get("kind"), str)
     ):
@@ -60,14 +60,14 @@ def read_schema(path: str) -> Mapping[str, Feature]:
 
 
 def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:
-    """The features of `declared`, by name and in its order.
+    """Return the features of `declared`, by name and in order.
 
     What they leave open follows from the records in `sample`: a standard key of the kind, and
     whether a tensor is stored as bytes.
 
     Raises:
-        ConfigError: A declaration is wrong, or contradicts the records.
-        UnknownNameError: A kind that does not exist, or a key that no record has.
+        ConfigError: A declaration is invalid, or contradicts the records.
+        UnknownNameError: A kind does not exist, or a key is in no record.
     """
     if isinstance(declared, Mapping):
         features = {name: _declared_feature(name, each) for name, each in declared.items()}
@@ -95,7 +95,7 @@ def _declared_feature(name: str, declared: Any) -> Feature:
 
 
 def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
-    """A tensor of numbers whose key holds bytes is stored as raw bytes."""
+    """Declare raw bytes for a tensor of numbers whose key has bytes."""
     statistics = sample.keys.get(feature.key)
     if feature.kind != "tensor" or feature.dtype in ("string", "bytes") or statistics is None:
         return feature
@@ -105,11 +105,11 @@ def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
 
 
 def _check(feature: Feature, sample: Sample) -> None:
-    """Checks a declared feature against the records.
+    """Check a declared feature against the records.
 
     Raises:
         UnknownNameError: No record has its key.
-        ConfigError: The records hold another type, or another number of values.
+        ConfigError: The records have another type, or another number of values.
     """
     needed = parse_spec(feature)
     for number, (key, spec) in enumerate(needed.items()):

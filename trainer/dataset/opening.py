@@ -27,15 +27,15 @@ def open(
     cache_bytes: int | None = None,
     allow_missing_shards: bool = False,
 ) -> Dataset:
-    """Opens a dataset.
+    """Open a dataset.
 
         >>> trainer.open("data/cells")
         <Dataset data/cells/1.0.0: 6 in test, 24 in train; image, label>
 
     Args:
         path: A dataset directory (…/name/version); or its parent, for the newest
-            finished version; or the parent of that, if it holds only one dataset; or a
-            glob, a file, or a list of them, of TFRecord files, plain or gzip. Local, or on a
+            finished version; or the parent of that, if it has only one dataset; or a
+            glob, a file, or a list of them, for TFRecord files, plain or gzip. Local, or on a
             store: gs://, s3://, az:// or https:// (docs/object-stores.md).
         features: Of bare files: as in metadata.json's `features`, a list of
             `{"name", "kind", …}`; or a mapping from name to such a declaration, or to a Feature of
@@ -43,23 +43,23 @@ def open(
             Without it every key is a feature, whose kind is inferred from up to 256 records,
             the first of up to 16 files; guesses are in `Dataset.notes`, and logged as
             warnings of the logger "trainer".
-        cache_dir: A local folder for copies of a store's shards, which processes may share;
+        cache_dir: Local folder for copies of a store's shards, which processes may share;
             by default `~/.cache/beam-tfrecords/shards`.
-        cache_bytes: What these copies may take; by default half of the space on their disk
-            that is free, or theirs. Those that were not used for longest are deleted.
-        allow_missing_shards: Open bare files also if some of them are missing from a numbering such
+        cache_bytes: Maximal size of the copies; by default half of the space on their disk
+            that is free or theirs. The least recently used ones are deleted.
+        allow_missing_shards: Whether to open bare files if some are missing from a numbering such
             as `train-00000-of-00010`.
 
-    If the names of all bare files state a split, these are the splits: as in TFDS
+    If the names of all bare files contain a split, these are the splits: as in TFDS
     (`cells-train.tfrecord-00000-of-00008`), else by a folder after the first wildcard
     (`train/0.tfrecord`), else by a word (`val_1.tfrecord`, `coco_test.record`). Otherwise the
     files are one split `train`.
 
     Raises:
-        NotADatasetError: A directory without a finished dataset, no such file, or files
-            without Examples.
-        ConfigError: A declaration is wrong, or contradicts the first records.
-        DatasetDamagedError: metadata.json cannot be read, shards that it lists are missing,
+        NotADatasetError: The directory has no finished dataset, a file does not exist, or files
+            have no Examples.
+        ConfigError: A declaration is invalid, or contradicts the first records.
+        DatasetDamagedError: metadata.json cannot be read, one of its shards is missing,
             or a file is damaged.
     """
     paths, schema_of = named_paths(path), None
@@ -83,17 +83,17 @@ def open_data(
     cache_dir: str | None = None,
     cache_bytes: int | None = None,
 ) -> Dataset:
-    """Opens the dataset of a command's --data.
+    """Open the dataset of a command's --data.
 
     Args:
         data: A directory with metadata, as for `open`; or a path or glob of bare files.
-        schema: The file of --schema, which declares the features of bare files.
-        training_features: Of a run's training data, for bare files without
+        schema: File of --schema, which declares the features of bare files.
+        training_features: Features of a run's training data, for bare files without
             `schema`; without either, features are inferred.
-        cache_dir, cache_bytes: As for `open`.
+        cache_dir, cache_bytes: As in `open`.
 
     Raises:
-        TrainerError: As for `open`; or bare files do not fit `training_features`.
+        TrainerError: As in `open`; or bare files do not fit `training_features`.
     """
     paths, schema_of = [storage.readable(data)], None
     if schema is not None:
@@ -111,19 +111,19 @@ def open_data(
 
 
 def _check_bare(paths: Sequence[str]) -> None:
-    """Raises ConfigError where features are declared of a directory."""
+    """Raise ConfigError if features are declared for a directory."""
     if len(paths) == 1 and is_directory(paths[0]):
         raise ConfigError(
-            f"--schema is for bare TFRecord files, but {paths[0]} is a directory; leave it out, "
+            f"--schema is for bare TFRecord files, but {paths[0]} is a directory; remove it, "
             f"or open the files: {os.path.join(paths[0], '*.tfrecord*')}"
         )
 
 
 def declared_schema(declaration: Declaration, sample: Sample) -> Schema:
-    """The schema that the caller declares.
+    """Return the schema that the caller declares.
 
     Raises:
-        ConfigError: A declaration is wrong, or not what the records hold.
+        ConfigError: A declaration is invalid, or does not fit the records.
     """
     return Schema(
         features=declared_features(declaration, sample),
@@ -132,25 +132,25 @@ def declared_schema(declaration: Declaration, sample: Sample) -> Schema:
 
 
 def training_schema(features: Mapping[str, Feature], sample: Sample) -> Schema:
-    """The schema of a model's training data, for other records.
+    """Return the schema of a model's training data, for other records.
 
-    Records may lack a class label, and use a feature's name as its key.
+    Records may lack a class label, and may use a feature's name as its key.
 
     Raises:
-        ConfigError: The records do not fit it.
+        ConfigError: The records do not fit the schema.
     """
     expected = {name: _as_stored(feature, sample) for name, feature in features.items()}
     try:
         declared = declared_features(expected, sample)
     except ConfigError as error:
         raise ConfigError(
-            f"{error}. The model was trained on these features: give data with the same ones, or "
-            "declare them by --schema FILE"
+            f"{error}. The model was trained on these features; use data with the same ones, or "
+            "declare them with --schema FILE"
         ) from error
     return Schema(
         features=declared,
-        remedy="the model was trained on such features; leave the record out, or declare that key "
-        "by --schema FILE",
+        remedy="the model was trained on these features; leave the record out, or declare that key "
+        "with --schema FILE",
     )
 
 

@@ -1,9 +1,9 @@
-"""The whole input pipeline, from records to batches.
+"""Input pipeline from records to batches.
 
 The order of the records is a pure function of (seed, pass over the data), and each record comes
 with its pass and number. So a training run that knows how many records it has used can
-continue with the next one, without a stored shuffle buffer. TensorFlow's global seed does not
-matter.
+continue with the next one, without a stored shuffle buffer. TensorFlow's global seed has no
+influence.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,19 +35,19 @@ def batches(
     misfit: str,
     images: KeptImages | None = None,
 ) -> tf.data.Dataset:
-    """The dataset of batches, each arranged by `arrange`.
+    """Make the dataset of batches, each arranged by `arrange`.
 
     Args:
-        shards: The split's files.
-        num_records: Over all files; None if they have not been counted.
-        index: Returns where the records are.
-        features: The features to read.
-        reading: Which records are read, and in which order.
-        decoding: How images and audio are decoded.
-        batching: How records become batches.
+        shards: Files of the split.
+        num_records: Number of records in all files; None if they have not been counted.
+        index: Returns the positions of the records.
+        features: Features to read.
+        reading: Choice and order of the records.
+        decoding: Options to decode images and audio.
+        batching: Options to form batches.
         arrange: Makes an element of the dataset from tensors by name.
-        misfit: The text of TensorFlow's error for a record that does not fit `features`.
-        images: Where decoded images are kept; None keeps none.
+        misfit: Text of TensorFlow's error for a record that does not fit `features`.
+        images: Cache of decoded images; None for none.
     """
     parse = parsing.parser(features, decoding, misfit)
     records = Records(shards, num_records, index, reading, images)  # (bytes, key)
@@ -73,13 +73,13 @@ def batches(
             num_parallel_calls=PARALLEL_CALLS,
         )
     if batching.drop_remainder and records.num_shared_batches is not None:
-        # Of the last one, which is not full, some workers may have their whole part.
+        # In an incomplete last batch, some workers may still have their whole part.
         elements = elements.take(records.num_shared_batches)
     return _finished(elements, reading)
 
 
 def _finished(elements: tf.data.Dataset, reading: Reading) -> tf.data.Dataset:
-    """The elements with options of `tf.data`, some of them waiting."""
+    """Set options of `tf.data`, and prefetch elements."""
     options = tf.data.Options()
     options.deterministic = reading.deterministic
     # With it, five of seven passes over small records took 1.7 times as long (TensorFlow 2.21).
@@ -91,7 +91,7 @@ def _finished(elements: tf.data.Dataset, reading: Reading) -> tf.data.Dataset:
 
 @unconverted
 def with_mask(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
-    """Adds a mask, float32 [size], to each batch, and pads a short batch to `size`.
+    """Add a mask, float32 [size], to each batch, and pad a short batch to `size`.
 
     The mask is 1 for records and 0 for padding, so that every replica gets a part of the last
     batch and each record still counts exactly once.

@@ -17,16 +17,16 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
 def select(
     features: Mapping[str, Feature], names: str | Sequence[str] | None, path: str
 ) -> list[Feature]:
-    """The features of these names, or all of them.
+    """Return the features of these names, or all.
 
     Args:
-        features: Those of the dataset, by name.
+        features: Features of the dataset by name.
         names: Several, one, or None for all.
-        path: The dataset's, for messages.
+        path: Path of the dataset for messages.
 
     Raises:
-        UnknownNameError: No such feature.
-        ConfigError: There is none, or two cannot be read together.
+        UnknownNameError: A feature does not exist.
+        ConfigError: No feature is selected, or two cannot be read together.
     """
     if names is None:
         selected = list(features.values())
@@ -38,18 +38,18 @@ def select(
         selected = [features[name] for name in chosen]
     if not selected:
         raise ConfigError(f"features=[] selects nothing of {path}; name a feature")
-    parsing.parse_specs(selected)  # which checks them
+    parsing.parse_specs(selected)  # raises for conflicts
     return selected
 
 
 def check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
-    """Raises UnknownNameError if an argument is none of its choices."""
+    """Raise UnknownNameError if an argument is not one of its choices."""
     if value not in choices:
         raise UnknownNameError(argument, value, choices)
 
 
 def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:
-    """Raises ConfigError if images keep sizes of their own, which cannot be batched."""
+    """Raise ConfigError if images keep their own sizes, which cannot be batched."""
     for output in outputs:
         if output.padding is None and None in output.shape:
             raise ConfigError(
@@ -59,15 +59,15 @@ def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:
 
 
 def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
-    """An argument that is None or a whole number.
+    """Check an argument that is None or a whole number.
 
     Args:
-        name: Of the argument.
-        value: The argument's value.
-        least: The smallest allowed value; None for any int64.
+        name: Name of the argument.
+        value: Value of the argument.
+        least: Smallest allowed value; None for any int64.
 
     Raises:
-        ConfigError: It is not a whole number from `least` to the largest int64.
+        ConfigError: The value is not a whole number from `least` to the largest int64.
     """
     if value is None:
         return None
@@ -78,20 +78,20 @@ def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
 
 
 def seed(value: Any) -> int:
-    """The seed, or a random one.
+    """Return the seed, or a random one.
 
     Raises:
-        ConfigError: It is no whole number.
+        ConfigError: The seed is not a whole number.
     """
     seed = whole_number("seed", value, least=None)
     return secrets.randbits(32) if seed is None else seed
 
 
 def size_in_pixels(image_size: Any) -> ImageSize | None:
-    """`image_size`, or None.
+    """Normalise `image_size`, or return None.
 
     Raises:
-        ConfigError: It is neither one side nor (height, width).
+        ConfigError: The value is neither one side nor (height, width).
     """
     try:
         return None if image_size is None else ImageSize.of(image_size)
@@ -100,10 +100,10 @@ def size_in_pixels(image_size: Any) -> ImageSize | None:
 
 
 def passes(repeat: Any) -> int | None:
-    """The number of passes that `repeat` asks for; None for endless.
+    """Return the number of passes for `repeat`; None for endless.
 
     Raises:
-        ConfigError: It is neither a bool nor a number of passes.
+        ConfigError: The value is neither a bool nor a number of passes.
     """
     if isinstance(repeat, bool):
         return None if repeat else 1
@@ -115,16 +115,16 @@ def passes(repeat: Any) -> int | None:
 
 
 def check_balance(balance: str | None, shuffle: bool) -> None:
-    """Raises ConfigError unless records are shuffled where classes are balanced."""
+    """Raise ConfigError if classes are balanced without shuffling."""
     if balance is not None and not shuffle:
         raise ConfigError(f"balance={balance!r} decides the order; it needs shuffle=True")
 
 
 def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None:
-    """The part of one of several workers; None where there is only one.
+    """Return the share of one of several workers; None if there is only one.
 
     Raises:
-        ConfigError: There is no such worker, or batches that they cannot share evenly.
+        ConfigError: The worker does not exist, or the workers cannot share batches evenly.
     """
     whole_number("num_workers", num_workers)
     if not is_whole(worker) or not 0 <= worker < num_workers:

@@ -1,4 +1,4 @@
-"""From tensors by name to a batch: a dict, or a tuple for Keras and training loops."""
+"""Arranges tensors by name as a batch: a dict, or a tuple for Keras and training loops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,17 +16,17 @@ def arranger(
     target: str | Sequence[str] | None,
     sample_weight: str | None,
 ) -> Callable[[Tensors], Any]:
-    """The function from outputs by name to what `Dataset.batches` yields.
+    """Make the function from outputs by name to the elements of `Dataset.batches`.
 
     Raises:
-        UnknownNameError: No such output.
-        ConfigError: No input is left, the weight is not one number per record, or there is a
-            weight without a target.
+        UnknownNameError: An output does not exist.
+        ConfigError: No input is left, the weight is not one number per record, or a weight has no
+            target.
     """
     if target is None:
         if sample_weight is not None:
             raise ConfigError(
-                f"sample_weight={sample_weight!r} needs a target to weigh; name it by target="
+                f"sample_weight={sample_weight!r} needs a target to weight; add target="
             )
         return lambda by_name: by_name
     features = {output.name: output.feature.name for output in outputs}
@@ -61,7 +61,7 @@ def arranger(
 
 
 def _short_names(feature: str, outputs: Sequence[str]) -> dict[str, str]:
-    """The names of the parts of a target: `boxes` and `box_labels` as "boxes" and "labels"."""
+    """Name the parts of a target: `boxes` and `box_labels` become "boxes" and "labels"."""
     prefix = "box_" if feature == "boxes" else f"{feature}_"
     short = {name: name.removeprefix(prefix) for name in outputs}
     return {**short, feature: "boxes"} if feature in short else short

@@ -1,8 +1,8 @@
-"""Reads the records of a window with `tf.data`: runs of neighbours, many at once, in order.
+"""Reads the records of a window with `tf.data`: runs of neighbours, in parallel and in order.
 
 A window is a set of record numbers. Its numbers are sorted and cut into runs; each run is a
 `TFRecordDataset` that starts at a byte offset, and `interleave` reads runs in parallel and yields
-their records in order. Nothing here holds Python's lock for a record: a window costs one call.
+their records in order. Python's lock is held once per window, not per record.
 """
 
 from collections.abc import Callable
@@ -13,26 +13,26 @@ import tensorflow as tf
 
 from tfrecord_dataset.records.index import RecordIndex
 
-# A run costs 250 us; a record that is read and not wanted 3 us, and 1 us a kilobyte (measured).
+# Measured: a run costs 250 us; an unwanted record 3 us, and 1 us per kilobyte.
 _RUN_COST_BYTES = 250_000
 _RECORD_COST_BYTES = 3_000
 _RUN_BYTES = 1 << 20
-# TensorFlow reads ahead by so much beyond a run.
+# TensorFlow's read-ahead after a run.
 _SPARE_BYTES = 1 << 12
 _PART_BYTES = 1 << 20
-# Runs of a megabyte that are under way at once.
+# Number of megabyte runs to read in parallel.
 CYCLE_LENGTH = 16
 
 
 class Runs(NamedTuple):
-    """Ranges of records in shards, and where the wanted records are among all that are read.
+    """Ranges of records in shards, and the positions of the wanted records among all read.
 
     Attributes:
         shards: int64 [runs].
         offsets: int64 [runs]: bytes from the start of the shard to the first record.
         counts: int64 [runs]: records.
-        num_bytes: int64 [runs]: of these records with their frames.
-        places: int64 [n]: the place of each wanted record among those of all runs.
+        num_bytes: int64 [runs]: size of these records with their frames.
+        places: int64 [n]: position of each wanted record among those of all runs.
     """
 
     shards: Any
@@ -43,7 +43,7 @@ class Runs(NamedTuple):
 
 
 def runs_of(index: RecordIndex, numbers: Any) -> Runs:
-    """The runs that hold the records of these numbers, int64 [n], in any order, also repeated."""
+    """Make the runs for records of these numbers, int64 [n], in any order, with repeats."""
     wanted, places = np.unique(numbers, return_inverse=True)
     if not len(wanted):
         none = np.zeros(0, np.int64)
@@ -62,12 +62,12 @@ def runs_of(index: RecordIndex, numbers: Any) -> Runs:
 
 
 class WindowReader:
-    """Reads windows of a split in TensorFlow's threads.
+    """Reader of a split's windows in TensorFlow's threads.
 
     Args:
-        index: Where the records are.
-        read: Returns the serialized records of numbers, int64 [n], as objects [n]; it is asked
-            where TensorFlow did not read a whole window, and finds out why.
+        index: Positions of the records.
+        read: Returns the serialized records of numbers, int64 [n], as objects [n]; it is called
+            for a window that TensorFlow did not read completely, and raises the reason.
     """
 
     def __init__(self, index: RecordIndex, read: Callable[[Any], Any]) -> None:
@@ -78,16 +78,16 @@ class WindowReader:
         self._part_records = max(1, _PART_BYTES // max(1, mean_bytes))
 
     def windows(self, keys: tf.data.Dataset) -> tf.data.Dataset:
-        """Records and keys (`tf.string` [n], int64 [n, 2]) of windows' keys, int64 [n, 2].
+        """Read records and keys (`tf.string` [n], int64 [n, 2]) for windows' keys, int64 [n, 2].
 
-        They come in parts of a window, which are copied when they are needed; the next window is
-        read meanwhile.
+        They come in parts of a window, which are copied on demand; the next window is read in the
+        meantime.
         """
         plans = keys.map(self._plan, num_parallel_calls=1, deterministic=True)
         return plans.flat_map(self._window).prefetch(1).flat_map(self._parts)
 
     def _plan(self, keys: Any) -> tuple[Any, ...]:
-        # Not stateful: a deterministic run would make plans one by one, not ahead.
+        # Not stateful: a deterministic run would make plans one by one instead of ahead.
         paths, *numbers = tf.numpy_function(
             self._planned, [keys[:, 1]], [tf.string, *[tf.int64] * 4], stateful=False
         )
@@ -109,12 +109,12 @@ class WindowReader:
         records = runs.interleave(
             _records_of_run,
             cycle_length=CYCLE_LENGTH,
-            block_length=tf.reduce_max(tf.concat([counts, [1]], 0)),  # each run whole
+            block_length=tf.reduce_max(tf.concat([counts, [1]], 0)),  # whole runs
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )
         total = tf.reduce_sum(counts)
-        # Of a window that cannot be read there is one element, too.
+        # A window that cannot be read has one element, too.
         end = tf.data.Dataset.from_tensors((tf.constant(0, tf.int64), tf.constant(b"")))
 
         def checked(_: Any, found: Any) -> tuple[Any, Any, Any]:
@@ -131,14 +131,14 @@ class WindowReader:
         return tf.numpy_function(self._read, [keys[:, 1]], tf.string, stateful=False)
 
     def _parts(self, found: Any, places: Any, keys: Any) -> tf.data.Dataset:
-        """Records `found` at `places`, some at a time, with their keys."""
+        """Yield the records `found` at `places` in parts, with their keys."""
         parts = tf.data.Dataset.from_tensor_slices((places, keys)).batch(self._part_records)
         return parts.map(lambda places, keys: (tf.gather(found, places), keys))
 
 
 def _records_of_run(path: Any, offset: Any, count: Any, num_bytes: Any) -> tf.data.Dataset:
-    """The records of a run, each with its place; fewer where the file is damaged or gone."""
-    # tf.data.TFRecordDataset takes no offsets (TensorFlow 2.21).
+    """Read the records of a run with their positions; fewer if the file is damaged or missing."""
+    # tf.data.TFRecordDataset does not support offsets (TensorFlow 2.21).
     variant = tf.raw_ops.TFRecordDatasetV2(
         filenames=[path],
         compression_type="",
@@ -146,5 +146,5 @@ def _records_of_run(path: Any, offset: Any, count: Any, num_bytes: Any) -> tf.da
         byte_offsets=[offset],
     )
     records = tf.data.experimental.from_variant(variant, tf.TensorSpec([], tf.string))
-    # A file that cannot be opened is an error at every try, of which the range is the limit.
+    # A missing file raises an error at every try, so the range limits the number of tries.
     return tf.data.Dataset.zip(tf.data.Dataset.range(count), records).ignore_errors()

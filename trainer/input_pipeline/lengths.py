@@ -1,4 +1,4 @@
-"""How records become batches: the arguments of `Dataset.batches` about lengths, checked."""
+"""Checks the arguments of `Dataset.batches` about lengths, which form batches."""
 
 import dataclasses
 import math
@@ -17,7 +17,7 @@ Padding = int | float | str | bytes
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """How records become batches.
+    """Options to form batches.
 
     Attributes:
         size: Records per batch; None for single records.
@@ -49,11 +49,11 @@ class Batching:
 def pad_lengths(
     pad: Mapping[str, int] | None, max_boxes: int | None, outputs: Sequence[Output]
 ) -> dict[str, int]:
-    """The length by output; the name of a feature sets all of its outputs.
+    """Return the length by output; the name of a feature sets all of its outputs.
 
     Raises:
-        UnknownNameError: No such output.
-        ConfigError: It has a fixed shape, or the length is less than 1.
+        UnknownNameError: An output does not exist.
+        ConfigError: An output has a fixed shape, or a length is less than 1.
     """
     if not isinstance(pad or {}, Mapping):
         raise ConfigError(f'pad={pad!r} does not name outputs; give pad={{"sequence": 128}}')
@@ -77,16 +77,16 @@ def pad_lengths(
 def padding(
     value: Padding | Mapping[str, Padding] | None, outputs: Sequence[Output]
 ) -> dict[str, Any]:
-    """The padding value of each output that can be padded.
+    """Return the padding value of each output that can be padded.
 
     Args:
-        value: By output; or one value, for all outputs of numbers or all of strings, whichever
-            it is. Other outputs have the default of their kind.
-        outputs: Of the features.
+        value: By output; or one value for all numeric or all string outputs, depending on its
+            type. Other outputs have the default of their kind.
+        outputs: Outputs of the features.
 
     Raises:
-        UnknownNameError: No such output.
-        ConfigError: It has a fixed shape, or cannot hold that value.
+        UnknownNameError: An output does not exist.
+        ConfigError: An output has a fixed shape, or does not support the value.
     """
     padded = {output.name: output for output in outputs if output.padding is not None}
     if isinstance(value, Mapping):
@@ -117,7 +117,7 @@ def _fill(output: Output, value: Any) -> Any:
 
 
 def _holds(dtype: tf.DType, value: Any) -> bool:
-    """Whether `dtype` can represent `value`, to its precision."""
+    """Whether `dtype` can represent `value` to its precision."""
     if dtype.is_floating:
         # `float` and `math.isfinite` fail on integers beyond float64.
         is_finite = value == value and value not in (math.inf, -math.inf)
@@ -128,11 +128,11 @@ def _holds(dtype: tf.DType, value: Any) -> bool:
 def ragged_names(
     ragged: bool | Sequence[str], boxes: str, outputs: Sequence[Output]
 ) -> frozenset[str]:
-    """The outputs that become ragged tensors.
+    """Return the outputs to return as ragged tensors.
 
     Raises:
-        UnknownNameError: No such output.
-        ConfigError: It has a fixed shape.
+        UnknownNameError: An output does not exist.
+        ConfigError: An output has a fixed shape.
     """
     if ragged is True:
         return frozenset(output.name for output in outputs if output.padding is not None)
@@ -143,7 +143,7 @@ def ragged_names(
 
 
 def _members(name: str, outputs: Sequence[Output], argument: str) -> Collection[str]:
-    """The output `name`; where that is a feature's name, all outputs of the feature."""
+    """Return the output `name`; for a feature's name, all outputs of the feature."""
     members = [
         output.name
         for output in outputs

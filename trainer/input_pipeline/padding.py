@@ -1,4 +1,4 @@
-"""Makes tensors of one shape, or ragged ones, of records with varying length."""
+"""Pads records of varying length to tensors of one shape, or makes them ragged."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from trainer.tensors import check
 
 
 def fit(record: Tensors, batching: Batching) -> Tensors:
-    """One record, with outputs padded or cut to the length in `batching`."""
+    """Pad or cut the outputs of one record to the lengths in `batching`."""
     return {name: _fit(name, value, batching) for name, value in record.items()}
 
 
@@ -30,14 +30,14 @@ def _fit(name: str, value: Any, batching: Batching) -> Any:
 
 
 def measure(record: Tensors, batching: Batching) -> tuple[Tensors, Tensors]:
-    """A record, and the lengths of the outputs that become ragged."""
+    """Return a record with the lengths of its ragged outputs."""
     return record, {
         name: tf.shape(record[name], out_type=tf.int64)[0] for name in sorted(batching.ragged)
     }
 
 
 def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
-    """Batches of the elements of `measure`: padded outputs [b, …], and lengths [b]."""
+    """Batch the elements of `measure`: padded outputs [b, …], and lengths [b]."""
     outputs, lengths = records.element_spec
     fill = (
         {
@@ -56,14 +56,14 @@ def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
 
 
 def to_ragged(columns: Tensors, lengths: Tensors) -> Tensors:
-    """The outputs; those that have `lengths` as ragged tensors."""
+    """Return the outputs, with those in `lengths` as ragged tensors."""
     return columns | {
         name: tf.RaggedTensor.from_tensor(columns[name], length) for name, length in lengths.items()
     }
 
 
 def to_dense(columns: Tensors, batching: Batching) -> Tensors:
-    """A batch that was parsed as a whole, with ragged tensors padded unless they stay ragged."""
+    """Pad ragged tensors of a batch that was parsed as a whole, unless they stay ragged."""
     return {
         name: value if name in batching.ragged else _pad_ragged(name, value, batching)
         for name, value in columns.items()

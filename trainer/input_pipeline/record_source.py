@@ -1,4 +1,4 @@
-"""The records of a split as a `tf.data.Dataset`: serialized, each with its pass and number."""
+"""Records of a split as a `tf.data.Dataset`: serialized, each with its pass and number."""
 
 import dataclasses
 import itertools
@@ -19,37 +19,37 @@ from trainer.input_pipeline.interleave import WindowReader
 from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
 
-# One record for each CPU, and as many again that wait while a batch is put together: TensorFlow's
-# own choice reaches this after a while only.
+# One record per CPU, and as many again that wait while a batch is formed: TensorFlow's own choice
+# only reaches this after a while.
 PARALLEL_CALLS = 2 * (
     len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 )
-# Records whose stored images are looked for at once.
+# Number of records whose cached images are looked up at once.
 _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
-# Than windows in which records are permuted: 16 MiB are 16 reads of a megabyte.
+# Smaller than windows for shuffling: 16 MiB are 16 reads of a megabyte.
 _SMALLER = 4
-# The first window of larger records comes in parts that end at these 16ths of its records, so that
-# the first batch does not wait for all of it.
+# The first window of larger records is read in parts that end at these 16ths of its records, so
+# that the first batch does not wait for all of it.
 _PARTS = np.array([0, 1, 16])
 _LARGE_BYTES = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Which records are read, and in which order.
+    """Choice and order of the records to read.
 
     Attributes:
-        shuffle: Another order in each pass; otherwise the order in the files.
-        seed: Decides the order.
-        window: Records that are permuted together; None for `window_size`.
-        classes: int64 [records]: the classes that come equally often in another order; or None.
-        numbers: int64 [n], ascending: the only records that are read; None for all.
-        passes: Passes over the data; None for endless.
-        first_record: Records already used, counted over all passes.
-        share: The part of this worker in each global batch; None for all of it.
+        shuffle: Whether to use a new order in each pass; otherwise the order in the files.
+        seed: Seed of the order.
+        window: Records to permute together; None for `window_size`.
+        classes: int64 [records]: classes to balance in a new order; None for no balance.
+        numbers: int64 [n], ascending: the only records to read; None for all.
+        passes: Number of passes over the data; None for endless.
+        first_record: Number of records already used, over all passes.
+        share: This worker's part of each global batch; None for all of it.
         iteration: Returns the number of each new iteration over a finite dataset; None counts them.
-        deterministic: False lets records overtake each other when reading stalls.
+        deterministic: False allows records to overtake each other when reading stalls.
     """
 
     shuffle: bool = False
@@ -65,7 +65,7 @@ class Reading:
 
     @property
     def by_number(self) -> bool:
-        """Whether records must be found by their numbers: one pass from the first is not enough."""
+        """Whether records must be read by number: one pass from the first is not enough."""
         is_part = self.share is not None or self.numbers is not None
         return self.shuffle or self.passes != 1 or self.first_record > 0 or is_part
 
@@ -74,19 +74,18 @@ class Records:
     """Serialized records of a split, as single elements or in batches.
 
     Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0 (with balanced
-    classes that over the records of its class) and the record's number. Nothing else decides what
-    is drawn at random for a record.
+    classes the pass over the records of its class) and the record's number. The key is the only
+    source of a record's randomness.
 
     Attributes:
-        num_shared_batches: Full global batches of this share, where there is one and an end; else
-            None.
+        num_shared_batches: Number of full global batches for a finite share; else None.
 
     Args:
-        shards: The files.
-        num_records: Over all files; None if they have not been counted.
-        index: Returns where the records are.
-        reading: Which records are read, and in which order.
-        images: Where decoded images are kept; None keeps none.
+        shards: Files of the split.
+        num_records: Number of records in all files; None if they have not been counted.
+        index: Returns the positions of the records.
+        reading: Choice and order of the records.
+        images: Cache of decoded images; None for none.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Records:
         reading: Reading,
         images: KeptImages | None = None,
     ) -> None:
-        # Gzip is read by number only where it must, for it is unpacked first.
+        # Gzip is unpacked before it is read by number, so it is avoided if possible.
         if not shards.compression or reading.by_number or images is not None:
             found = index()
             num_records = found.num_records if reading.numbers is None else len(reading.numbers)
@@ -108,12 +107,12 @@ class Records:
         self._remaining = _own(remaining, reading)
         self.num_shared_batches: int | None = None
         if reading.share is not None and remaining != tf.data.INFINITE_CARDINALITY:
-            assert remaining is not None  # such records are found by their numbers
+            assert remaining is not None  # such records are read by number
             self.num_shared_batches = reading.share.num_full_batches(remaining)
         self._images = images
 
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
-        """`function` of each (record, key); where images are kept also of `look_up`'s row."""
+        """Map `function` over each (record, key), with a cache also over `look_up`'s row."""
         if self._images is not None:
             look_up = self._images.look_up
             chunks = self._windows.rebatch(_LOOKED_UP).map(
@@ -128,7 +127,7 @@ class Records:
     def map_batches(
         self, function: Callable[[Any], Any], size: int, *, drop_remainder: bool
     ) -> tf.data.Dataset:
-        """`function` of each batch of records, `tf.string` [b]."""
+        """Map `function` over each batch of records, `tf.string` [b]."""
         count = self._remaining
         if count is not None and count != tf.data.INFINITE_CARDINALITY:
             count = count // size if drop_remainder else -(-count // size)
@@ -144,7 +143,7 @@ def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Da
 
 
 def _remaining(num_records: int | None, reading: Reading) -> int | None:
-    """The number of records that all workers read; None if it is not known."""
+    """Return the number of records that all workers read; None if unknown."""
     if reading.passes is None:
         return int(tf.data.INFINITE_CARDINALITY)
     if num_records is None:
@@ -153,28 +152,28 @@ def _remaining(num_records: int | None, reading: Reading) -> int | None:
     if remaining < 0:
         raise ConfigError(
             f"first_record={reading.first_record} is beyond {reading.passes} pass(es) over "
-            f"{num_records} records; give a smaller number, or more passes by repeat"
+            f"{num_records} records; give a smaller number, or more passes with repeat"
         )
     return remaining
 
 
 def _own(remaining: int | None, reading: Reading) -> int | None:
-    """How many of these are this worker's."""
+    """Return this worker's number of these records."""
     if reading.share is None or remaining is None or remaining == tf.data.INFINITE_CARDINALITY:
         return remaining
     return reading.share.num_held(remaining)
 
 
 class _Positions:
-    """Which records the windows of an iteration hold, from the first record of a run on.
+    """Choice of the records for each window of an iteration, from the first record of a run.
 
-    Each time that a finite dataset is iterated over, its order goes on with further passes. An
-    endless one begins with the same: Keras looks at a first batch before `fit`.
+    Each iteration over a finite dataset continues its order with further passes. Iterations over an
+    endless one are equal: Keras reads a first batch before `fit`.
     """
 
     def __init__(self, index: RecordIndex, reading: Reading) -> None:
         window = reading.window or window_size(index.num_records, index.num_bytes)
-        if not reading.shuffle:  # only what is read at once
+        if not reading.shuffle:  # only the size of a read matters
             window = max(1, window // _SMALLER)
         self._order = _order(index, reading, window)
         self._reading = reading
@@ -184,7 +183,7 @@ class _Positions:
         self._number_of_iteration = reading.iteration or itertools.count().__next__
 
     def begin(self, _: Any) -> Any:
-        """The next iteration's first pass; its first window, from that pass; its reads."""
+        """Start an iteration: its first pass, its first window from that pass, its reads."""
         order, passes = self._order, self._reading.passes
         first_pass = self._number_of_iteration() * (passes or 0)
         skipped, rest = divmod(self._reading.first_record, order.num_records)
@@ -195,10 +194,10 @@ class _Positions:
         return np.array([first_pass, first, end], np.int64)
 
     def keys(self, start: Any, count: Any) -> Any:
-        """The keys of a read, int64 [n, 2]: a window, or a part of the first one.
+        """Return the keys of a read, int64 [n, 2]: a window, or a part of the first one.
 
         Args:
-            start: What `begin` returned.
+            start: Result of `begin`.
             count: Number of the read, from 0.
         """
         order, reading = self._order, self._reading
@@ -220,7 +219,7 @@ class _Positions:
 
 
 def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) -> tf.data.Dataset:
-    """Records in order, some at once, with their keys: `tf.string` [n], int64 [n, 2]."""
+    """Read records in order in batches, with keys: `tf.string` [n], int64 [n, 2]."""
     if not (index.num_records if reading.numbers is None else len(reading.numbers)):
         return tf.data.Dataset.from_tensors(
             (tf.constant([], tf.string), tf.zeros([0, 2], tf.int64))
@@ -235,8 +234,8 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
         return images.reading(reader.read)(keys[:, 1]), keys
 
     def iteration(nothing: Any) -> tf.data.Dataset:
-        # Not stateful: then nothing of a deterministic run would be in parallel. With its input it
-        # is not taken for a constant.
+        # Not stateful, so that a deterministic run is still parallel. Its input prevents TensorFlow
+        # from treating it as a constant.
         start = tf.numpy_function(positions.begin, [nothing], tf.int64, stateful=False)
         counts = tf.data.Dataset.range(start[2])
         if images is not None:  # most records are in memory
@@ -262,7 +261,7 @@ def _order(index: RecordIndex, reading: Reading, window: int) -> Order | Balance
 
 
 def _streamed(shards: ShardFiles) -> tf.data.Dataset:
-    """One pass over gzip files from their beginning: `tf.string` [n], int64 [n, 2]."""
+    """Read gzip files once from the start: `tf.string` [n], int64 [n, 2]."""
     streams = Streams(shards.files, shards.compression)
 
     def read(number: Any) -> tuple[Any, Any]:
@@ -280,10 +279,10 @@ def _streamed(shards: ShardFiles) -> tf.data.Dataset:
 def _read_ahead(
     read: Callable[..., Any], numbers: tf.data.Dataset, *before: Any
 ) -> tf.data.Dataset:
-    """What `read` makes of each number, and what comes before it: `tf.string` [n], int64 [n, 2]."""
+    """Map numbers by `read`, with their keys: `tf.string` [n], int64 [n, 2]."""
 
     def window(number: Any) -> tuple[Any, Any]:
-        # Not stateful: a deterministic run would read windows one by one, not ahead.
+        # Not stateful: a deterministic run would read windows one by one instead of ahead.
         records, keys = tf.numpy_function(
             read, [*before, number], [tf.string, tf.int64], stateful=False
         )

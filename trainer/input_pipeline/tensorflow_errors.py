@@ -1,4 +1,4 @@
-"""Turns TensorFlow's errors about records into this package's errors."""
+"""Converts TensorFlow's errors about records to this package's errors."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError
 from trainer.parsing.images import DECODING
 
 _REMEDY = (
-    "declare that key by --schema for bare files, or run `python -m beam_pipeline verify` on a "
+    "declare that key with --schema for bare files, or run `python -m beam_pipeline verify` on a "
     "dataset directory"
 )
 # Messages of tf.io.parse_example, for one record and for a batch.
@@ -27,26 +27,26 @@ _MISMATCHES = (
         "holds another number of values than its feature",
     ),
 )
-# This package's own checks in the graph, and in Python functions that the graph calls.
+# This package's own checks, in the graph and in Python functions of the graph.
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r"\b(ValueError|(?P<name>\w+Error)): (?P<message>.*?)\nTraceback", re.DOTALL)
 _CLASSES = {each.__name__: each for each in (TrainerError, ConfigError, DatasetChangedError)}
-# TensorFlow counts the records of a split if metadata.json states their number.
+# TensorFlow counts the records of a split if metadata.json has their number.
 _COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el")
 # The name that `parsing.images` gives to the operation that decodes a feature.
 _IMAGE = re.compile(
     rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
     r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}"
 )
-# What the others are told of a worker that is gone: by its heartbeats, or by the connection to it.
+# Messages on other workers when one is gone: from its heartbeats, or the connection to it.
 _LOST = re.compile(
     r"(heartbeat|coordination service|GRPC error information from remote target).*?"
     r"/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
     re.IGNORECASE | re.DOTALL,
 )
-# TensorFlow gives it the same type as a full memory.
+# TensorFlow uses the same type for full memory.
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
-# What a compiled function says before the message, which stands above the nodes that it names.
+# Prefix of a compiled function's message, which precedes the nodes that it names.
 _FUNCTION = re.compile(
     r"\AGraph execution error:.*?\n(?=[^\n]*\n\s*\[\[)(\s*\(\d+\) [A-Z_]+:\s*)?", re.DOTALL
 )
@@ -54,11 +54,11 @@ _WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 
 def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
-    """The error of this package for `error`, which was raised while records were read.
+    """Return this package's error for `error` from reading records.
 
     Args:
-        error: Raised by a `tf.data.Dataset`.
-        remedy: What to do about a record that does not fit the features; by default the
+        error: Error of a `tf.data.Dataset`.
+        remedy: Advice for a record that does not fit the features; by default the
             commands' remedy.
     """
     message = error.message
@@ -77,9 +77,9 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
     if match := _LOST.search(message):
         worker = _worker(match["kind"], int(match["number"]))
         return TrainerError(
-            f"{worker} is gone: it has ended or cannot be reached, and its own last lines may say "
-            "why; start the same command on all workers again, which continues the run at its "
-            "last checkpoint"
+            f"{worker} is gone: it has ended or cannot be reached, and its own last lines may "
+            "have the reason; start the same command on all workers again to continue from the last "
+            "checkpoint"
         )
     summary = brief(error)
     if match := _IMAGE.search(message):
@@ -97,12 +97,12 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
 
 @contextlib.contextmanager
 def readable_errors() -> Iterator[None]:
-    """Turns TensorFlow's errors while reading or training into this package's errors."""
+    """Convert TensorFlow's errors while reading or training to this package's errors."""
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
         if _FULL_DISK.search(error.message):
-            raise TrainerError(f"{brief(error)}; free space, and continue by --resume") from error
+            raise TrainerError(f"{brief(error)}; free space, and continue with --resume") from error
         raise TrainerError(
             f"out of memory: {error.message.splitlines()[0]}; lower --batch-size or --image-size"
         ) from error
@@ -116,7 +116,7 @@ def readable_errors() -> Iterator[None]:
 
 
 def _worker(kind: str, number: int) -> str:
-    """A worker as TF_CONFIG names it: `worker 1 (host:port)`."""
+    """Name a worker of TF_CONFIG: `worker 1 (host:port)`."""
     try:
         address = json.loads(os.environ["TF_CONFIG"])["cluster"][kind][number]
     except (KeyError, IndexError, TypeError, ValueError):
@@ -125,7 +125,7 @@ def _worker(kind: str, number: int) -> str:
 
 
 def _without_autograph(error: TrainerError) -> TrainerError:
-    """The error that AutoGraph has put its stack, which is of this package, into the message of."""
+    """Return the original of an error whose message AutoGraph extended by its stack."""
     while isinstance(error.__context__, TrainerError) and hasattr(
         error.__context__, "ag_error_metadata"
     ):
@@ -134,6 +134,6 @@ def _without_autograph(error: TrainerError) -> TrainerError:
 
 
 def brief(error: tf.errors.OpError) -> str:
-    """TensorFlow's message, without the place in its graph."""
+    """Return TensorFlow's message without the position in its graph."""
     message = _FUNCTION.sub("", error.message)
     return _WHERE.sub("", message).partition("\n")[0]

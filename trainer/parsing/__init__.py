@@ -1,4 +1,4 @@
-"""From serialized `tf.train.Example`s to tensors: one small reader per kind of feature."""
+"""Parses serialized `tf.train.Example`s to tensors, with one small reader per kind of feature."""
 
 import dataclasses
 import functools
@@ -34,7 +34,7 @@ __all__ = [
     "reads_batches",
 ]
 
-# By kind and encoding. A new kind is a new line here.
+# Readers by kind and encoding.
 _READERS: Mapping[tuple[str, str], Reader] = {
     ("image", ""): Image(),
     ("map", ""): Map(),
@@ -51,7 +51,7 @@ _READERS: Mapping[tuple[str, str], Reader] = {
 }
 
 
-# Stored images by name: found, or as the function that it is given decodes them.
+# Cached images by name; decoded with the given function if they are missing.
 Recall = Callable[[Callable[[], Tensors]], Tensors]
 
 
@@ -64,20 +64,20 @@ def _reader(feature: Feature) -> Reader:
 
 
 def images_of(features: Sequence[Feature]) -> list[Feature]:
-    """Those that are images, which are decoded at the size, and in the view, that is asked for."""
+    """Select images, which are decoded at the requested size and view."""
     return [each for each in features if isinstance(_reader(each), Image)]
 
 
 def keepable(features: Sequence[Feature]) -> list[Feature]:
-    """Those of which decoded pixels can be kept: images, and maps of 8 bits."""
+    """Select features with cacheable pixels: images, and 8-bit maps."""
     return [each for each in images_of(features) if each.dtype == "uint8"]
 
 
 def parse_spec(feature: Feature) -> Mapping[str, Any]:
-    """The `tf.io` specs of a feature by key.
+    """Return the `tf.io` specs of a feature by key.
 
     Raises:
-        ConfigError: Its dtype cannot be read.
+        ConfigError: Its dtype is not supported.
     """
     reader = _reader(feature)
     reader.outputs(feature, Decoding())
@@ -85,10 +85,10 @@ def parse_spec(feature: Feature) -> Mapping[str, Any]:
 
 
 def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
-    """The `tf.io` specs of features by key.
+    """Return the `tf.io` specs of features by key.
 
     Raises:
-        ConfigError: A dtype cannot be read, or two features cannot be read together.
+        ConfigError: A dtype is not supported, or two features cannot be read together.
     """
     specs: dict[str, Any] = {}
     for feature in features:
@@ -96,7 +96,7 @@ def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
             if repr(specs.setdefault(key, spec)) != repr(spec):
                 raise ConfigError(
                     f"feature {feature.name!r} reads key {key!r} differently from another feature; "
-                    "read only one of them by features=[…]"
+                    "read only one of them with features=[…]"
                 )
     return specs
 
@@ -107,19 +107,19 @@ def reads_batches(features: Sequence[Feature]) -> bool:
 
 
 def outputs(features: Sequence[Feature], decoding: Decoding) -> list[Output]:
-    """The outputs of `features`, in their order."""
+    """Outputs of `features`, in order."""
     return [
         output for feature in features for output in _reader(feature).outputs(feature, decoding)
     ]
 
 
 def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decoding) -> Tensors:
-    """The outputs of a batch, by name: those of varying length are ragged.
+    """Decode the outputs of a batch by name; those of varying length are ragged.
 
     Args:
-        features: Of the records.
-        parsed: Tensors by key, of `tf.io.parse_example` on a batch.
-        decoding: How images and audio are decoded, one by one.
+        features: Features of the records.
+        parsed: Tensors by key, from `tf.io.parse_example` of a batch.
+        decoding: Options to decode images and audio, one by one.
     """
     decoded: Tensors = {}
     for feature in features:
@@ -142,20 +142,19 @@ def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decodin
 
 
 def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Callable[..., Tensors]:
-    """The function from a serialized Example (or, where `reads_batches`, a batch) to tensors.
+    """Make the function from a serialized Example (or, for `reads_batches`, a batch) to tensors.
 
     For views and augmentation it also takes the record's key, int64 [2]: its pass and number; and
-    where images are stored first, a function that finds them, or else calls the one that it is
-    given.
+    for cached images a function that looks them up, or else calls the given decoder.
 
     Args:
-        features: The features to read.
-        decoding: How images and audio are decoded.
-        misfit: The text of TensorFlow's error, besides the key, for a record that does not
+        features: Features to read.
+        decoding: Options to decode images and audio.
+        misfit: Text of TensorFlow's error, besides the key, for a record that does not
             fit the features.
     """
     spec = parse_specs(features)
-    # TensorFlow's error names the key, and for a batch the example, else only the operation.
+    # TensorFlow's error has the key, and for a batch the example, but otherwise only the operation.
     operation = re.sub(r"\W+", "_", misfit, flags=re.ASCII)
 
     images = images_of(features)

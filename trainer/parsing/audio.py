@@ -18,10 +18,10 @@ _CONSTANT_WORDS = np.frombuffer(b"RIFFWAVEfmt \x10\0\0\0data", "<i4")
 
 
 class Audio(Reader):
-    """Audio (WAV, FLAC, OGG, and other formats of libsndfile), decoded.
+    """Decoded audio (WAV, FLAC, OGG, and other formats of libsndfile).
 
-    Output: float32 [samples, channels] in -1..1, at the stored sample rate; on demand
-    one channel, the mean of all, and resampled to one rate.
+    Output: float32 [samples, channels] in -1..1, at the stored sample rate; optionally
+    averaged to one channel, and resampled to one rate.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -67,7 +67,7 @@ class Audio(Reader):
 
 
 def _num_samples(feature: Feature, wanted: int | None) -> int | None:
-    """Return the samples of every record, if all have as many at one rate."""
+    """Number of samples of every record, if all are equal at one rate."""
     number = feature.shape[0]
     return number if wanted in (None, feature.sample_rate) else None
 
@@ -92,10 +92,10 @@ def resample(samples: Any, rate: Any, wanted: int) -> Any:
 
 
 def is_plain_wav(encoded: Any) -> Any:
-    """Whether bytes are 16-bit PCM after a plain header of 44 bytes, and nothing else: bool.
+    """Whether bytes are 16-bit PCM with a plain header of 44 bytes, and nothing else: bool.
 
     TensorFlow's decoder fails on WAVE_FORMAT_EXTENSIBLE, chunks of an odd length, bytes
-    after the samples, and the lengths in files that were written to a pipe.
+    after the samples, and the lengths in piped files.
     """
     header = tf.strings.substr(encoded, 0, _HEADER_BYTES)
     words = tf.io.decode_raw(header, tf.int32, fixed_length=_HEADER_BYTES)
@@ -113,7 +113,7 @@ def is_plain_wav(encoded: Any) -> Any:
 
 
 def _decode_by_library(name: str, encoded: bytes) -> tuple[Any, np.int32]:
-    import soundfile  # here, since most datasets have no audio
+    import soundfile  # most datasets have no audio
 
     try:
         samples, rate = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)

@@ -1,4 +1,4 @@
-"""Bounding boxes as detection datasets store them: one list per side, and further lists."""
+"""Bounding boxes as in detection datasets: one list per side, and additional lists."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -21,7 +21,7 @@ from trainer.tensors import Tensor
 from trainer.views import View, Views, see_boxes, see_keypoints, whole
 from trainer.views.pixels import see_image
 
-# By dtype, where it is not -1.
+# Padding by dtype, if it is not -1.
 _PADDING: Mapping[tf.DType, int | bytes] = {tf.string: b"", tf.uint8: 0}
 
 
@@ -35,14 +35,14 @@ class FlatBoxes(Rows):
 
 
 class Boxes(Reader):
-    """The boxes of an image, with their classes and attributes, if any.
+    """Boxes of an image, with optional classes and attributes.
 
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);
     `box_labels`, int64 [n], from 0; `box_<attribute>` [n]; `keypoints`, float32 [n, points, 3]
     (x, y in 0..1, visibility 0, 1 or 2; -1 if a box has fewer); `masks`, uint8 [n, height, width]
-    of 0 and 1, of the image's size; where no view moves them `polygons` [n], JSON texts, and
-    `rotated`, float32 [n, 5] (cx, cy, w, h, angle). A
-    feature with another name has outputs `<name>`, `<name>_labels`, `<name>_masks` and so on.
+    of 0 and 1, of the image's size; without views also `polygons` [n], JSON texts, and `rotated`,
+    float32 [n, 5] (cx, cy, w, h, angle). A feature with another name has outputs `<name>`,
+    `<name>_labels`, `<name>_masks` and so on.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class Boxes(Reader):
         return {each.name: _values(feature, each, parsed, decoding) for each in columns}
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
-        """The boxes that are visible enough, cut at the view's sides, with all that they have."""
+        """Select the boxes that are visible enough, with all of their columns, cut at the view."""
         assert decoding.views is not None
         assert decoding.image_size is not None
         shown, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
@@ -72,7 +72,7 @@ class Boxes(Reader):
 
 
 def _columns(feature: Feature, decoding: Decoding) -> list[ObjectColumn]:
-    """Those that are read."""
+    """Columns to read."""
     return [
         column
         for column in object_columns(feature)
@@ -100,7 +100,7 @@ def _output(feature: Feature, column: ObjectColumn, decoding: Decoding) -> Outpu
 
 
 def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: Decoding) -> Tensor:
-    """Of all objects; masks of a view are still encoded, for `see` decodes the visible ones."""
+    """Decode the columns of all objects; for a view `see` decodes only the visible masks."""
     first, *others = (parsed[feature.key_beside(part)] for part in column.lists)
     match column.form:
         case "numbers":
@@ -123,15 +123,13 @@ def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: D
 def decode_masks(
     encoded: Tensor, size: ImageSize | None, view: View | None = None, views: Views | None = None
 ) -> Tensor:
-    """Masks of objects, uint8 [n, height, width] of 0 and 1.
+    """Decode masks of objects, uint8 [n, height, width] of 0 and 1.
 
     Args:
-        encoded: PNG files, all of one size: `tf.string` [n].
-        size: To which they are scaled, to the nearest pixels; None keeps their own, which is 0 by 0
-            where there are none.
-        view: Of their image, at the size at which it was decoded: its part of them is shown; None
-            for all of them.
-        views: What the view was drawn from.
+        encoded: PNG files of one size: `tf.string` [n].
+        size: Size to scale to, by nearest pixels; None keeps their own, 0 × 0 if there are none.
+        view: View of their image at the size at which it was decoded; None for whole masks.
+        views: Distribution of the view.
     """
 
     def decode(png: Tensor) -> Tensor:

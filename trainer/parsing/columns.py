@@ -1,4 +1,4 @@
-"""Kinds that need no decoding for each record: a whole batch is read at once."""
+"""Readers without decoding per record, which read a whole batch at once."""
 
 import dataclasses
 import math
@@ -28,7 +28,7 @@ _DECODED_AS = {tf.uint32: tf.int32, tf.uint64: tf.int64}
 
 
 class Fixed(Reader):
-    """A list with as many values as the shape has: scalars, text, bytes, small tensors."""
+    """A list with a fixed number of values: scalars, text, bytes, small tensors."""
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         dtype = stored_dtype(feature)
@@ -39,7 +39,7 @@ class Fixed(Reader):
 
 
 class Raw(Reader):
-    """A tensor of a fixed shape, stored as one value: raw bytes, little-endian, in C order."""
+    """A tensor of fixed shape, stored as one value: raw bytes, little-endian, in C order."""
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         dtype = raw_dtype(feature)
@@ -65,10 +65,10 @@ class Raw(Reader):
 
 
 def raw_dtype(feature: Feature) -> tf.DType:
-    """The dtype of a tensor that is stored as bytes.
+    """Return the dtype of a tensor that is stored as bytes.
 
     Raises:
-        ConfigError: NumPy has no such dtype.
+        ConfigError: The dtype is not one of NumPy's.
     """
     if feature.dtype not in _RAW_DTYPES:
         raise ConfigError(
@@ -80,10 +80,10 @@ def raw_dtype(feature: Feature) -> tf.DType:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows(Reader):
-    """A list of any length, of values or of rows of a fixed shape: sequences, flat boxes.
+    """A list of any length, with values or rows of a fixed shape: sequences, flat boxes.
 
     Attributes:
-        padding: The padding value for numbers.
+        padding: Padding value for numbers.
     """
 
     padding: int = 0
@@ -124,7 +124,7 @@ def _in_rows(feature: Feature, values: Any) -> Any:
 
 
 class ClassLabel(Reader):
-    """A class by number, int64, -1 if a record has none; or any number of them, [n]."""
+    """A class number, int64, -1 if missing; or any number of them, [n]."""
 
     def _reader(self, feature: Feature) -> Fixed | Rows:
         return Rows(padding=-1) if feature.shape else Fixed()

@@ -13,26 +13,26 @@ from trainer.tensors import Tensor
 from trainer.views import View, whole
 from trainer.views.pixels import as_dtype, decode_jpeg, see_image
 
-# The operations are named after their feature, so that TensorFlow's errors name it.
+# Operations are named after their feature, so that TensorFlow's errors contain it.
 DECODING = "decode_image"
-# Other than "mixed".
+# Formats other than "mixed".
 _KNOWN = frozenset({"jpeg", "png", "bmp"})
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 
-# From an image's height and width, int32 [2], to the part that is decoded.
+# Function from an image's height and width, int32 [2], to the view to decode.
 ChooseView = Callable[[Tensor], View]
 
 
 class Image(Reader):
-    """An encoded image (JPEG, PNG, BMP, or the first frame of a GIF), decoded.
+    """A decoded image (JPEG, PNG, BMP, or the first frame of a GIF).
 
-    Output: float32 in 0..1 or, where `image_dtype` is "uint8", integers as they are stored, uint8
-    or uint16 of 16 bits: [height, width, channels]; three channels unless the shape declares
-    another number. Of a letterbox also `<name>_window`, float32 [4]: xmin, ymin, xmax, ymax of what
-    is shown, in 0..1 of the image and beyond.
+    Output: float32 in 0..1 or, with `image_dtype` "uint8", the stored integers, uint8 or uint16:
+    [height, width, channels]; three channels unless the shape declares another number. A
+    letterbox adds `<name>_window`, float32 [4]: xmin, ymin, xmax, ymax of the shown part, in 0..1
+    of the image and beyond.
 
     Attributes:
-        nearest: Whether the nearest pixel is shown (maps) instead of the antialiased mean.
+        nearest: Whether to use nearest pixels (for maps) instead of antialiased means.
     """
 
     reads_batches: ClassVar[bool] = False
@@ -59,22 +59,22 @@ class Image(Reader):
         return {feature.name: self.finished(image, decoding)}
 
     def dtype(self, feature: Feature, decoding: Decoding) -> tf.DType:
-        """Of the output."""
+        """Dtype of the output."""
         is_float = decoding.image_dtype == "float32"
         return tf.float32 if is_float else tf.as_dtype(feature.dtype)
 
     def pixels(self, feature: Feature, encoded: Tensor) -> Tensor:
-        """All of an encoded image: uint8 or uint16 [height, width, channels]."""
+        """Decode a whole image: uint8 or uint16 [height, width, channels]."""
         return _decode(feature, encoded)
 
     def finished(self, image: Tensor, decoding: Decoding) -> Tensor:
-        """Decoded pixels as they are given out."""
+        """Convert decoded pixels to the output's dtype."""
         return as_dtype(image, decoding.image_dtype, image.dtype)
 
     def decode_view(
         self, feature: Feature, parsed: Tensors, decoding: Decoding, choose: ChooseView
     ) -> tuple[Tensors, View]:
-        """The outputs at `decoding.image_size`, of the part that `choose` chooses."""
+        """Decode the outputs at `decoding.image_size`, for the view that `choose` returns."""
         assert decoding.image_size is not None
         size, channels = decoding.image_size, feature.shape[2] or 3
         encoded = parsed[feature.key]
@@ -110,7 +110,7 @@ class Image(Reader):
         return outputs, view
 
     def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:
-        """A view of a decoded image, at `decoding.image_size`."""
+        """Return a view of a decoded image at `decoding.image_size`."""
         assert decoding.image_size is not None
         return see_image(
             view,
@@ -122,12 +122,12 @@ class Image(Reader):
 
 
 def window_name(image: str) -> str:
-    """The output of a letterbox beside the image."""
+    """Describe the additional output of a letterbox."""
     return f"{image}_window"
 
 
 def _decode(feature: Feature, encoded: Tensor) -> Tensor:
-    """All of an image: uint8 or uint16 [height, width, channels]."""
+    """Decode a whole image: uint8 or uint16 [height, width, channels]."""
     channels = feature.shape[2] or 3
     if feature.dtype == "uint16":
         deep = tf.io.decode_png(encoded, channels=channels, dtype=tf.uint16, name=_scope(feature))
@@ -139,7 +139,7 @@ def _decode(feature: Feature, encoded: Tensor) -> Tensor:
         )
 
     if channels == 1 and feature.format != "jpeg" and feature.format != "png":
-        # Alone of all formats, BMP is not turned into one channel while it is decoded.
+        # BMP is the only format that is not converted to one channel while decoding.
         is_bmp = tf.strings.substr(encoded, 0, 2) == "BM"
         image = tf.cond(is_bmp, lambda: tf.image.rgb_to_grayscale(decode(3)), lambda: decode(1))
     else:

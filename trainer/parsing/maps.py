@@ -1,4 +1,4 @@
-"""Maps: numbers of classes, or depths, for each pixel of an image."""
+"""Maps: a class number or depth for each pixel of an image."""
 
 from typing import ClassVar
 
@@ -16,11 +16,11 @@ _UNKNOWN_DEPTH = 0
 
 
 class Map(Image):
-    """A map, a PNG of one channel, seen as its image is: the nearest pixels of the same window.
+    """A map, a one-channel PNG, viewed like its image with nearest pixels.
 
-    Output: [height, width, 1], uint8 of classes (255 is ignored) or uint16 of depths (0 is
-    unknown), whatever the dtype of images. Beyond the image a map of classes is 255, one of depths
-    0.
+    Output: [height, width, 1], uint8 for classes (255 is ignored) or uint16 for depths (0 is
+    unknown), whatever the dtype of images. Outside the image the value is 255 for classes, 0 for
+    depths.
     """
 
     nearest: ClassVar[bool] = True

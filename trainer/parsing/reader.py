@@ -1,4 +1,4 @@
-"""The common interface of the readers of all kinds of features."""
+"""Common interface of the readers of all kinds of features."""
 
 import abc
 import dataclasses
@@ -31,26 +31,26 @@ STORED_DTYPES: Mapping[str, tf.DType] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How images and audio are decoded.
+    """Options to decode images and audio.
 
     Attributes:
-        image_size: (height, width) in pixels to which images are stretched (bilinear);
+        image_size: (height, width) in pixels to stretch images to (bilinear);
             None keeps their own size.
         image_dtype: "float32" in 0..1, or "uint8".
-        audio_mono: Whether the channels of audio are averaged.
-        audio_sample_rates: Samples per second to which audio is resampled, by feature; else audio
+        audio_mono: Whether to average the channels of audio.
+        audio_sample_rates: Samples per second to resample audio to, by feature; other audio
             keeps its own rate.
-        masks: Whether masks of objects are decoded, which costs more than all else of them.
-        portable: Whether only TensorFlow's own operations are used, which a SavedModel can hold:
-            they read no other audio than 16-bit WAV.
-        views: How a part of each image is drawn, with the boxes that are in it, and shown at
+        masks: Whether to decode masks of objects, their most expensive column.
+        portable: Whether to use only TensorFlow's own operations, as a SavedModel needs:
+            they support no audio but 16-bit WAV.
+        views: Distribution of random views of each image and its boxes, shown at
             `image_size`; None for whole images.
-        augment: From (uint8 [height, width, channels], seed int64 [2]) to the same, after the
-            view; None leaves images as they are.
-        seed: Decides views and augmentation, with the record's number and the pass.
-        formats_are_known: Whether each image has the format that its feature states, as in a
-            dataset of which all records have been looked into; else each is asked for its own.
-        stored_size: (height, width) to which whole images are decoded first; views are of these.
+        augment: Function of (uint8 [height, width, channels], seed int64 [2]) to the same, applied
+            after the view; None for none.
+        seed: Seed of views and augmentation, with the record's number and the pass.
+        formats_are_known: Whether each image has the format of its feature, as in a dataset that
+            was completely inspected; else it is detected per image.
+        stored_size: (height, width) of cached whole images, from which views are taken.
             None decodes each view from the encoded image.
 
     Raises:
@@ -83,14 +83,14 @@ class Decoding:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One tensor of a feature.
+    """A tensor of a feature.
 
     Attributes:
-        name: In the trainer's batches.
-        feature: The feature that it belongs to.
-        dtype: Of its values.
-        shape: In one record; None where a size varies.
-        padding: The value that pads shorter records; None for images and outputs of fixed
+        name: Name in the trainer's batches.
+        feature: Feature of the tensor.
+        dtype: Dtype of the values.
+        shape: Shape in one record; None for a varying size.
+        padding: Padding value for shorter records; None for images and outputs of fixed
             shape, which are not padded.
     """
 
@@ -102,15 +102,15 @@ class Output:
 
     @property
     def varies(self) -> bool:
-        """Whether records differ in length, and can be padded."""
+        """Whether records may differ in length, and can be padded."""
         return self.padding is not None and self.shape[0] is None
 
 
 class Reader(abc.ABC):
-    """Reads the features of one kind.
+    """Reader of the features of one kind.
 
     Attributes:
-        reads_batches: Whether `decode` takes a whole parsed batch as well as one parsed
+        reads_batches: Whether `decode` accepts a whole parsed batch as well as one parsed
             record; lists of varying length are ragged in a batch.
     """
 
@@ -120,26 +120,26 @@ class Reader(abc.ABC):
 
     @abc.abstractmethod
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        """The outputs of `decode`."""
+        """Describe the outputs of `decode`."""
 
     @abc.abstractmethod
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
-        """The outputs by name, from the parsed tensors."""
+        """Decode the outputs by name from the parsed tensors."""
 
     def see(self, feature: Feature, decoded: Tensors, decoding: "Decoding", view: View) -> Tensors:
-        """What a view of the record's image shows of the outputs: all of what has no place there.
+        """Apply a view of the record's image to outputs; those without a position are unchanged.
 
         Args:
-            feature: Of this kind.
+            feature: A feature of this kind.
             decoded: Outputs by name, at least those of the feature.
-            decoding: How views are drawn, and shown at which size.
-            view: That of the record.
+            decoding: Options with the views' distribution and size.
+            view: View of the record.
         """
         return {}
 
 
 def stored_dtype(feature: Feature) -> tf.DType:
-    """The dtype of the list that holds the feature.
+    """Return the dtype of the feature's list.
 
     Raises:
         ConfigError: Examples cannot store it, or so many values.
@@ -159,13 +159,13 @@ def stored_dtype(feature: Feature) -> tf.DType:
 
 
 def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
-    """Fails with `message` and the lengths that do not fit, in one record or a batch."""
+    """Fail with `message` and the invalid lengths, for one record or a batch."""
     wrong = tf.boolean_mask(tf.reshape(lengths, [-1]), tf.reshape(~fits, [-1]))
     return check(tf.reduce_all(fits), message, wrong)
 
 
 def specs_of(feature: Feature) -> dict[str, Any]:
-    """The `tf.io` parse specs of a feature, by key; lists of varying length are ragged."""
+    """Return the `tf.io` parse specs of a feature by key; lists of varying length are ragged."""
     return {key: _spec(feature, each) for key, each in specs_to_read(feature).items()}
 
 

@@ -1,4 +1,4 @@
-"""One view of a record, applied alike to its images, maps, boxes and keypoints."""
+"""Applies one view of a record to its images, maps, boxes and keypoints."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from trainer.views.pixels import as_dtype
 
 
 def record_seed(seed: int, key: Tensor) -> Tensor:
-    """The seed of a record in a pass, int64 [2], from its key (pass, number)."""
+    """Return a record's seed in a pass, int64 [2], from its key (pass, number)."""
     return tf.cast(key, tf.int64) * tf.constant([1 << 32, 1], tf.int64) + tf.constant(
         [seed, 0], tf.int64
     )
@@ -29,15 +29,15 @@ def read_record(
     reader: Callable[[Feature], Reader],
     stored: Tensors | None = None,
 ) -> Tensors:
-    """The outputs of one record, seen and augmented as `decoding` says.
+    """Decode the outputs of one record with views and augmentation.
 
     Args:
-        features: Of the record.
-        parsed: By `tf.io.parse_example`.
-        decoding: With views or augmentation.
-        seed: Of the record in this pass, int64 [2].
-        reader: Of a feature.
-        stored: The images by name as `decode_stored` makes them; None decodes them here.
+        features: Features of the record.
+        parsed: Tensors from `tf.io.parse_example`.
+        decoding: Options with views or augmentation.
+        seed: Seed of the record in this pass, int64 [2].
+        reader: Returns the reader of a feature.
+        stored: Images by name from `decode_stored`; None decodes them here.
     """
     images, others = _images_and_others([(each, reader(each)) for each in features])
     decoded: Tensors = {}
@@ -48,7 +48,7 @@ def read_record(
     view: View | None = None
 
     def choose(image: Tensor) -> View:
-        """The view of the record, which its first image draws."""
+        """Draw the record's view for its first image."""
         if decoding.views is None:
             return whole(image)
         if view is not None:
@@ -75,7 +75,7 @@ def read_record(
 def _seen(
     readers: Sequence[tuple[Feature, Reader]], decoded: Tensors, decoding: Decoding, view: View
 ) -> Tensors:
-    """The outputs of a record whose images were seen through a view, the others as well."""
+    """Apply the view to a record's other outputs after its images."""
     for feature, of in readers if decoding.views is not None else ():
         decoded |= of.see(feature, decoded, decoding, view)
     return decoded
@@ -84,7 +84,7 @@ def _seen(
 def _images_and_others(
     readers: Sequence[tuple[Feature, Reader]],
 ) -> tuple[list[tuple[Feature, Image]], list[tuple[Feature, Reader]]]:
-    """Readers of images, and all others; the view is drawn of the first image, not of its map."""
+    """Split readers into images and others; the view is drawn for the first image, not its map."""
     images = [(each, of) for each, of in readers if isinstance(of, Image)]
     others = [(each, of) for each, of in readers if not isinstance(of, Image)]
     return sorted(images, key=lambda each: each[1].nearest), others
@@ -103,7 +103,7 @@ def decode_stored(
     decoding: Decoding,
     reader: Callable[[Feature], Reader],
 ) -> Tensors:
-    """Whole images at `decoding.stored_size` by name, uint8 [height, width, channels]."""
+    """Decode whole images at `decoding.stored_size` by name, uint8 [height, width, channels]."""
     whole_image = dataclasses.replace(
         decoding, image_size=decoding.stored_size, image_dtype="uint8", views=None, augment=None
     )

@@ -1,1 +1,1 @@
-"""Where the bytes of a record are, by its number, and which record comes when."""
+"""Order of records in training, and shares held out for validation."""

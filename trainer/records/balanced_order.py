@@ -1,8 +1,8 @@
-"""An order in which all classes come equally often: a pure function of the position in the run.
+"""Order with equally frequent classes, as a pure function of the position in the run.
 
-Positions are taken in *rounds* of one record a class. A round permutes the classes; a class gives
-its records one after the other, permuted anew each time that it has given all: its *turns*. So
-the record at a position needs no state, and the position of a run stays the number of records used.
+Positions are grouped into *rounds* with one record per class. A round permutes the classes; a
+class yields its records one after the other, permuted again after each *turn* through all. So the
+record at a position needs no state, and a run's position is still the number of records used.
 """
 
 from typing import Any
@@ -11,19 +11,19 @@ import numpy as np
 
 from trainer.records.order import philox
 
-# Permutations of few items are drawn together, so many items at once.
+# Permutations of few items are drawn together, up to this many items at once.
 _ITEMS_AT_ONCE = 1024
-# The first numbers of the streams of random numbers; `order.Order` uses passes, from 0.
+# First numbers of the random streams; `order.Order` uses passes, from 0.
 _ROUNDS, _TURNS = 1 << 62, 1 << 63
 
 
 class BalancedOrder:
-    """The order of a split's records, pass after pass, each as long as the split.
+    """Order of a split's records, pass after pass, each as long as the split.
 
     Args:
         classes: int64 [records]: the class of each record.
-        seed: Decides the order.
-        window: Records a window.
+        seed: Seed of the order.
+        window: Records per window.
     """
 
     def __init__(self, classes: Any, *, seed: int, window: int) -> None:
@@ -37,11 +37,11 @@ class BalancedOrder:
         self._drawn: dict[int, tuple[int, Any]] = {}
 
     def window(self, pass_number: int, number: int) -> tuple[int, Any]:
-        """The window `number` of a pass: its first position in the pass, and its records' keys.
+        """Return window `number` of a pass: its first position in the pass, and its records' keys.
 
         Returns:
             (position, int64 [records in the window, 2]); a key is (turn of the record's class,
-            record number), so that none comes twice.
+                record number), which is unique.
         """
         start = number * self._window
         stop = min(start + self._window, self.num_records)
@@ -57,12 +57,12 @@ class BalancedOrder:
         return start, keys
 
     def find(self, pass_number: int, position: int) -> int:
-        """The number of the window that holds a position in a pass."""
+        """Return the number of the window with a position in a pass."""
         del pass_number
         return position // self._window
 
     def _permuted(self, stream: int, size: int, numbers: Any, places: Any) -> Any:
-        """What is at each place, int64 [n], of the permutation of this number, ascending [n]."""
+        """Return the items at some indices, int64 [n], of permutations by number, ascending [n]."""
         at_once = max(1, _ITEMS_AT_ONCE // size)
         parts = numbers // at_once
         found = np.empty(len(numbers), np.int64)

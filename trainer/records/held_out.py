@@ -1,4 +1,4 @@
-"""A share of a split that is kept out of training: the records whose hashes are the lowest."""
+"""Holds out a share of a split for validation: the records with the lowest hashes."""
 
 import hashlib
 import io
@@ -14,43 +14,43 @@ from trainer.errors import ConfigError
 
 
 def draw(identities: Sequence[bytes], share: float) -> Any:
-    """The numbers of the records to hold out, ascending, int64 [n]: as near to `share` as can be.
+    """Return the numbers of the records to hold out, ascending, int64 [n], close to `share`.
 
-    Equal identities stay together. The choice depends on nothing but the identities, and a record
-    keeps its side, but for a few at the edge, when others are added.
+    Equal identities stay together. The choice depends only on the identities, and when records are
+    added, the others keep their side, except a few at the edge.
 
     Args:
-        identities: Of the records, by number: a group, or a digest of the content.
-        share: Of the records, between 0 and 1.
+        identities: Identities of the records by number: a group, or a digest of the content.
+        share: Share of the records, between 0 and 1.
 
     Raises:
-        ConfigError: All records are one group.
+        ConfigError: All records are in one group.
     """
     distinct, group = np.unique(np.array(identities, object), return_inverse=True)
     if len(distinct) < 2:
         raise ConfigError(
-            "--validation-share cannot divide the train split, whose records are one group; name "
-            "another split by --validation-split, or none"
+            "--validation-share cannot divide the train split, as its records are one group; "
+            "choose another split with --validation-split, or none"
         )
     hashes = [hashlib.blake2b(each, digest_size=8).digest() for each in distinct.tolist()]
     order = np.argsort(np.array(hashes, object), kind="stable")
-    sizes = np.cumsum(np.bincount(group)[order])[:-1]  # one group is left to train on
+    sizes = np.cumsum(np.bincount(group)[order])[:-1]  # leaves one group to train on
     count = 1 + int(np.argmin(np.abs(sizes - share * len(identities))))
     return np.flatnonzero(np.isin(group, order[:count])).astype(np.int64)
 
 
 def identities(split: Split, group_by: str) -> list[bytes]:
-    """What tells the records of a split apart, by their numbers.
+    """Return the identities of a split's records by number.
 
-    The group by which the dataset was split; else the digests of images and audio in the dataset's
-    index; else the checksum of the record, which its frame states.
+    These are the groups by which the dataset was split; else the digests of images and audio in the
+    index; else the checksums in the records' frames.
 
     Args:
-        split: With all records.
-        group_by: A column, or a level of the key, as `build --group-by` has it; "" for none.
+        split: A split with all of its records.
+        group_by: Column, or level of the key, as in `build --group-by`; "" for none.
 
     Raises:
-        ConfigError: The index does not state the groups.
+        ConfigError: The index does not contain the groups.
     """
     shards = range(len(split.files))
     rows = [_of_rows(split.read_rows(shard), group_by) for shard in shards]
@@ -59,17 +59,17 @@ def identities(split: Split, group_by: str) -> list[bytes]:
         return [each for some in known for each in some]
     if group_by:
         raise ConfigError(
-            f"--validation-share: the dataset keeps groups of {group_by!r} together, which its "
-            "index does not state; name another split by --validation-split, or none"
+            f"--validation-share: the dataset keeps groups of {group_by!r} together, but its index "
+            "does not contain them; choose another split with --validation-split, or none"
         )
     return [each for shard in shards for each in checksums(split.index(), shard)]
 
 
 def _of_rows(data: bytes | None, group_by: str) -> list[bytes] | None:
-    """The identities in the index of a shard; None if it states none."""
+    """Read the identities in the index of a shard; None if it has none."""
     if data is None:
         return None
-    import pyarrow.parquet  # here: a dataset with a split to validate on needs none
+    import pyarrow.parquet  # not needed with a validation split
 
     file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
     digests = [name for name in file.schema_arrow.names if name.endswith("sha256")]
@@ -85,7 +85,7 @@ def _of_rows(data: bytes | None, group_by: str) -> list[bytes] | None:
 
 
 def checksums(index: RecordIndex, shard: int) -> list[bytes]:
-    """The checksums of a shard's records, which their frames state: few bytes are read."""
+    """Read the checksums in the frames of a shard's records, a few bytes each."""
     with index.shards.plain.open(shard) as read:
         ends = index.bounds_of(shard)[1:].tolist()
         return [read(FOOTER_BYTES, end - FOOTER_BYTES) for end in ends]

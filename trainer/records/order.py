@@ -1,14 +1,14 @@
-"""Which record comes when: a pure function of (seed, pass over the data), in record numbers.
+"""Order of records as a pure function of (seed, pass over the data), in record numbers.
 
-A record's number is its place in its split: shard after shard, as the files have them. In a pass
-*blocks* of neighbouring records are permuted over the whole split, then the records of each
-*window*, some blocks in a row, are permuted. So a record can be anywhere, while the reader still
-reads neighbours together. The position of a run is the number of records it has used; nothing
-that was skipped is computed or read. TensorFlow's seeds have no part in it.
+A record's number is its position in its split, in the order of the shards. In a pass, *blocks* of
+neighbouring records are permuted over the whole split, then the records of each *window*, some
+consecutive blocks, are permuted. So a record can be anywhere, while the reader still reads
+neighbours together. The position of a run is the number of records it has used; skipped records
+are neither computed nor read. TensorFlow's seeds have no influence.
 
-With blocks of B and windows of W of N records, a pair of records that met in a batch meets again in
+With blocks of B and windows of W of N records, two records in one batch are in one batch again in
 a later pass 1 + (B - 1) N / W² times as often as by chance; `block_size` keeps that at 1.5. The
-positions of two passes correlate by about √(B / N), which it keeps near 0.01.
+positions in two passes correlate by about √(B / N), which it keeps near 0.01.
 """
 
 import dataclasses
@@ -20,18 +20,18 @@ import numpy as np
 
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 4, 64
 _FEWEST_BLOCKS = 8192
-# Blocks in a window of a given size, lest they be all that a window holds.
+# Least number of blocks in a window.
 _FEWEST_IN_WINDOW = 16
-# A window is read before its first record is used, and the next one at the same time.
+# A window is read before its first record is used, at the same time as the next one.
 _WINDOW_BYTES = (256 << 20, 512 << 20)
 _LARGEST_WINDOW = 1 << 16
 _UINT64 = (1 << 64) - 1
 
 
 def window_size(num_records: int, num_bytes: int) -> int:
-    """Records per window, for records of this mean size.
+    """Return the number of records per window, for records of this mean size.
 
-    256 MiB of them, up to 65,536; up to 512 MiB where blocks of 4 would not mix well in fewer.
+    Up to 65,536 records of 256 MiB in all; 512 MiB if blocks of 4 would not mix well otherwise.
     """
     mean_bytes = max(1, num_bytes // max(1, num_records))
     usual, most = (max(1, num_bytes // mean_bytes) for num_bytes in _WINDOW_BYTES)
@@ -40,9 +40,9 @@ def window_size(num_records: int, num_bytes: int) -> int:
 
 
 def block_size(num_records: int, window: int) -> int:
-    """Records per block: as many as mix well in windows of this size, 4 to 64.
+    """Return the number of records per block, 4 to 64: as many as mix well in such windows.
 
-    Fewer where windows are small, or where one holds all records: then blocks do not matter.
+    Less for small windows, or if one contains all records: then blocks do not matter.
     """
     mixes = 1 + window * window // (2 * max(1, num_records))
     largest = min(mixes, num_records // _FEWEST_BLOCKS, _LARGEST_BLOCK)
@@ -52,12 +52,12 @@ def block_size(num_records: int, window: int) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The part of one worker in every global batch.
+    """One worker's part of every global batch.
 
     Attributes:
-        worker: From 0.
-        num_workers: Workers with equal parts.
-        batch_size: Records of a global batch, a multiple of `num_workers`.
+        worker: Number of the worker, from 0.
+        num_workers: Number of workers with equal parts.
+        batch_size: Records per global batch, a multiple of `num_workers`.
     """
 
     worker: int = 0
@@ -66,7 +66,7 @@ class Share:
 
     @property
     def size(self) -> int:
-        """Records of a global batch that are the worker's."""
+        """Records per global batch for this worker."""
         return self.batch_size // self.num_workers
 
     def holds(self, positions: Any) -> Any:
@@ -74,22 +74,22 @@ class Share:
         return positions % self.batch_size // self.size == self.worker
 
     def num_held(self, num_records: int) -> int:
-        """How many of the first records of a run are in this part."""
+        """Count this part's records among the first records of a run."""
         rest = int(self.holds(np.arange(num_records % self.batch_size)).sum())
         return num_records // self.batch_size * self.size + rest
 
     def num_full_batches(self, num_records: int) -> int:
-        """Of how many full global batches of the first records of a run this has its part."""
+        """Count the full global batches among the first records of a run."""
         return num_records // self.batch_size
 
 
 class Order:
-    """The order of a split's records, pass after pass; passes count from 0.
+    """Order of a split's records, pass after pass; passes count from 0.
 
     Args:
         shard_lengths: Records by shard.
-        seed: Decides the order; None is the order in the files.
-        window: Records a window, and the most that are read for the first record of a run.
+        seed: Seed of the order; None for the order in the files.
+        window: Records per window, and the most to read before the first record of a run.
     """
 
     def __init__(self, shard_lengths: Sequence[int], *, seed: int | None, window: int) -> None:
@@ -97,7 +97,7 @@ class Order:
         self.num_records = int(lengths.sum())
         self._seed = seed
         size = block_size(self.num_records, window)
-        in_shard = -(-lengths // size)  # blocks by shard
+        in_shard = -(-lengths // size)  # blocks per shard
         before = np.cumsum(in_shard) - in_shard
         place = np.arange(in_shard.sum()) - np.repeat(before, in_shard)
         self._starts = np.repeat(np.cumsum(lengths) - lengths, in_shard) + place * size
@@ -109,7 +109,7 @@ class Order:
         self._passes: dict[int, tuple[Any, Any]] = {}
 
     def window(self, pass_number: int, number: int) -> tuple[int, Any]:
-        """The window `number` of a pass: its first position in the pass, and its records' keys.
+        """Return window `number` of a pass: its first position in the pass, and its records' keys.
 
         Returns:
             (position, int64 [records in the window, 2]); a key is (pass, record number).
@@ -124,12 +124,12 @@ class Order:
         return int(positions[number]), np.stack([np.full_like(records, pass_number), records], -1)
 
     def find(self, pass_number: int, position: int) -> int:
-        """The number of the window that holds a position in a pass."""
+        """Return the number of the window with a position in a pass."""
         _, positions = self._pass(pass_number)
         return int(np.searchsorted(positions, position, side="right")) - 1
 
     def _pass(self, number: int) -> tuple[Any, Any]:
-        """The blocks of a pass in their order, and the position of each window."""
+        """Return the blocks of a pass in order, and the position of each window."""
         known = self._passes.get(number)
         if known is None:
             count = len(self._starts)
@@ -140,18 +140,18 @@ class Order:
             )
             positions = np.concatenate([[0], np.cumsum(self._sizes[blocks])])[self._edges[:-1]]
             known = (blocks, positions)
-            # Windows are read ahead, also into the next pass.
+            # Windows are read ahead, even into the next pass.
             self._passes = {**dict(list(self._passes.items())[-1:]), number: known}
         return known
 
 
 def permutation(size: int, seed: int, key: int, stream: int) -> Any:
-    """A permutation that is the same on every machine, by any release of NumPy."""
+    """Draw a permutation that is the same on every machine and with every release of NumPy."""
     return np.argsort(philox(seed, key, stream).random_raw(size), kind="stable")
 
 
 def philox(seed: int, key: int, stream: int) -> np.random.Philox:
-    """Random numbers, of which NumPy promises the raw ones, but not `Generator.permutation`."""
+    """Draw raw random numbers, which NumPy keeps stable, unlike `Generator.permutation`."""
     return np.random.Philox(
         key=np.array([seed & _UINT64, key], np.uint64),
         counter=np.array([0, 0, 0, stream], np.uint64),

@@ -1,1 +1,1 @@
-"""`RUN/report.html`: a training to look at, in one file without a server."""
+"""`RUN/report.html`: an overview of a training in one file, without a server."""

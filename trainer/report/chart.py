@@ -1,4 +1,4 @@
-"""Lines of numbers as the coordinates of an SVG."""
+"""Line charts as coordinates of an SVG."""
 
 import itertools
 import math
@@ -17,17 +17,17 @@ def chart(
     mark: float | None = None,
     bounds: tuple[float, float, float, float] | None = None,
 ) -> dict[str, Any]:
-    """A chart, as the template draws it.
+    """Prepare a chart for the template.
 
     Args:
-        title: What it shows.
-        lines: Points (x, y) by the line's name; those that are not finite are left out.
-        mark: An x at which a line stands.
+        title: Title of the chart.
+        lines: Points (x, y) by the line's name; points that are not finite are left out.
+        mark: An x to mark with a vertical line.
         bounds: (least x, most x, least y, most y); None for those of the points.
 
     Returns:
         "title"; "lines", each with "name", "points" (the SVG's) and "dots"; "mark", or None; "x"
-        and "y": the texts of the ends of both axes. No lines without points.
+            and "y": labels of both axes' ends. No lines without points.
     """
     kept = {
         name: thinned([each for each in points if all(map(math.isfinite, each))])
@@ -70,12 +70,12 @@ def chart(
 
 
 def _number(value: float) -> str:
-    """Four digits, or all of a large number's whole ones: 0.9894, 23,950."""
+    """Format with four digits, or all digits of a large whole part: 0.9894, 23,950."""
     return f"{value:,.0f}" if 10_000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def thinned(points: Points, most: int = _MOST_POINTS) -> Points:
-    """The points, or, of too many, as many means of neighbors."""
+    """Reduce the points to a maximal number, by means of neighbours."""
     if len(points) <= most:
         return points
     ends = [round(place * len(points) / most) for place in range(most + 1)]

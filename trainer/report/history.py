@@ -1,4 +1,4 @@
-"""What the rows of a run's history say: curves, and how the training went, in words."""
+"""Curves and a summary sentence from a run's history."""
 
 import math
 import statistics
@@ -6,31 +6,31 @@ from collections.abc import Mapping, Sequence
 
 Row = Mapping[str, float]
 
-# The metric of the sentence, where the loss tells the best: the first that a row has.
+# Metric of the sentence if the loss is the criterion: the first in a row.
 _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
-# What a loss may differ by without a meaning, as a part of itself.
+# Relative differences of a loss that do not matter.
 _LITTLE = 0.01
-# Epochs, and deviations of a loss, that are more than chance.
+# Epochs, and deviations of a loss, that exceed chance.
 _SEVERAL = 3
 _TIMES_NOISE = 3
 
 
 def value_of(row: Row, metric: str) -> float:
-    """A metric in validation, or else in training; NaN of a row without it."""
+    """Return a metric in validation, or else in training; NaN for a row without it."""
     return row.get(f"val_{metric}", row.get(metric, math.nan))
 
 
 def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss") -> str:
-    """How the training went, in one sentence.
+    """Summarise the training in one sentence.
 
     Args:
-        history: Rows by the names of history.csv, at least one.
-        place: Of the best row.
-        epochs: That were asked for.
-        metric: Which tells the best row.
+        history: Rows by the columns of history.csv, at least one.
+        place: Index of the best row.
+        epochs: Requested number of epochs.
+        metric: Criterion of the best row.
     """
     best, last = history[place], len(history) - 1
-    where = "on validation" if "val_loss" in best else "on what it is trained on, not validated"
+    where = "on validation" if "val_loss" in best else "on the training data, without validation"
     leading = (each for each in _LEADING if math.isfinite(value_of(best, each)))
     name = next(leading, "loss") if metric == "loss" else metric
     value = value_of(best, name)
@@ -39,17 +39,17 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
     if "val_loss" not in best or len(history) < 2:
         return text
     if place == last:
-        return f"{text}; it was still getting better"
+        return f"{text}; it was still improving"
     if _over_fits(history, place):
-        return f"{text}; it over-fits since: the training loss falls on, the validation loss rises"
-    return f"{text}; it has not got better since"
+        return f"{text}; overfitting since then: training loss falls, validation loss rises"
+    return f"{text}; no improvement since then"
 
 
 def _over_fits(history: Sequence[Row], place: int) -> bool:
-    """Whether the validation loss rises since a row, by more than chance, and that of training not.
+    """Whether since a row the validation loss rises more than by chance, and the training loss not.
 
-    Chance is what the validation loss differs by from a straight line through its neighbours: of
-    independent noise with a deviation of 1 half of these differences are above 1.65.
+    Chance is the difference of the validation loss from a straight line through its neighbours: for
+    independent noise with a deviation of 1 half of these differences exceed 1.65.
     """
     best, since = history[place], history[place + 1 :]
     losses = [row["val_loss"] for row in history if math.isfinite(row["val_loss"])]
@@ -58,7 +58,7 @@ def _over_fits(history: Sequence[Row], place: int) -> bool:
     bends = [abs(a - 2 * b + c) for a, b, c in zip(losses, losses[1:], losses[2:], strict=False)]
     noise = statistics.median(bends) / 1.65
     recent = since[-_SEVERAL:]
-    # The least of many is low by chance: what is around it tells more.
+    # The least of many values is low by chance, so its neighbours count, too.
     least = statistics.median(row["val_loss"] for row in history[max(0, place - 1) : place + 2])
     rise = statistics.fmean(row["val_loss"] for row in recent) - least
     falls = statistics.fmean(row["loss"] for row in recent) < best["loss"]
@@ -66,10 +66,10 @@ def _over_fits(history: Sequence[Row], place: int) -> bool:
 
 
 def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Points (epochs done, value) of each metric, in training and in validation.
+    """Return points (epochs done, value) of each metric, in training and in validation.
 
     Returns:
-        By metric and by "train" or "validation"; without what is not finite.
+        By metric and by "train" or "validation"; only finite values.
     """
     found: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in history:
@@ -83,5 +83,5 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
 
 
 def steps_per_epoch(history: Sequence[Row]) -> float:
-    """Steps of an epoch."""
+    """Number of steps per epoch."""
     return history[0]["step"] / history[0]["epoch"]

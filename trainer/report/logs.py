@@ -1,4 +1,4 @@
-"""What the logs of a training say of its pace, step by step."""
+"""Speed of a training by step, from its TensorBoard logs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +11,14 @@ _NAMES = {
     "records_per_s": "records/s",
     "waiting_for_input": "waiting for input, as a share of the time",
 }
-_MOST_VALUES = 2_000  # of each, drawn from all
+_MOST_VALUES = 2_000  # per tag, sampled
 
 
 class PaceLogs:
-    """The logs of `RUN/logs/train`, of which each `read` takes what is new.
+    """The logs in `RUN/logs/train`; each `read` reads what is new.
 
     Args:
-        folder: That may not exist yet.
+        folder: Folder that may not exist yet.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -28,7 +28,7 @@ class PaceLogs:
         self._events = event_accumulator.EventAccumulator(str(folder), size_guidance=sizes)
 
     def read(self, steps_per_epoch: float) -> Mapping[str, Line]:
-        """Points (epochs done, value) by title."""
+        """Read points (epochs done, value) by title."""
         import tensorflow as tf
 
         self._events.Reload()

@@ -1,4 +1,4 @@
-"""The page of a run: what is known of it, put into the template."""
+"""Renders the page of a run."""
 
 import dataclasses
 import math
@@ -15,19 +15,19 @@ from trainer.options.train import TrainConfig, options_that
 from trainer.report.chart import HEIGHT, WIDTH, chart
 from trainer.report.history import Row, curves, value_of, verdict
 
-# Of metrics by class, as those of maps, the page has a table.
+# Metrics by class, as for maps, are in a table.
 _BY_CLASS = "/"
-# What a page tells of a training, where there was none.
+# Facts of a page without a training.
 _NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "pace": (), "other": None}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pictured:
-    """A record to look at.
+    """A record to show.
 
     Attributes:
-        pictures: Data URIs by what they show, such as "true" and "predicted"; or none.
-        text: What it is.
+        pictures: Data URIs by title, such as "true" and "predicted"; may be empty.
+        text: Description.
     """
 
     pictures: Mapping[str, str]
@@ -36,14 +36,14 @@ class Pictured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
-    """What a validation shows besides its metrics, as report.json keeps it.
+    """Results of a validation besides its metrics, as in report.json.
 
     Attributes:
         batch: The first batch as the model saw it.
-        split: Whose figures and examples these are; "" for none.
-        baseline: What a trivial guess reaches there, in words; "" for none.
-        figures: By section, as accumulators make them.
-        examples: Records to look at, the worst first.
+        split: Split of the figures and examples; "" for none.
+        baseline: Result of a trivial guess, in words; "" for none.
+        figures: Figures of the accumulators by section.
+        examples: Records to show, worst first.
     """
 
     batch: Sequence[Pictured] = ()
@@ -55,14 +55,14 @@ class Sections:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """How a run was trained, and what came of it so far.
+    """Options and history of a run.
 
     Attributes:
-        name: Of its directory.
-        options: Of its training.
-        history: Its rows so far, at least one.
-        best: The place of the best of them.
-        metric: Which tells the best.
+        name: Name of its directory.
+        options: Options of its training.
+        history: Rows so far, at least one.
+        best: Index of the best row.
+        metric: Criterion of the best row.
     """
 
     name: str
@@ -81,15 +81,15 @@ def html(
     sections: Sections | None = None,
     other: Trained | None = None,
 ) -> str:
-    """The page.
+    """Render the page.
 
     Args:
-        run: Whose page it is.
-        task: The task's name.
-        fingerprint: Of the data; None of bare files.
+        run: The run.
+        task: Name of the task.
+        fingerprint: Fingerprint of the data; None for bare files.
         pace: Points (epochs done, value) by title.
-        sections: What the last validation showed.
-        other: The run to compare with, or None.
+        sections: Results of the last validation.
+        other: A run to compare with, or None.
     """
     how_it_went = verdict(run.history, run.best, run.options.epochs or 0, run.metric)
     of_training = {
@@ -106,20 +106,20 @@ def html(
 
 
 def _of_pace(title: str, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """A chart from the beginning of the training on; a rate is told for what came before it."""
+    """A chart over the whole training; a rate at a point covers the steps before it."""
     epochs, values = zip(*points, strict=True) if points else ((), ())
     bounds = (0.0, max(epochs), min(values), max(values)) if points else None
     return chart(title, {title: points}, bounds=bounds)
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
-    """The page on predictions for a dataset: that of a run without what its training tells.
+    """Render the page on predictions for a dataset: a run's page without its training.
 
     Args:
-        title: Its heading.
-        about: A line below it.
-        sentence: How good they are.
-        sections: Of the predictions.
+        title: Heading.
+        about: Line below the heading.
+        sentence: Summary of the quality.
+        sections: Results of the predictions.
     """
     return _rendered({"title": shown(title), "task": about, "verdict": sentence}, sections)
 
@@ -147,7 +147,7 @@ def _curves(run: Trained, other: Trained | None) -> Iterator[dict[str, Any]]:
 
 
 def _compared(run: Trained, other: Trained) -> dict[str, Any]:
-    """The best values of both, and the options that differ, where they are no places."""
+    """Compare the best values of both runs, and their options other than paths."""
     mine, theirs = run.history[run.best], other.history[other.best]
     names = {name.removeprefix("val_"): None for name in (*mine, *theirs)}
     options = [stated_options(each) for each in (run.options, other.options)]
@@ -169,7 +169,7 @@ def _compared(run: Trained, other: Trained) -> dict[str, Any]:
 
 
 def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the sections."""
+    """Charts of the sections."""
     found: dict[str, Any] = {}
     unit = (0.0, 1.0, 0.0, 1.0)
     if classes := figures.get("classes"):
@@ -188,7 +188,7 @@ def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Predicted against true, on axes of the same ends."""
+    """Plot predicted over true values, on axes with equal ends."""
     values = [value for point in points for value in point if abs(value) < float("inf")]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     found = chart(
@@ -200,10 +200,10 @@ def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
 
 
 def command(options: TrainConfig) -> str:
-    """The command that trains alike; where data and run lie stays out: pages are given to others.
+    """Return the command of an equal training, without the paths of data and run.
 
     Args:
-        options: Of the run.
+        options: Options of the run.
     """
     words = ["--data", "DATASET", "--output", "RUN"]
     for flag, value in stated_options(options).items():
@@ -212,7 +212,7 @@ def command(options: TrainConfig) -> str:
 
 
 def stated_options(options: TrainConfig) -> dict[str, str]:
-    """Values by option, "" of those without one, of those that are not the default's."""
+    """Return values that differ from the default by option, "" for options without one."""
     found = {}
     left_out = {"data", "output", "resume", "overwrite", "quiet", "schema"}
     left_out |= {"cache_dir", *(set(options_that("names_place")))}

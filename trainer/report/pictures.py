@@ -18,13 +18,13 @@ from trainer.tasks.segmentation import resized, tinted
 from trainer.tasks.targets.results import results_of
 
 _SIDE = 320  # pixels
-_MOST_PIXELS = 8192  # of a side of a sheet
+_MOST_PIXELS = 8192  # per side of a sheet
 _TEXT, _GAP = 14, 8  # pixels
 _QUALITY = 75
 
 
 def opened(encoded: bytes) -> Any:
-    """An encoded image of any kind, as uint8 [height, width, 3]."""
+    """Decode an image of any format to uint8 [height, width, 3]."""
     from PIL import Image, ImageOps
 
     with Image.open(io.BytesIO(encoded)) as file:
@@ -36,7 +36,7 @@ def opened(encoded: bytes) -> Any:
 
 
 def of_pixels(pixels: Any) -> Any:
-    """What the model takes of an image [height, width, channels], uint8, in three channels."""
+    """Convert the model's input image [height, width, channels] to uint8 with three channels."""
     pixels = np.asarray(pixels)
     if pixels.dtype != np.uint8:
         low, high = float(pixels.min()), float(pixels.max())
@@ -45,12 +45,12 @@ def of_pixels(pixels: Any) -> Any:
 
 
 def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any:
-    """A small image of Pillow, with what is drawn on it.
+    """Make a small Pillow image with an overlay.
 
     Args:
         pixels: uint8 [height, width, 3].
-        overlay: What is drawn; in the colors of the classes, of which the first and 255 have none.
-        side: The longest, in pixels.
+        overlay: Objects or map to draw in the classes' colours; class 0 and 255 have none.
+        side: Longest side in pixels.
     """
     from PIL import Image
 
@@ -58,7 +58,7 @@ def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any
     if overlay.classes is not None:
         pixels = _overlaid(pixels, overlay.classes)
     image = Image.fromarray(np.ascontiguousarray(pixels))
-    image.thumbnail((side, side))  # before boxes, whose lines would grow thin
+    image.thumbnail((side, side))  # before drawing boxes, to keep their line width
     scale = (image.width, image.height) * 2
     boxes = [
         {**each, "box": [at * by for at, by in zip(each["box"], scale, strict=True)]}
@@ -68,19 +68,19 @@ def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any
 
 
 def picture(pixels: Any, overlay: Overlay | None = None) -> str:
-    """`small` as a JPEG in a data URI."""
+    """Encode `small` as a JPEG in a data URI."""
     output = io.BytesIO()
     small(pixels, overlay).save(output, "JPEG", quality=_QUALITY, optimize=True)
     return data_uri("image/jpeg", output.getvalue())
 
 
 def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str, Overlay]]:
-    """(pixels, text, overlay) of a batch's first records, as the model sees them.
+    """Yield (pixels, text, overlay) of a batch's first records, as the model sees them.
 
     Args:
-        task: With an image.
-        batch: Inputs and targets, as `training_batches` makes them.
-        most: Records.
+        task: A task with an image.
+        batch: Inputs and targets, from `training_batches`.
+        most: Number of records.
     """
     (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
     inputs, target, *_ = tf.nest.map_structure(lambda values: values[:most].numpy(), tuple(batch))
@@ -95,7 +95,7 @@ def _record(batch: Any, row: int) -> Any:
 
 
 def sheet(records: Sequence[tuple[Any, str, Overlay]]) -> Any:
-    """A picture of Pillow with all records of `of_batch`, and their texts below them."""
+    """Make a Pillow image of all records of `of_batch`, with their texts below."""
     from PIL import Image, ImageDraw, ImageFont
 
     columns = math.ceil(math.sqrt(len(records)))
@@ -117,7 +117,7 @@ def sheet(records: Sequence[tuple[Any, str, Overlay]]) -> Any:
 
 
 def _enlarged(pixels: Any, side: int) -> Any:
-    """Small images by a whole number of times: else the lines of boxes hide them."""
+    """Enlarge small images by a whole factor, so that lines of boxes do not hide them."""
     times = max(1, side // max(pixels.shape[:2]))
     return pixels.repeat(times, axis=0).repeat(times, axis=1)
 

@@ -1,1 +1,1 @@
-"""Training by the step: loops, strategies, optimizers, checkpoints."""
+"""The training loop: steps, strategies, optimizers, checkpoints."""

@@ -1,8 +1,7 @@
-"""What replicas keep apart in training: statistics of the values that each has seen.
+"""Synchronisation of batch normalisation's moving averages between replicas.
 
-Keras's batch normalisation uses those of the replica's own part of a batch, unless it is
-synchronised, and its moving averages are of that part. The model that is saved has those of the
-first replica.
+Keras's batch normalisation uses the statistics of the replica's own part of a batch, unless it is
+synchronised, and so do its moving averages. The saved model has those of the first replica.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,7 @@ import tensorflow as tf
 
 
 def is_apart(model: keras.Model) -> bool:
-    """Whether some batch normalisation of `model` is not synchronised."""
+    """Whether `model` has batch normalisation that is not synchronised."""
     return any(
         isinstance(layer, keras.layers.BatchNormalization) and not layer.synchronized
         for layer in model._flatten_layers()
@@ -20,10 +19,9 @@ def is_apart(model: keras.Model) -> bool:
 
 
 def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[[], None]:
-    """A function that gives all replicas, on all workers, the statistics of the first one.
+    """Make a function that copies the first replica's statistics to all replicas and workers.
 
-    So whatever replica evaluates a record, it is by the model that is saved. Training does not
-    look at them.
+    So every replica evaluates the model that is saved. Training does not depend on them.
     """
     kept = [
         each.value for each in model.non_trainable_variables if tf.as_dtype(each.dtype).is_floating

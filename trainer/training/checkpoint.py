@@ -1,4 +1,4 @@
-"""Weights, optimizer and position of a run, saved completely or not at all."""
+"""Atomic checkpoints of a run's weights, optimizer and position."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -12,18 +12,18 @@ from trainer.training import checkpoint_files
 
 
 class Checkpoints:
-    """The last few checkpoints of a run.
+    """The latest checkpoints of a run.
 
     The number of steps is the complete position in the data: the order is a function of the seed,
-    and steps tell the records used. The sums are those of the epoch's metrics so far.
+    and the steps give the number of records used. The sums are those of the epoch's metrics so far.
 
     Args:
-        directory: The folder for them.
-        model, optimizer: What is saved and restored.
-        num_sums: Of an epoch's metrics.
-        max_to_keep: Older ones are deleted once a new one is on disk.
-        writes: Where several workers train, one does.
-        say: Is told of damaged ones.
+        directory: Folder of the checkpoints.
+        model, optimizer: Objects to save and restore.
+        num_sums: Number of an epoch's sums of metrics.
+        max_to_keep: Number of checkpoints; older ones are deleted after a save.
+        writes: Whether this worker writes; one of several does.
+        say: Receives messages about damaged checkpoints.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Checkpoints:
         )
 
     def save(self, step: int, sums: Sequence[float]) -> None:
-        """Saves a checkpoint, on disk and completely, or not at all; then deletes old ones."""
+        """Save a checkpoint atomically and wait until it is on disk, then delete old ones."""
         if not self._writes:
             return
         self._step.assign(step)
@@ -57,18 +57,18 @@ class Checkpoints:
         steps = checkpoint_files.steps_in(self._directory)
         kept = [each for each in steps if each <= step][: self._max_to_keep]
         for each in steps:
-            if each not in kept:  # those of later steps are damaged, and will be saved again
+            if each not in kept:  # later steps are damaged, and will be saved again
                 checkpoint_files.delete(self._directory, each)
 
     def restore(self) -> tuple[int, list[float]]:
-        """Restores the newest checkpoint that is whole.
+        """Restore the newest intact checkpoint.
 
         Returns:
-            The steps done and the sums of the epoch so far: 0 and zeros without a checkpoint.
+            The completed steps, and the sums of the epoch so far: 0 and zeros without a checkpoint.
 
         Raises:
-            CheckpointError: The checkpoint is of another model.
-            RunDamagedError: All are damaged.
+            CheckpointError: The checkpoint belongs to another model.
+            RunDamagedError: All checkpoints are damaged.
         """
         if self._writes:
             checkpoint_files.delete_unfinished(self._directory)
@@ -77,53 +77,53 @@ class Checkpoints:
             reason = checkpoint_files.damage(self._directory, step) or self._read(step)
             if reason is None:
                 if damaged:
-                    self._say(f"damaged: {'; '.join(damaged)}; going on from step {step}")
+                    self._say(f"damaged: {'; '.join(damaged)}; continuing from step {step}")
                 return int(self._step.numpy()), self._sums.numpy().tolist()
             damaged.append(f"checkpoint {self._directory / f'step-{step}'} ({reason})")
         if damaged:
             raise RunDamagedError(
-                f"no checkpoint is whole: {'; '.join(damaged)}; copy one back, or train again with "
+                f"no intact checkpoint: {'; '.join(damaged)}; copy one back, or train again with "
                 "--overwrite"
             )
         return 0, self._sums.numpy().tolist()
 
     def _read(self, step: int) -> str | None:
-        """Restores a checkpoint; returns why its files cannot be read, or None."""
+        """Restore a checkpoint; return why its files cannot be read, or None."""
         prefix = checkpoint_files.prefix(self._directory, step)
         try:
             self._checkpoint.read(prefix).assert_existing_objects_matched()
         except (AssertionError, ValueError) as error:
             raise CheckpointError(
-                f"checkpoint {prefix} is of another model: {_first_line(error)}; give the same "
-                "model, or train again with --overwrite"
+                f"checkpoint {prefix} belongs to another model: {_first_line(error)}; pass the "
+                "same model, or train again with --overwrite"
             ) from error
-        except Exception as error:  # whatever TensorFlow raises of files that it cannot read
+        except Exception as error:  # TensorFlow raises various types for unreadable files
             return _first_line(error)
         stated = int(self._step.numpy())
-        return None if stated == step else f"it is of step {stated}"
+        return None if stated == step else f"it has step {stated}"
 
 
 def _first_line(error: Exception) -> str:
-    """The message without the values of variables, which may follow it."""
+    """Return the message without values of variables, which may follow it."""
     text = getattr(error, "message", str(error))
     return text.partition("\n")[0].partition(" Target variable:")[0].rstrip(".")
 
 
 def weight_shapes(model: keras.Model) -> list[tuple[str, list[int]]]:
-    """The path and the shape of each weight, in order."""
+    """Return the path and the shape of each weight, in order."""
     return [(weight.path, list(weight.shape)) for weight in model.weights]
 
 
 def check_same_weights(
     model: keras.Model, trained: Sequence[tuple[str, Sequence[int]]], run: str
 ) -> None:
-    """Raises CheckpointError, which names the first difference, if a run has another model."""
+    """Raise CheckpointError with the first difference if a run has another model."""
     pairs = itertools.zip_longest(trained, weight_shapes(model))
     for before, now in pairs:
         if before is None or now is None or list(before[1]) != now[1]:
             raise CheckpointError(
-                f"the run in {run} has another model: there the weight {_describe(before)}, here "
-                f"{_describe(now)}; give the same model, or train again with --overwrite"
+                f"the run in {run} has another model: its weight {_describe(before)}, here "
+                f"{_describe(now)}; pass the same model, or train again with --overwrite"
             )
 
 

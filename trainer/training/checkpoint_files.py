@@ -1,7 +1,7 @@
-"""The files of checkpoints: each checkpoint is a folder `step-<steps>`, with checksums.
+"""Files of checkpoints: one folder `step-<steps>` per checkpoint, with checksums.
 
-It is written under another name, its checksums last, and has its own name once all of it is on
-disk. What a folder states is believed as far as its checksums agree.
+A folder is written under a temporary name, checksums last, and renamed once it is on disk. A
+folder with wrong checksums is not used.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ _UNFINISHED = ".unfinished-"
 
 
 def steps_in(directory: Path) -> list[int]:
-    """The steps of the checkpoints, whole or damaged, the newest first."""
+    """Steps of the checkpoints, intact or damaged, newest first."""
     found = (_OF_STEP.fullmatch(each.name) for each in _entries(directory))
     return sorted((int(each[1]) for each in found if each), reverse=True)
 
 
 def prefix(directory: Path, step: int) -> str:
-    """The path of a checkpoint, as TensorFlow has it, without what its files add to it."""
+    """Path prefix of a checkpoint's files for TensorFlow."""
     return os.fspath(_folder(directory, step) / _STATE)
 
 
 @contextlib.contextmanager
 def writing(directory: Path, step: int) -> Iterator[str]:
-    """The path for a checkpoint, as TensorFlow has it; the checkpoint counts afterwards."""
+    """Give the path prefix for a new checkpoint, which becomes valid after the context."""
     delete_unfinished(directory)
     durable.make_folders(os.fspath(directory))
     new = directory / f"{_UNFINISHED}{step}"
@@ -44,12 +44,12 @@ def writing(directory: Path, step: int) -> Iterator[str]:
     checksums = {file.name: sha256_of(file) for file in sorted(new.iterdir())}
     (new / _CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n")
     durable.sync_tree(os.fspath(new))
-    delete(directory, step)  # one that is damaged, or it would have been gone on from
+    delete(directory, step)  # damaged, since training did not continue from it
     durable.rename(os.fspath(new), os.fspath(_folder(directory, step)))
 
 
 def damage(directory: Path, step: int) -> str | None:
-    """What is wrong with the files of a checkpoint, in words; None if they are whole."""
+    """Describe the damage to a checkpoint's files; None if they are intact."""
     folder = _folder(directory, step)
     try:
         checksums = typed(read_object(folder / _CHECKSUMS), dict[str, str])
@@ -69,7 +69,7 @@ def damage(directory: Path, step: int) -> str | None:
 
 
 def delete(directory: Path, step: int) -> None:
-    """Deletes the files of a checkpoint, of which no part keeps its name."""
+    """Delete a checkpoint's folder, renamed first so that no partial one remains."""
     folder = _folder(directory, step)
     if folder.exists():
         gone = directory / f"{_UNFINISHED}{step}-gone"
@@ -78,7 +78,7 @@ def delete(directory: Path, step: int) -> None:
 
 
 def delete_unfinished(directory: Path) -> None:
-    """Deletes what a killed run left of checkpoints that it was writing, or deleting."""
+    """Delete the leftovers of a killed run's saves and deletions."""
     for each in _entries(directory):
         if each.name.startswith(_UNFINISHED):
             _remove(each)

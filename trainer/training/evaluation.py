@@ -1,4 +1,4 @@
-"""Loss and metrics over a whole split: every record counts exactly once."""
+"""Loss and metrics over a whole split, with every record counted exactly once."""
 
 import functools
 import itertools
@@ -28,24 +28,24 @@ def evaluator(
     batch_size: int,
     num_records: int,
 ) -> Callable[..., dict[str, float]]:
-    """A function that evaluates `model`, as it is when called, on `batches`.
+    """Make a function that evaluates the current state of `model` on `batches`.
 
     The last batch is padded and masked, so that each replica gets a part of it; `Model.fit`
-    and `Model.evaluate` fail there, or count the padding. Several workers share every batch.
+    and `Model.evaluate` fail in that case, or count the padding. Several workers share every batch.
 
     Args:
         task: Loss and metrics.
-        model: Made in the strategy's scope.
-        strategy: The replicas.
-        batches: Takes `worker` and `num_workers`, and returns one pass of (inputs, target): of that
-            worker's part of each global batch, as many for all.
+        model: Model created in the strategy's scope.
+        strategy: Strategy of the replicas.
+        batches: Takes `worker` and `num_workers`, and returns one pass of (inputs, target) with
+            that worker's part of each global batch, equally many for all.
         batch_size: Examples per global batch; a multiple of the number of replicas.
-        num_records: The number of records in `batches` of all workers.
+        num_records: Number of records in `batches` of all workers.
 
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
-        raises DatasetDamagedError if there are not `num_records` of them. With a number of
-        batches, it takes only so many; with accumulators, it fills these in place of new ones.
+            raises DatasetDamagedError if their number is not `num_records`. Given a number of
+            batches, it evaluates only these; given accumulators, it fills them instead of new ones.
     """
     is_shared = has_other_workers(strategy)
 
@@ -68,7 +68,7 @@ def evaluator(
 
     equalise = equaliser(model, strategy)
 
-    # Takes the iterator, not a batch: a batch would be traced again for each length of sequences.
+    # Takes the iterator and not a batch, which would be retraced for each length of sequences.
     @tf.function(autograph=False)
     def evaluate_step(iterator: Any) -> Any:
         sums, records = strategy.run(replica_step, args=next(iterator))
@@ -89,7 +89,7 @@ def evaluator(
                 sums, records = evaluate_step(iterator)
             except tf.errors.OutOfRangeError:
                 break
-            of_batches.append(sums)  # read at the end: the next batch need not wait for it
+            of_batches.append(sums)  # read at the end, to start the next batch at once
             if accumulates:
                 target, predictions = _without_padding(*records)
                 for accumulator in accumulators:
@@ -101,7 +101,7 @@ def evaluator(
 
 
 def _gathered(strategy: tf.distribute.Strategy, records: Any, *, is_shared: bool) -> Any:
-    """The records of all replicas; of several workers, each replica has all of them."""
+    """Gather the records of all replicas; with several workers, every replica gets all."""
     local = strategy.experimental_local_results
     if is_shared:
         return tf.nest.map_structure(lambda value: local(value)[0], records)
@@ -111,10 +111,10 @@ def _gathered(strategy: tf.distribute.Strategy, records: Any, *, is_shared: bool
 def _means(
     names: Sequence[str], of_batches: Sequence[Any], num_records: int | None
 ) -> dict[str, float]:
-    """The means over all records, of their sums by batch, whose last number is the count.
+    """Compute the means over all records from sums by batch, whose last number is the count.
 
     Raises:
-        DatasetDamagedError: There are other than `num_records`.
+        DatasetDamagedError: The count is not `num_records`.
     """
     totals = np.zeros(len(names) + 1)
     for sums in of_batches:
@@ -129,13 +129,13 @@ def _means(
 
 
 def _of_all_workers(values: Any) -> Any:
-    """The values of a batch's records on all workers, where this is called in `strategy.run`.
+    """Gather the values of a batch's records from all workers, inside `strategy.run`.
 
-    What workers have padded to the longest of their own records is padded on with -1, as in the
-    input pipeline.
+    Values that workers padded to the longest of their own records are padded further with -1, as
+    in the input pipeline.
     """
     context = tf.distribute.get_replica_context()
-    if values.dtype in (tf.bool, tf.uint8):  # which collectives do not take
+    if values.dtype in (tf.bool, tf.uint8):  # not supported by collectives
         return tf.cast(_of_all_workers(tf.cast(values, tf.int32)), values.dtype)
     for axis, length in enumerate(values.shape):
         if axis and length is None:
@@ -144,10 +144,10 @@ def _of_all_workers(values: Any) -> Any:
             missing = tf.one_hot(axis, len(values.shape), dtype=tf.int32) * (longest - own)
             behind = tf.stack([tf.zeros_like(missing), missing], axis=1)
             values = tf.pad(values, behind, constant_values=tf.cast(-1, values.dtype))
-    return context.all_gather(tf.identity(values), axis=0)  # which is on the replica's device
+    return context.all_gather(tf.identity(values), axis=0)  # on the replica's device
 
 
 def _without_padding(target: Any, predictions: Any, mask: Any) -> Any:
-    """The records of a padded batch, as NumPy arrays."""
+    """Return the unpadded records of a batch as NumPy arrays."""
     is_record = mask.numpy() > 0
     return tf.nest.map_structure(lambda value: value.numpy()[is_record], (target, predictions))

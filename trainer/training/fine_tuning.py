@@ -1,6 +1,6 @@
-"""Training on from weights that were learned elsewhere: first the new head alone, then all of it.
+"""Fine-tuning of pretrained weights: first only the new head, then the whole model.
 
-At the usual rate, the first gradients of a head that is still random ruin the weights below it.
+At the usual rate, the first gradients of a random head damage the pretrained weights.
 """
 
 import contextlib
@@ -11,16 +11,16 @@ import keras
 from trainer.options.train import TrainConfig
 from trainer.training.optimizers import HeadFirst, learning_rate_schedule
 
-# See docs/training.md for what was measured.
+# See docs/training.md for measurements.
 HEAD_EPOCHS = 2
 RATE_SHARE = 0.1
-# Adam's averages of squares begin at zero again for the layers that join; until they are known,
-# its steps are up to six times as long.
+# Adam's averages of squares start at zero for the newly trained layers; until they converge, its
+# steps are up to six times as long.
 WARM_UP_STEPS = 200
 
 
 def head_steps(config: TrainConfig, steps_per_epoch: int) -> int:
-    """The steps in which only the head learns; 0 without weights from elsewhere."""
+    """Number of steps that train only the head; 0 without pretrained weights."""
     if config.weights is None:
         return 0
     epochs = HEAD_EPOCHS if config.head_epochs is None else config.head_epochs
@@ -30,7 +30,7 @@ def head_steps(config: TrainConfig, steps_per_epoch: int) -> int:
 def schedule(
     config: TrainConfig, steps_per_epoch: int
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
-    """The learning rate by step: that of the head, then that of all, which warms up first."""
+    """Learning rate by step: that of the head, then that of the whole model with a warm-up."""
     name, warm_up = config.schedule or "constant", config.warmup_steps or 0
     first, last = head_steps(config, steps_per_epoch), (config.epochs or 0) * steps_per_epoch
     if config.weights is None:
@@ -39,25 +39,25 @@ def schedule(
         return config.learning_rate
     rate = RATE_SHARE * config.learning_rate
     if first and not warm_up:
-        warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # the same with more epochs
+        warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # independent of the epochs
     then = learning_rate_schedule(name, rate, warm_up, last - first)
     return HeadFirst(config.learning_rate, first, then) if first else then
 
 
 def rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
-    """The learning rate of a step."""
+    """Return the learning rate of a step."""
     rate = schedule(config, steps_per_epoch)
     return float(rate(step)) if callable(rate) else float(rate)
 
 
 def backbones(model: keras.Model) -> list[keras.Model]:
-    """The parts of a built-in model that take weights from elsewhere."""
+    """Parts of a built-in model with pretrained weights."""
     return [layer for layer in model.layers if isinstance(layer, keras.Model)]
 
 
 @contextlib.contextmanager
 def frozen(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
-    """Layers that do not learn meanwhile; their batch normalisation uses what it has learned."""
+    """Freeze layers in this context, including the statistics of their batch normalisation."""
     chosen = [
         each
         for layer in layers

@@ -1,4 +1,4 @@
-"""What follows a training loop call by call, and what it is told."""
+"""Interface of a training loop's follower, which is called after each call of steps."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ from typing import Protocol
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Steps that are done.
+    """Completed steps.
 
     Attributes:
-        steps: How many.
-        sums: Over all examples of these steps, in the order of `loop.metric_names`.
-        learning_rate: Of the step after them.
-        diverged: The first of them whose loss is not finite, from 1, and that loss; or None.
-        ends: Whether a worker was asked to end before them; all are told alike.
-        waiting_s: Seconds in which they waited for their batches; None if that was not measured.
-        is_settled: Whether no later step was begun: only then are the weights those after these
-            steps, so that they may be saved and validated.
+        steps: Number of steps.
+        sums: Sums over all examples of these steps, in the order of `loop.metric_names`.
+        learning_rate: Learning rate of the next step.
+        diverged: Number, from 1, and loss of the first step with a non-finite loss; or None.
+        ends: Whether a worker was asked to stop before these steps; equal on all workers.
+        waiting_s: Seconds that the steps waited for batches; None if not measured.
+        is_settled: Whether no later step has begun: only then do the weights belong to these
+            steps and can be saved and validated.
     """
 
     steps: int
@@ -30,12 +30,12 @@ class Done:
 
 
 class Follower(Protocol):
-    """Follows a training call by call; `recording.Recorder` is one.
+    """Follower of a training; `recording.Recorder` is one.
 
     Attributes:
-        step: Steps done.
-        is_asked_to_end: Whether this process was told to end.
-        sees_steps: Whether it looks at each step, as a callback's `on_train_batch_end` does.
+        step: Number of completed steps.
+        is_asked_to_end: Whether this process was asked to stop.
+        sees_steps: Whether it needs each step, as a callback's `on_train_batch_end` does.
     """
 
     step: int
@@ -48,10 +48,10 @@ class Follower(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether training ends here."""
+        """Whether training stops here."""
 
     def steps_to_event(self) -> int:
-        """Steps until the follower has something to do, at least 1; those are settled."""
+        """Number of steps to the follower's next action, at least 1; those steps are settled."""
 
     def advance(self, done: Done) -> None:
-        """Counts steps that are done."""
+        """Process completed steps."""

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: a run saves its position before it ends."""
+"""Handling of SIGTERM and Ctrl-C: a run saves its position before it exits."""
 
 import contextlib
 import signal
@@ -10,10 +10,10 @@ from trainer.errors import InterruptedRunError
 
 
 class Interruption:
-    """Whether the process has been asked to end.
+    """Whether the process was asked to stop.
 
     Attributes:
-        signal_name: "SIGTERM" or "SIGINT", once it came.
+        signal_name: "SIGTERM" or "SIGINT" after a signal.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def expected(self) -> Iterator[None]:
-        """Notes the signals meanwhile; a second one ends the process at once."""
+        """Catch the signals in this context; a second one kills the process."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -46,7 +46,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def with_nothing_to_save(self, others_wait: bool = False) -> Iterator[None]:
-        """A signal ends the run at once, unless other workers would wait for this one."""
+        """Let a signal raise at once, unless other workers would wait for this one."""
         self._is_saved = not others_wait
         try:
             yield

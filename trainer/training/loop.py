@@ -1,4 +1,4 @@
-"""The trainer's own loop: GradientTape under `strategy.run`, several steps per `tf.function`."""
+"""Training loop with GradientTape under `strategy.run`, several steps per `tf.function`."""
 
 import dataclasses
 import functools
@@ -20,24 +20,24 @@ from trainer.training.strategy import distributed, has_other_workers
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that a training loop needs.
+    """Configuration of a training loop.
 
     Attributes:
-        task: Loss, metrics, and the preparation of inputs on the device.
-        model: Made in the strategy's scope.
-        optimizer: Made and built in the strategy's scope.
-        strategy: The replicas.
-        batches: Takes `first_record`, the number of records used so far, and, where several
-            workers train, `worker` and `num_workers`; returns the endless dataset of its parts
-            of the global batches after them: (inputs, target), or (inputs, target, weight).
-        batch_size: Examples per step, over all replicas.
-        steps_per_epoch: Steps.
-        steps_per_call: Steps per call of a `tf.function`; more of them reduce the cost of the
-            work between calls (Python, progress).
-        backbones: The parts of the model with weights from elsewhere.
-        head_steps: The first steps, in which they do not learn.
-        times_input: Measure how long steps wait for their batches, which TensorFlow refuses to do
-            in deterministic runs.
+        task: Loss, metrics, and preparation of inputs on the device.
+        model: Model created in the strategy's scope.
+        optimizer: Optimizer created and built in the strategy's scope.
+        strategy: Strategy of the replicas.
+        batches: Takes `first_record`, the number of records used so far, and with several workers
+            `worker` and `num_workers`; returns an endless dataset of the worker's parts of the next
+            global batches: (inputs, target), or (inputs, target, weight).
+        batch_size: Examples per step over all replicas.
+        steps_per_epoch: Steps per epoch.
+        steps_per_call: Steps per call of a `tf.function`; more steps reduce the overhead between
+            calls (Python, progress).
+        backbones: Parts of the model with pretrained weights.
+        head_steps: Number of first steps with the backbones frozen.
+        times_input: Whether to measure how long steps wait for batches, which TensorFlow does not
+            support in deterministic runs.
     """
 
     task: Task
@@ -53,22 +53,22 @@ class Plan:
     times_input: bool = True
 
     def batches_from(self, step: int) -> tf.data.Dataset:
-        """The global batches after `step` steps."""
+        """Return the global batches after `step` steps."""
         return self.batches(first_record=step * self.batch_size)
 
     @property
     def has_other_workers(self) -> bool:
-        """Whether other processes train along."""
+        """Whether there are other worker processes."""
         return has_other_workers(self.strategy)
 
     def distributed_batches(self, step: int) -> Any:
-        """The batches after `step` steps, each in equal parts for all replicas."""
+        """Distribute the batches after `step` steps in equal parts to all replicas."""
         after = functools.partial(self.batches, first_record=step * self.batch_size)
         return distributed(self.strategy, after, self.batch_size)
 
 
 def run(plan: Plan, follower: Follower) -> None:
-    """Trains on from the follower's step until it says that training is done."""
+    """Train from the follower's step until it stops the training."""
     batches = iter(plan.distributed_batches(follower.step))
     if follower.step < plan.head_steps:
         _train(plan, follower, batches, plan.backbones, plan.head_steps)
@@ -89,7 +89,7 @@ def _train(
         return _Call(steps, *train_steps(batches, tf.constant(steps), asked))
 
     steps_per_call = 1 if follower.sees_steps else plan.steps_per_call
-    is_first = True  # it compiles, and is measured alone
+    is_first = True  # compiles, and is measured separately
     while not follower.is_done and (last_step is None or follower.step < last_step):
         left = follower.steps_to_event()
         if last_step is not None:
@@ -98,7 +98,7 @@ def _train(
         left -= call.steps
         ends = False
         while left and not (ends or is_first or follower.sees_steps):
-            # The device has its next steps before the sums of the last ones are read.
+            # The device gets its next steps before the sums of the last ones are read.
             following = begin(min(steps_per_call, left))
             left -= following.steps
             follower.advance(call.done(plan, is_settled=False))
@@ -110,7 +110,7 @@ def _train(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Call:
-    """Steps that were begun, and what `train_function` returns of them."""
+    """Steps in flight, with the results of `train_function`."""
 
     steps: int
     sums: Any
@@ -120,13 +120,13 @@ class _Call:
 
     @property
     def ends(self) -> bool:
-        """Whether a worker was asked to end before them, once they are done."""
+        """Whether a worker was asked to stop before these steps; waits for them."""
         return float(self.asked) > 0
 
     def done(self, plan: Plan, *, is_settled: bool = True, ends: bool = False) -> Done:
-        """The call, once it is done."""
+        """Wait for the call and return its result."""
         by_step = self.sums.numpy()
-        sums = functools.reduce(np.add, by_step)  # step by step, in float32
+        sums = functools.reduce(np.add, by_step)  # in order, in float32
         diverged = np.flatnonzero(~np.isfinite(by_step[:, 0]))[:1].tolist()
         return Done(
             steps=self.steps,
@@ -140,24 +140,24 @@ class _Call:
 
 
 def metric_names(task: Task) -> list[str]:
-    """The names of the sums that steps return, in order."""
+    """Names of the sums that steps return, in order."""
     return ["loss", *task.metrics]
 
 
 def train_function(
     plan: Plan, frozen_layers: Sequence[keras.Model] = ()
 ) -> Callable[[Any, Any, Any], Any]:
-    """The function (iterator of distributed batches, number of steps, asked) that trains.
+    """Make the function (iterator of distributed batches, number of steps, asked) that trains.
 
     It returns the sums over all examples of each of those steps, float32 [steps, 1 + metrics], in
-    the order of `metric_names`, which the replicas add up once; the sum of `asked` over the
-    replicas; the seconds in which steps waited for their batches, float64; and the learning rate of
-    the next step. Frozen layers do not learn.
+    the order of `metric_names`, added over the replicas; the sum of `asked` over the replicas; the
+    seconds that steps waited for batches, float64; and the learning rate of the next step. Frozen
+    layers are not trained.
     """
     strategy, step = plan.strategy, Step(plan)
 
     def step_of_call(sums: Any, number: Any, *batch: Any) -> Any:
-        """A replica's sums of the call, with those of this step."""
+        """Add this step's sums to a replica's sums of the call."""
         return tf.tensor_scatter_nd_update(sums, [[number]], [step(*batch)])
 
     def total(by_replica: Any) -> Any:
@@ -166,9 +166,9 @@ def train_function(
     def train_steps(batches: Any, steps: Any, asked: Any) -> Any:
         sums = strategy.run(lambda: tf.zeros([steps, len(metric_names(plan.task))]))
         waiting_s = tf.zeros([], tf.float64)
-        with frozen(frozen_layers):  # while it is traced
+        with frozen(frozen_layers):  # during tracing
             for number in tf.range(steps):
-                # The next batch may be taken during a step: that is no waiting.
+                # A batch that is fetched during a step does not count as waiting.
                 since = _time_of(sums) if plan.times_input else waiting_s
                 batch = next(batches)
                 if plan.times_input:
@@ -183,9 +183,9 @@ def train_function(
 
 
 class Step:
-    """One step of a replica: the gradients of its batch, summed over the replicas, are applied.
+    """One step of a replica: applies its batch's gradients, summed over the replicas.
 
-    Called with a batch, it returns the sums over its examples. Weights affect only the loss.
+    Called with a batch, returns the sums over its examples. Weights affect only the loss.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -201,7 +201,7 @@ class Step:
         return sums
 
     def gradients(self, inputs: Any, target: Any, weight: Any = None) -> tuple[Any, Any]:
-        """The gradients of the replica's share of the global mean, and the sums."""
+        """Return the gradients of the replica's share of the global mean, and the sums."""
         plan, model = self._plan, self._plan.model
         target = plan.task.goal.with_totals(target)
         with tf.GradientTape() as tape:
@@ -209,8 +209,8 @@ class Step:
             losses = plan.task.loss(target, outputs)
             if weight is not None:
                 losses *= weight
-            # Divided by the global batch regardless of weights, as in `Model.fit`: the sum
-            # over replicas is then the global mean.
+            # Divided by the global batch size regardless of weights, as in `Model.fit`, so the sum
+            # over replicas is the global mean.
             loss = tf.nn.compute_average_loss(losses, global_batch_size=plan.batch_size)
             if model.losses:
                 penalty = tf.add_n(model.losses)
@@ -220,28 +220,28 @@ class Step:
         gradients = tape.gradient(loss, model.trainable_variables)
         if all(each is None for each in gradients):
             raise ConfigError(
-                "the loss does not depend on the model's weights, so that nothing can be learned; "
-                "compute it from the outputs, and give the model trainable weights"
+                "the loss does not depend on the model's weights; compute it from the model's "
+                "outputs, and give the model trainable weights"
             )
         return gradients, example_sums(plan.task, losses, target, outputs)
 
     def apply(self, gradients: Any) -> None:
-        """Sums the gradients over the replicas, clips them (optimizers.py), and updates."""
+        """Sum the gradients over the replicas, clip them (optimizers.py), and update."""
         if self._scales_loss:
-            # An overflow on one replica is one on all of them.
+            # An overflow on one replica counts for all of them.
             context = tf.distribute.get_replica_context()
             gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         self._plan.optimizer.apply(gradients, self._plan.model.trainable_variables)
 
 
 def _time_of(sums: Any) -> Any:
-    """Seconds, float64 [], once a replica has computed its sums, a few numbers."""
+    """Return a timestamp, float64 [] in seconds, once a replica's few sums are computed."""
     with tf.device("/cpu:0"):
         return _time_after(tf.identity(_first(sums)))
 
 
 def _time_after(values: Any) -> Any:
-    """Seconds, float64 [], once `values` are there; none is copied to the host for that."""
+    """Return a timestamp, float64 [] in seconds, once `values` are available on their device."""
     with tf.control_dependencies([_first(values)]), tf.device("/cpu:0"):
         return tf.timestamp()
 
@@ -251,9 +251,9 @@ def _first(values: Any) -> Any:
 
 
 def _sum_before_scaling(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
-    """Lets the inner optimizer take gradients that are already summed over the replicas.
+    """Let the inner optimizer accept gradients that are already summed over the replicas.
 
-    Keras looks for an overflow on the first replica only, before its own sum.
+    Keras checks for overflow on the first replica only, before its own sum.
     """
     inner = optimizer.inner_optimizer
     clip = getattr(inner, "clip", lambda gradients: gradients)
@@ -263,9 +263,9 @@ def _sum_before_scaling(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
 
 
 def example_sums(task: Task, losses: Any, target: Any, outputs: Any, mask: Any = None) -> Any:
-    """Sums over the examples where `mask` is 1, float32 [1 + metrics], as `metric_names`."""
+    """Sum over the examples where `mask` is 1, float32 [1 + metrics], as `metric_names`."""
     columns = [losses, *(metric(target, outputs) for metric in task.metrics.values())]
     values = tf.stack([tf.cast(column, tf.float32) for column in columns])  # [1 + metrics, b]
-    if mask is not None:  # not a product: the padding of a batch may give NaN
+    if mask is not None:  # not by multiplication: padding may produce NaN
         values = tf.where(mask > 0, values, 0.0)
     return tf.reduce_sum(values, axis=1)

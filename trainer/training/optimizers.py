@@ -1,4 +1,4 @@
-"""Keras's optimizers, with clipping after the sum over replicas, as data parallelism needs."""
+"""Keras's optimizers with clipping after the sum over replicas, for data parallelism."""
 
 import contextlib
 import math
@@ -20,7 +20,7 @@ _CLIPS = (
     "clips each replica's gradients before they are summed; use --clip-norm, which clips their sum"
 )
 _FAILS = "fails under MirroredStrategy; leave it out, or use a larger --batch-size"
-# Settings of Keras's optimizers that are wrong with several replicas.
+# Settings of Keras's optimizers that fail or differ with several replicas.
 _FAULTS: Mapping[str, str] = {
     "clipnorm": _CLIPS,
     "global_clipnorm": _CLIPS,
@@ -31,7 +31,7 @@ _FAULTS: Mapping[str, str] = {
 
 
 def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
-    """Raises ConfigError for an optimizer of the user's that fails on several replicas."""
+    """Raise ConfigError for a user's optimizer that does not support several replicas."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         raise ConfigError(
             "LossScaleOptimizer looks for overflow on the first replica only; give the "
@@ -43,18 +43,18 @@ def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
 
 
 def inner_optimizer(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
-    """The optimizer that updates the weights, where another one scales the loss for it."""
+    """Return the optimizer that updates the weights, without a loss scaling wrapper."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 @contextlib.contextmanager
 def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
-    """The optimizer's model with the averaged weights, if it keeps some; afterwards as before."""
+    """Use averaged weights in this context, if the optimizer keeps them."""
     optimizer = inner_optimizer(optimizer)
     if not optimizer.use_ema:
         yield
         return
-    variables = optimizer._trainable_variables  # all, also while some of the model are frozen
+    variables = optimizer._trainable_variables  # includes frozen ones
     weights = [variable.numpy() for variable in variables]
     optimizer._overwrite_model_variables_with_average_value(variables)
     try:
@@ -65,7 +65,7 @@ def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
 
 
 class SumThenClip:
-    """A mixin for optimizers: sums gradients over the replicas, then clips their global norm.
+    """Mixin for optimizers that sums gradients over the replicas, then clips their global norm.
 
     Keras's own `clipnorm` and `global_clipnorm` silently clip each replica's part before the
     sum, so training depends on the number of replicas (weights differ by 1e-2).
@@ -77,7 +77,7 @@ class SumThenClip:
         return self.clip(super()._all_reduce_sum_gradients(grads_and_vars))  # type: ignore[misc]
 
     def clip(self, summed: Any) -> list[tuple[Any, Any]]:
-        """(gradient, variable) pairs, with the global norm of the gradients limited."""
+        """Limit the global norm of the gradients in (gradient, variable) pairs."""
         gradients, variables = zip(*summed, strict=True)
         clipped, _ = tf.clip_by_global_norm(gradients, self.max_norm)
         return list(zip(clipped, variables, strict=True))
@@ -91,14 +91,14 @@ def create_optimizer(
     weight_decay: float | None = None,
     ema: float | None = None,
 ) -> keras.optimizers.Optimizer:
-    """The optimizer `name`: adam, adamw or sgd (with momentum 0.9).
+    """Make the optimizer `name`: adam, adamw or sgd (with momentum 0.9).
 
     Args:
         name: A key of `OPTIMIZERS`.
-        learning_rate: Constant, or `learning_rate_schedule`'s.
-        clip_norm: The largest global norm of the summed gradients, positive; None for no limit.
-        weight_decay: Decoupled from the gradients; None for the optimizer's default.
-        ema: The momentum of an average of the weights, or None.
+        learning_rate: A constant, or the result of `learning_rate_schedule`.
+        clip_norm: Largest global norm of the summed gradients, positive; None for no limit.
+        weight_decay: Decoupled weight decay; None for the optimizer's default.
+        ema: Momentum of the weights' moving average, or None.
     """
     base = OPTIMIZERS[name]
     settings: dict[str, Any] = {"momentum": 0.9} if name == "sgd" else {}
@@ -115,29 +115,29 @@ def create_optimizer(
 def learning_rate_schedule(
     name: str, learning_rate: float, warmup_steps: int, num_steps: int
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
-    """The learning rate by step: after a linear rise from 0, constant, or half a cosine down to 0.
+    """Return the learning rate by step: a linear warm-up from 0, then constant or half a cosine.
 
     Args:
         name: "constant" or "cosine".
-        learning_rate: The largest.
-        warmup_steps: Steps of the rise.
-        num_steps: Of the whole training.
+        learning_rate: Peak learning rate.
+        warmup_steps: Number of warm-up steps.
+        num_steps: Number of steps of the whole training.
 
     Raises:
-        ConfigError: The rise leaves no steps for the rest.
+        ConfigError: The warm-up is as long as the training.
     """
     if name == "constant" and not warmup_steps:
         return learning_rate
     if warmup_steps >= num_steps:
         raise ConfigError(
-            f"--warmup-steps {warmup_steps} leaves none of the {num_steps} steps of the training; "
+            f"--warmup-steps {warmup_steps} takes all of the training's {num_steps} steps; "
             "lower it, or raise --epochs"
         )
     return WarmUp(learning_rate, warmup_steps, num_steps if name == "cosine" else None)
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear rise from 0, then constant; or half a cosine, if the last step is given."""
+    """A linear warm-up from 0, then constant; or half a cosine, if the last step is given."""
 
     def __init__(self, learning_rate: float, warmup_steps: int, num_steps: int | None) -> None:
         self.learning_rate = learning_rate
@@ -164,12 +164,12 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
-    """A constant rate for the first steps, then another schedule from its beginning.
+    """A constant rate for the first steps, then another schedule from its start.
 
     Args:
-        learning_rate: Of the first steps.
-        head_steps: How many these are.
-        then: For all others.
+        learning_rate: Learning rate of the first steps.
+        head_steps: Number of the first steps.
+        then: Schedule of the other steps.
     """
 
     def __init__(
@@ -198,5 +198,5 @@ class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def learning_rate(optimizer: keras.optimizers.Optimizer) -> float:
-    """The rate of the next step."""
+    """Return the learning rate of the next step."""
     return float(keras.ops.convert_to_numpy(inner_optimizer(optimizer).learning_rate))

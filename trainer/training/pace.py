@@ -1,4 +1,4 @@
-"""How fast a training goes, and how much of its time it waits for input."""
+"""Training speed, and the share of time spent waiting for input."""
 
 import collections
 import math
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _RECENT_S = 10.0
-# A share of waiting that is worth a look.
+# Share of waiting above which a remedy is suggested.
 _MUCH = 0.1
 
 
 class Part(NamedTuple):
-    """Some steps in a row.
+    """Speed of consecutive steps.
 
     Attributes:
-        steps: How many.
-        seconds: That they took.
-        waiting_s: Seconds of them in which there was no batch; NaN if that was not measured.
+        steps: Number of steps.
+        seconds: Total duration.
+        waiting_s: Seconds without a batch; NaN if not measured.
     """
 
     steps: float = 0
@@ -25,33 +25,33 @@ class Part(NamedTuple):
     waiting_s: float = 0.0
 
     def and_then(self, other: "Part") -> "Part":
-        """These and others."""
+        """Add other steps."""
         return Part(*(mine + more for mine, more in zip(self, other, strict=True)))
 
     def since(self, before: "Part") -> "Part":
-        """These without the first of them."""
+        """Subtract the first steps."""
         return Part(*(now - then for now, then in zip(self, before, strict=True)))
 
     @property
     def steps_per_s(self) -> float:
-        """0 before the first step."""
+        """Steps per second, 0 before the first step."""
         return self.steps / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def waiting(self) -> float | None:
-        """The share of the time in which there was no batch, in 0..1."""
+        """Share of the time spent waiting for batches, in 0..1."""
         if math.isnan(self.waiting_s) or self.seconds <= 0:
             return None
         return min(1.0, self.waiting_s / self.seconds)
 
 
 class Pace:
-    """Measures a training; its first call, which compiles, does not count.
+    """Speed meter of a training; ignores its first call, which compiles.
 
     Args:
-        batch_size: Records a step.
-        unit: What a record is: "images" or "records".
-        now_s: A clock, in seconds.
+        batch_size: Records per step.
+        unit: Name of the records: "images" or "records".
+        now_s: Clock, in seconds.
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class Pace:
         self._now_s = now_s
         self._then_s = now_s()
         self._is_warm = False
-        # The total before each of the last calls.
+        # Totals before each of the latest calls.
         self._before: collections.deque[Part] = collections.deque()
 
     def start(self) -> None:
-        """Steps begin now, after something else."""
+        """Start the clock for the next steps."""
         self._then_s = self._now_s()
 
     def add(self, steps: int, waiting_s: float | None) -> None:
-        """Steps were done since `start`, or since the last ones."""
+        """Count steps since `start`, or since the last call."""
         now_s = self._now_s()
         part = Part(steps, now_s - self._then_s, math.nan if waiting_s is None else waiting_s)
         self._then_s = now_s
@@ -85,11 +85,11 @@ class Pace:
 
     @property
     def recent(self) -> Part:
-        """The steps of the last seconds."""
+        """Speed over the last seconds."""
         return self.total.since(self._before[0]) if self._before else Part()
 
     def scalars(self) -> dict[str, float]:
-        """The last seconds by name, for TensorBoard."""
+        """Figures of the last seconds by name, for TensorBoard."""
         part = self.recent
         found = {f"{self._unit}_per_s": part.steps_per_s * self._batch_size}
         if part.waiting is not None:
@@ -97,12 +97,12 @@ class Pace:
         return found if part.steps else {}
 
     def seconds_for(self, steps: int) -> float | None:
-        """How long so many steps will take, at the pace of the last seconds."""
+        """Estimate the duration of further steps at the pace of the last seconds."""
         part = self.recent
         return steps / part.steps_per_s if part.steps_per_s else None
 
     def facts(self, learning_rate: float, left_s: float | None) -> str:
-        """`1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, as far as it is known."""
+        """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, as far as known."""
         facts = []
         part = self.recent
         if part.steps:
@@ -115,7 +115,7 @@ class Pace:
         return ", ".join(facts)
 
     def summary(self) -> str:
-        """What is said at the end; empty where there were no steps."""
+        """Summarise the training; empty if it had no steps."""
         part = self.total
         if not part.steps:
             return ""
@@ -124,12 +124,12 @@ class Pace:
             return text
         text = f"{text}, which waited for input {part.waiting:.0%} of the time"
         if part.waiting > _MUCH:
-            text += "; `python -m trainer tune` says what bounds the input"
+            text += "; run `python -m trainer tune` to find the bottleneck of the input"
         return text
 
 
 def time_text(seconds: float) -> str:
-    """`2:05`, or `1:02:05` with hours."""
+    """Format as `2:05`, or `1:02:05` with hours."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

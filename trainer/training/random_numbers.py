@@ -1,7 +1,7 @@
 """Random layers, such as dropout, as a function of (seed, step, replica).
 
-Keras's generators are counters in variables: all replicas of a strategy draw the same numbers, and
-a resumed run draws those of its first steps again.
+Keras's generators keep counters in variables: all replicas of a strategy draw the same numbers,
+and a resumed run repeats those of its first steps.
 """
 
 import functools
@@ -15,16 +15,16 @@ import tensorflow as tf
 
 from trainer.training.optimizers import inner_optimizer
 
-# The numbers of draws by graph.
+# Number of draws by graph.
 Draws = weakref.WeakKeyDictionary[Any, int]
 
 
 def seed_by_step(
     model: keras.Model, optimizer: keras.optimizers.Optimizer, seed: int | None
 ) -> None:
-    """Makes the random layers of `model` draw by (seed, the optimizer's step, replica).
+    """Make the random layers of `model` draw by (seed, the optimizer's step, replica).
 
-    This holds inside a `tf.function`; elsewhere they draw as Keras does.
+    Applies inside a `tf.function`; otherwise they draw as in Keras.
     """
     optimizer = inner_optimizer(optimizer)
     start = np.array([seed or 0, 0], np.uint32).view(np.int32)
@@ -48,7 +48,7 @@ def _draw(
     draws: Draws,
     ordered: bool = True,
 ) -> Any:
-    """A seed, int32 [2]."""
+    """Return a seed, int32 [2]."""
     if tf.executing_eagerly():
         return draw_as_keras(ordered)
     context = tf.distribute.get_replica_context()
@@ -60,7 +60,7 @@ def _draw(
 
 
 def _next(draws: Draws) -> int:
-    """The number of this draw among those in the outermost graph: equal each time it is traced."""
+    """Number this draw in the outermost graph, equally in each trace."""
     graph = tf.compat.v1.get_default_graph()
     while getattr(graph, "outer_graph", None) is not None and hasattr(graph.outer_graph, "inputs"):
         graph = graph.outer_graph

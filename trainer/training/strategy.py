@@ -1,4 +1,4 @@
-"""Makes a `tf.distribute` strategy of devices by name."""
+"""Creates `tf.distribute` strategies from names of devices."""
 
 import dataclasses
 import json
@@ -15,11 +15,11 @@ from trainer.options.devices import Devices
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Workers:
-    """The processes that train together, by TF_CONFIG.
+    """The processes of a distributed training, from TF_CONFIG.
 
     Attributes:
-        count: Of processes; 1 without TF_CONFIG.
-        is_chief: Whether this one writes the run.
+        count: Number of processes; 1 without TF_CONFIG.
+        is_chief: Whether this process writes the run.
     """
 
     count: int = 1
@@ -27,10 +27,10 @@ class Workers:
 
 
 def read_workers() -> Workers:
-    """The processes that TF_CONFIG names: `{"cluster": {"worker": [...]}, "task": {...}}`.
+    """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: TF_CONFIG is invalid.
     """
     text = os.environ.get("TF_CONFIG")
     if not text:
@@ -49,19 +49,19 @@ def read_workers() -> Workers:
 
 
 def create_strategy(devices: Devices, workers: Workers = Workers()) -> tf.distribute.Strategy:
-    """A MirroredStrategy with a replica on each of `devices`; of several workers, all of theirs.
+    """Make a MirroredStrategy with a replica on each of `devices`, on several workers on all.
 
     Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.
-    Call it before using anything else of TensorFlow: several logical CPUs can only be created
-    before TensorFlow initialises its devices.
+    Call it before any other use of TensorFlow: logical CPUs can only be created before TensorFlow
+    initialises its devices.
 
     Raises:
-        ConfigError: A GPU does not exist, or TensorFlow has started with too few CPUs.
+        ConfigError: A GPU does not exist, or TensorFlow has already started with too few CPUs.
     """
     if workers.count > 1:
         if devices.num_cpus > 1 or devices.gpus:
             raise ConfigError(
-                "several workers (TF_CONFIG) take --devices auto, cpu or gpu: each has all of its "
+                "several workers (TF_CONFIG) need --devices auto, cpu or gpu: each uses all of its "
                 "machine's GPUs, or one CPU"
             )
         if devices.kind == "cpu":
@@ -89,7 +89,7 @@ def _gpu_strategy(names: list[str], devices: Devices) -> tf.distribute.MirroredS
         try:
             tf.config.experimental.set_memory_growth(gpu, True)
         except RuntimeError:
-            break  # TensorFlow has started, and has already allocated memory
+            break  # TensorFlow has already started and allocated memory
     operations = tf.distribute.NcclAllReduce() if len(numbers) > 1 else None
     return tf.distribute.MirroredStrategy(
         [f"/gpu:{number}" for number in numbers], cross_device_ops=operations
@@ -114,20 +114,20 @@ def _make_logical_cpus(count: int) -> None:
 
 
 def has_other_workers(strategy: tf.distribute.Strategy) -> bool:
-    """Whether other processes train along."""
+    """Whether there are other worker processes."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def distributed(
     strategy: tf.distribute.Strategy, batches: Callable[..., tf.data.Dataset], batch_size: int
 ) -> Any:
-    """Global batches, each in equal parts for all replicas.
+    """Distribute global batches in equal parts to all replicas.
 
     Args:
-        strategy: The replicas.
-        batches: Returns them; where several workers share them, it takes `worker` and
-            `num_workers`, and returns that worker's parts.
-        batch_size: Of a global batch.
+        strategy: Strategy of the replicas.
+        batches: Returns the batches; with several workers it takes `worker` and `num_workers`,
+            and returns that worker's parts.
+        batch_size: Size of a global batch.
     """
     if not has_other_workers(strategy):
         return strategy.experimental_distribute_dataset(batches())
@@ -141,11 +141,11 @@ def distributed(
 
 
 def check_global_batch(batch_size: int, num_replicas: int) -> None:
-    """Raises ConfigError unless all replicas get equal parts of the global batch.
+    """Raise ConfigError unless all replicas get equal parts of the global batch.
 
     Args:
-        batch_size: Of the global batch.
-        num_replicas: That share it.
+        batch_size: Size of the global batch.
+        num_replicas: Number of replicas that share it.
     """
     if batch_size < 1 or batch_size % num_replicas:
         below = batch_size - batch_size % num_replicas

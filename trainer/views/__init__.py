@@ -1,7 +1,7 @@
-"""Views: the part of an image that a model sees, chosen before the image is decoded.
+"""Views: random crops and flips, chosen before the image is decoded.
 
-A view is drawn from a seed and from the image's size and boxes, then applied alike to the image,
-its mask, boxes and keypoints. The same seed gives the same view, on any machine.
+A view is drawn from a seed and the image's size and boxes, then applied to the image and its
+mask, boxes and keypoints. The same seed gives the same view on any machine.
 """
 
 import dataclasses
@@ -15,30 +15,30 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor
 
-# Windows tried for a record with boxes, until one shows a box; then the whole image.
+# Windows to try for a record with boxes until one shows a box; then the whole image is used.
 _TRIES = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
-    """How views are drawn.
+    """Distribution of random views.
 
         >>> crops = trainer.Views(area=(0.3, 1.0), mirror=True)
         >>> batches = trainer.open("data/cells").batches("train", image_size=16, views=crops)
 
     Attributes:
-        area: The least and largest share of the image's area in the window. Above 1 the window
+        area: Least and largest share of the image's area in the window. Above 1 the window
             is larger than the image, which is then shown smaller, on grey.
-        aspect: The least and largest change of the window's width to height.
-        mirror: Whether half of the views are mirrored left to right.
-        upside_down: Whether half of the views are mirrored top to bottom.
-        least_box_area: The share of a box's area that has to be visible, or the box is left out.
-        letterbox: Whether the image keeps its aspect: what is seen as a whole is then the least
-            window around the image that has the result's aspect, with the image in the middle of
-            grey; other windows are shares of that one.
+        aspect: Least and largest change of the window's aspect ratio.
+        mirror: Whether to mirror half of the views left to right.
+        upside_down: Whether to mirror half of the views top to bottom.
+        least_box_area: Share of a box's area that must be visible to keep the box.
+        letterbox: Whether to keep the image's aspect: the whole view is then the smallest window
+            around the image with the result's aspect and the image at its centre, on grey; other
+            windows are shares of that one.
 
     Raises:
-        ConfigError: A range is empty, or not of positive numbers.
+        ConfigError: A range is empty, or not positive.
     """
 
     area: tuple[float, float] = (1.0, 1.0)
@@ -68,18 +68,18 @@ class Views:
 
     @property
     def reach_beyond(self) -> bool:
-        """Whether windows may be larger than the image."""
+        """Whether windows may exceed the image."""
         return self.letterbox or self.area[1] > 1
 
 
 class View(NamedTuple):
-    """One view of one image.
+    """A view of an image.
 
     Attributes:
-        window: float32 [4]: top, left, height, width, in pixels of the image; it may reach beyond,
-            and only there it may end within a pixel.
+        window: float32 [4]: top, left, height, width, in pixels of the image; it may exceed the
+            image, and only there end within a pixel.
         image: int32 [2]: the image's height and width.
-        flips: bool [2]: whether the view is mirrored left to right, and top to bottom.
+        flips: bool [2]: whether to mirror left to right, and top to bottom.
     """
 
     window: Tensor
@@ -87,7 +87,7 @@ class View(NamedTuple):
     flips: Tensor
 
     def on(self, image: Tensor) -> "View":
-        """The same part of another image, of this height and width: int32 [2]."""
+        """Return the same part of another image of size int32 [2]."""
         scale = tf.cast(image, tf.float32) / tf.cast(self.image, tf.float32)
         window = tf.round(self.window * tf.tile(scale, [2]))
         is_as_large = tf.tile(tf.equal(image, self.image), [2])
@@ -95,7 +95,7 @@ class View(NamedTuple):
 
     @property
     def shares(self) -> Tensor:
-        """The window's xmin, ymin, xmax, ymax in 0..1 of the image, or beyond: float32 [4]."""
+        """Return the window's xmin, ymin, xmax, ymax as shares of the image: float32 [4]."""
         top, left, height, width = tf.unstack(self.window)
         rows, columns = tf.unstack(tf.cast(self.image, tf.float32))
         return tf.stack(
@@ -104,11 +104,11 @@ class View(NamedTuple):
 
 
 def whole(image: Tensor, size: ImageSize | None = None) -> View:
-    """The view of a whole image.
+    """Return the view of a whole image.
 
     Args:
         image: int32 [2]: its height and width.
-        size: Of the result, for a letterbox; None where the image is stretched.
+        size: Size of the result, for a letterbox; None to stretch the image.
     """
     pixels = tf.cast(image, tf.float32)
     window = tf.concat([[0.0, 0.0], pixels], axis=0) if size is None else _letterbox(pixels, size)
@@ -116,7 +116,7 @@ def whole(image: Tensor, size: ImageSize | None = None) -> View:
 
 
 def _letterbox(pixels: Tensor, size: ImageSize) -> Tensor:
-    """The window that shows an image, float32 [2], on whole pixels in the middle of a result."""
+    """Return the window that centres an image, float32 [2], on whole pixels in a result."""
     sides = tf.constant(size, tf.float32)
     shown = tf.round(pixels * tf.reduce_min(sides / pixels))
     shown = tf.clip_by_value(shown, 1.0, sides)
@@ -132,14 +132,14 @@ def draw(
     boxes: Tensor | None = None,
     size: ImageSize | None = None,
 ) -> View:
-    """A view of an image.
+    """Draw a view of an image.
 
     Args:
-        views: How it is drawn.
-        seed: int64 [2], of this record in this epoch.
+        views: Distribution of the views.
+        seed: int64 [2], for this record in this epoch.
         image: int32 [2]: the image's height and width.
-        boxes: float32 [n, 4] in 0..1, of which at least one should be seen.
-        size: (height, width) of the result, which decides a letterbox.
+        boxes: float32 [n, 4] in 0..1; the view should show at least one.
+        size: (height, width) of the result, for a letterbox.
     """
     frame = whole(image, size if views.letterbox else None)
     tries = 1 if boxes is None else _TRIES
@@ -160,12 +160,12 @@ def draw(
 
 
 def _windows(views: Views, numbers: Tensor, frame: View) -> Tensor:
-    """Windows float32 [n, 4], from random numbers [n, 4] and the window of all of the image."""
+    """Make windows float32 [n, 4] from random numbers [n, 4] and the whole image's window."""
     area, aspect = (
         [math.log(least), math.log(largest / least)]
         for least, largest in (views.area, views.aspect)
     )
-    # Of the image's sides; the area and the aspect are uniform on a logarithmic scale.
+    # Sides as shares of the image's; area and aspect are uniform on a logarithmic scale.
     logarithms = (
         numbers[:, :1] * tf.constant([area[1], area[1]])
         + numbers[:, 1:2] * tf.constant([-aspect[1], aspect[1]])
@@ -184,21 +184,21 @@ def _windows(views: Views, numbers: Tensor, frame: View) -> Tensor:
 
 
 def _grid(pixels: Tensor) -> Tensor:
-    """Windows start at multiples of this, so that a scaled decode cuts where the window does."""
+    """Round windows to multiples of this, so that a scaled decode cuts at the same place."""
     steps = tf.cast(tf.minimum(tf.reduce_min(pixels) / 32, 8.0), tf.int32)
     return tf.gather(tf.constant([1, 1, 2, 2, 4, 4, 4, 4, 8], tf.float32), steps)
 
 
 def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
-    """The boxes of a view, cut at its sides, and which of them are visible enough.
+    """Move boxes to a view, cut them at its sides, and return which are visible enough.
 
     Args:
-        views: States how much of a box has to be visible.
-        view: Of the image.
+        views: Distribution with the share of a box that must be visible.
+        view: View of the image.
         boxes: float32 [n, 4]: xmin, ymin, xmax, ymax in 0..1 of the image.
 
     Returns:
-        float32 [n, 4] in 0..1 of the view, and bool [n]: all, where views are of whole images.
+        float32 [n, 4] in 0..1 of the view, and bool [n], all true for views of whole images.
     """
     corners = _see(view, tf.reshape(boxes, [-1, 2, 2]))  # [n, 2 corners, 2]
     least, most = tf.reduce_min(corners, axis=-2), tf.reduce_max(corners, axis=-2)
@@ -211,15 +211,15 @@ def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def see_keypoints(view: View, points: Tensor, flips: Sequence[int] = ()) -> Tensor:
-    """Keypoints of a view: float32 [n, k, 3] of x, y in 0..1 of the image, and visibility.
+    """Move keypoints to a view: float32 [n, k, 3] of x, y in 0..1, and visibility.
 
-    A point outside of the view has visibility 0; one without a place (-1) stays as it is.
+    A point outside the view gets visibility 0; a missing one (-1) is unchanged.
 
     Args:
-        view: Of the image.
-        points: Of the image's objects.
-        flips: For each point the number of the one that it is in a mirror: where the view is
-            mirrored, a left eye is a right one. Without, points stay what they are.
+        view: View of the image.
+        points: Keypoints of the image's objects.
+        flips: For each point the number of its counterpart in a mirrored view, such as the right
+            eye for the left one. If missing, points keep their numbers.
     """
     places = _see(view, points[..., :2])
     inside = tf.reduce_all((places >= 0) & (places <= 1), axis=-1)
@@ -228,14 +228,14 @@ def see_keypoints(view: View, points: Tensor, flips: Sequence[int] = ()) -> Tens
     seen = tf.where(points[..., 2:] < 0, points, seen)
     if not flips:
         return seen
-    is_mirrored = view.flips[0] != view.flips[1]  # both together are half a turn
+    is_mirrored = view.flips[0] != view.flips[1]  # both together are a rotation by 180 degrees
     order = tf.where(is_mirrored, tf.constant(flips), tf.range(len(flips)))
     return tf.gather(seen, order, axis=-2)
 
 
 def _see(view: View, places: Tensor) -> Tensor:
-    """Places [..., 2] (x, y) in 0..1 of the image, as places in 0..1 of the view."""
-    # Shares of the image, so that a whole one leaves places as they are, whatever its size.
+    """Map points [..., 2] (x, y) in 0..1 of the image to 0..1 of the view."""
+    # Relative to the image, so that a whole view is exact for any size.
     shares = view.window / tf.cast(tf.tile(view.image, [2]), tf.float32)
     corner, size = shares[..., 1::-1], shares[..., :1:-1]  # x first
     seen = (places - corner) / size

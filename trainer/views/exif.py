@@ -1,10 +1,10 @@
-"""Photographs as cameras store them: turned by their Exif orientation, in TensorFlow's graph."""
+"""Exif orientation of photographs, applied in TensorFlow's graph."""
 
 import tensorflow as tf
 
 from trainer.tensors import Tensor
 
-# The segment is near the beginning, and no longer than this.
+# The segment is near the start, and not longer than this.
 _HEAD_BYTES = 1 << 16
 _ORIENTATION = 0x0112
 _MOST_ENTRIES = 512
@@ -12,7 +12,7 @@ _ENTRY_BYTES = 12
 
 
 def upright(encoded: Tensor) -> Tensor:
-    """An encoded image, a scalar string; as a PNG if its Exif orientation turns it."""
+    """Re-encode an image as an upright PNG if it has an Exif orientation (scalar strings)."""
     orientation = tf.cond(
         tf.io.is_jpeg(encoded), lambda: exif_orientation(encoded), lambda: tf.constant(1)
     )
@@ -24,7 +24,7 @@ def upright(encoded: Tensor) -> Tensor:
 
 
 def exif_orientation(encoded: Tensor) -> Tensor:
-    """The Exif orientation of a JPEG: int32 in 1..8, 1 where it states none.
+    """Return the Exif orientation of a JPEG: int32 in 1..8, 1 if it has none.
 
     https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E, sections 4.5 and
     4.6.5.
@@ -40,7 +40,7 @@ def exif_orientation(encoded: Tensor) -> Tensor:
     is_little = head[start] == ord("I")  # "II" or "MM"
 
     def number(places: Tensor, size: int) -> Tensor:
-        """Whole numbers of `size` bytes at places [...], counted from the header."""
+        """Whole numbers of `size` bytes at offsets [...] from the header."""
         at = start + places[..., None] + tf.range(size)
         values = tf.gather(head, tf.clip_by_value(at, 0, tf.size(head) - 1))
         powers = tf.constant([256**power for power in range(size)])
@@ -56,7 +56,7 @@ def exif_orientation(encoded: Tensor) -> Tensor:
 
 
 def _turned(image: Tensor, orientation: Tensor) -> Tensor:
-    """uint8 [height, width, 3] as it is to be seen."""
+    """Rotate uint8 [height, width, 3] upright."""
     image = tf.cond(orientation >= 5, lambda: tf.transpose(image, [1, 0, 2]), lambda: image)
     mirrored = tf.reduce_any(orientation == [2, 3, 6, 7])
     image = tf.cond(mirrored, lambda: image[:, ::-1], lambda: image)

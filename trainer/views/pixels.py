@@ -1,7 +1,7 @@
-"""The pixels of a view: of a decoded image, or of a JPEG of which only the window is decoded.
+"""Pixels of a view, from a decoded image or from a JPEG that is decoded only in the window.
 
-Every view is antialiased: means over areas where it shrinks, then between pixels where it grows,
-which takes half as long as TensorFlow's `antialias=True`.
+Every view is antialiased: area means to shrink, then interpolation to grow, which takes half as
+long as TensorFlow's `antialias=True`.
 """
 
 import functools
@@ -15,15 +15,15 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.tensors import Tensor
 from trainer.views import View, Views
 
-# What is seen beyond an image.
+# Grey around an image.
 GREY = 114
-# The JPEG decoder scales by these while it decodes, which is cheaper than to decode and resize.
+# Scales of the JPEG decoder, which is cheaper than decoding and resizing.
 _RATIOS = (1, 2, 4, 8)
-# How an image is scaled is chosen by its sides in quarters of the result's, up to tenfold.
+# Scaling is chosen by the image's sides in quarters of the result's, up to tenfold.
 _QUARTERS = 4
 _MOST_QUARTERS = 40
-# What shrinks by less than a quarter is as near to Pillow's result without the means over areas; by
-# less than a half, where the other side grows, nearer than others are with them.
+# Shrinking by less than a quarter is as close to Pillow's result without area means; by less than
+# a half, if the other side grows, closer than the alternatives with them.
 _HARDLY = 5
 _HARDLY_ALONE = 6
 
@@ -38,16 +38,16 @@ def see_image(
     fill: int = GREY,
     nearest: bool = False,
 ) -> Tensor:
-    """The view of a decoded image, [*size, channels].
+    """Return the view of a decoded image, [*size, channels].
 
     Args:
-        view: Of the image.
+        view: View of the image.
         image: uint8 or uint16 [height, width, channels].
         size: (height, width) of the result in pixels.
-        views: What the view was drawn from; None where it is that of the whole image.
-        dtype: Of the result: the image's own, or "float32" in 0..1, which is never rounded.
-        fill: The value beyond the image, of 8 bits; of 16 bits it is scaled.
-        nearest: Take the nearest pixel as it is, as maps need, instead of the antialiased mean;
+        views: Distribution of the view; None for the view of a whole image.
+        dtype: Dtype of the result: the image's own, or "float32" in 0..1, which is not rounded.
+        fill: 8-bit value outside the image, scaled for 16 bits.
+        nearest: Whether to take the nearest pixel, for maps, instead of the antialiased mean;
             the result has the image's own dtype.
     """
     if not _is_whole(views):
@@ -56,7 +56,7 @@ def see_image(
     shown = _shown(view, size, views)
     if nearest:
         scaled = tf.image.resize(image, shown, method="nearest")
-    elif image.shape[:2] == size and _is_whole(views):  # as a kept image may be
+    elif image.shape[:2] == size and _is_whole(views):  # possible for cached images
         scaled = as_dtype(image, dtype, image.dtype)
     else:
         scaled = _scale(lambda _: image, tf.shape(image)[:2], shown, dtype, (1,), image.dtype)
@@ -72,21 +72,21 @@ def decode_jpeg(
     *,
     dtype: str = "uint8",
 ) -> Tensor:
-    """The view of a JPEG, as `see_image` of the decoded one, but only its window is decoded.
+    """Return the view of a JPEG, as `see_image` of the decoded one, decoding only its window.
 
-    Where the view is shown at half the size or less, the decoder already scales it.
+    For a view at half the size or less, the decoder already scales it.
 
     Args:
-        view: Of the image.
+        view: View of the image.
         encoded: A scalar string.
         size: (height, width) of the result in pixels.
-        channels: Of the result: 1 or 3.
-        views: What the view was drawn from; None where it is that of the whole image.
-        dtype: Of the result: "uint8", or "float32" in 0..1, which is never rounded.
+        channels: Channels of the result: 1 or 3.
+        views: Distribution of the view; None for the view of a whole image.
+        dtype: Dtype of the result: "uint8", or "float32" in 0..1, which is not rounded.
     """
     if _is_whole(views):
 
-        def decode(ratio: int) -> Tensor:  # faster than a window that is all of it
+        def decode(ratio: int) -> Tensor:  # faster than a window of the whole image
             return tf.io.decode_jpeg(encoded, channels=channels, ratio=ratio)
 
         part = view.image
@@ -105,14 +105,14 @@ def decode_jpeg(
 
 
 def as_dtype(image: Tensor, dtype: str, stored: tf.DType = tf.uint8) -> Tensor:
-    """Pixels of a stored dtype, or floats in its range, as such or as "float32" in 0..1."""
+    """Convert pixels of a stored dtype, or floats in its range, to it or to "float32" in 0..1."""
     if dtype == "float32":
         return tf.cast(image, tf.float32) / float(stored.max)
     return image if image.dtype == stored else tf.cast(image + 0.5, stored)
 
 
 def mirror(view: View, image: Tensor) -> Tensor:
-    """A whole image [height, width, channels], mirrored as the view is."""
+    """Mirror a whole image [height, width, channels] like the view."""
     axes = tf.concat([view.flips[::-1], [False]], axis=0)
     # A slice with step -1 takes as long as the decoding.
     return tf.raw_ops.Reverse(tensor=image, dims=axes)
@@ -127,7 +127,7 @@ def _reaches_beyond(views: Views | None) -> bool:
 
 
 def _inside(view: View, views: Views | None) -> list[Tensor]:
-    """top, left, bottom, right of the window's part in the image; at least one pixel."""
+    """Return top, left, bottom, right of the window's part in the image; at least one pixel."""
     least = tf.cast(view.window[:2], tf.int32)
     most = tf.cast(view.window[:2] + view.window[2:], tf.int32)
     if _reaches_beyond(views):
@@ -137,7 +137,7 @@ def _inside(view: View, views: Views | None) -> list[Tensor]:
 
 
 def _shown(view: View, size: ImageSize, views: Views | None) -> Tensor:
-    """int32 [2]: the height and width in the result of the window's part in the image."""
+    """Return the size in the result of the window's part in the image: int32 [2]."""
     if not _reaches_beyond(views):
         return tf.constant(size)
     top, left, bottom, right = _inside(view, views)
@@ -154,17 +154,17 @@ def _scale(
     ratios: tuple[int, ...],
     stored: tf.DType = tf.uint8,
 ) -> Tensor:
-    """Pixels [*size, channels], antialiased.
+    """Scale to pixels [*size, channels], antialiased.
 
-    Each operation costs as much as a hundred pixels, also one that is not chosen.
+    Each operation costs as much as a hundred pixels, even if it is not chosen.
 
     Args:
-        decode: Makes pixels uint8 [height, width, channels], scaled down by a ratio.
-        part: int32 [2]: their height and width without that.
+        decode: Decodes pixels uint8 [height, width, channels], scaled down by a ratio.
+        part: int32 [2]: unscaled height and width.
         size: int32 [2]: height and width of the result.
-        dtype: Of the result.
-        ratios: Those of `decode`.
-        stored: The dtype of what `decode` makes.
+        dtype: Dtype of the result.
+        ratios: Ratios that `decode` supports.
+        stored: Dtype of the output of `decode`.
     """
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
     by_ratio, by_scale = (tf.gather_nd(tf.constant(each), quarters) for each in _ways(ratios))
@@ -173,7 +173,7 @@ def _scale(
     scales = [functools.partial(scale, pixels, size) for scale in _SCALES]
     if dtype == "float32":
         return as_dtype(tf.switch_case(by_scale, scales)[0], dtype, stored)
-    # What has the size need not become float32 in between.
+    # Pixels of the final size are not converted to float32.
     by_scale = tf.where(tf.reduce_all(part == size), len(scales), by_scale)
     rounded = [lambda scale=scale: as_dtype(scale(), dtype, stored) for scale in scales]
     return tf.switch_case(by_scale, [*rounded, lambda: pixels])[0]
@@ -181,11 +181,11 @@ def _scale(
 
 @functools.cache
 def _ways(ratios: tuple[int, ...]) -> tuple[Any, Any]:
-    """How images are scaled, by their height and width in quarters.
+    """Choose the scaling of images by height and width in quarters.
 
     Returns:
-        The place in `ratios` by which they are decoded, and that in `_SCALES` for the rest:
-        int32 [41, 41] each.
+        The index in `ratios` for decoding, and the index in `_SCALES` for the rest:
+            int32 [41, 41] each.
     """
     by_ratio, by_scale = np.zeros([2, *[_MOST_QUARTERS + 1] * 2], np.int32)
     for height, width in np.ndindex(by_ratio.shape):
@@ -217,7 +217,7 @@ _SCALES = (_bilinear, _by_area, _by_area_and_bilinear)
 
 
 def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fill: int) -> Tensor:
-    """The window's part in the image at its place in the result, mirrored."""
+    """Place the window's part of the image in the result, mirrored."""
     channels = scaled.shape[-1]
     if _reaches_beyond(views):
         shown = tf.shape(scaled)[:2]
@@ -234,5 +234,5 @@ def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fil
 
 
 def _fill(fill: int, dtype: tf.DType) -> int | float:
-    """A value of 8 bits in the range of a dtype."""
+    """Scale an 8-bit value to the range of a dtype."""
     return fill * (dtype.max // 255) if dtype.is_integer else fill / 255

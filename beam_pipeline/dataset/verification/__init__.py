@@ -1,1 +1,1 @@
-"""What a dataset states of itself, held against what is there."""
+"""Checks a dataset on disk against its own description."""

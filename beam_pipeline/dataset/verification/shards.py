@@ -1,4 +1,4 @@
-"""One shard and its index, compared with what the dataset states of them.
+"""Checks one shard and its index against the dataset's description.
 
 No Beam here: worker processes import this module.
 """
@@ -35,17 +35,17 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.metadata import ShardEntry
 
-# The first damaged records of a shard are named; all are counted.
+# The first damaged records of a shard are named, all are counted.
 _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
 _BATCH_ROWS = 256
 _SPANS = ("offset", "length")
-# A record without bytes has no hash in the index; an Example has empty bytes then.
+# A record without bytes has no hash in the index, but empty bytes in the Example.
 _NO_BYTES = hashlib.sha256().hexdigest()
 
 
 class _Stored(NamedTuple):
-    """A record of a shard: the span of its frame, and what it holds; None where it is damaged."""
+    """A record of a shard: the span of its frame, and its content; None if damaged."""
 
     offset: int
     length: int
@@ -53,7 +53,7 @@ class _Stored(NamedTuple):
 
 
 def one_by_one(info: Dataset) -> Iterator[Dataset]:
-    """A dataset for each shard, with no more than a worker process needs to know of it."""
+    """Split a dataset into one per shard, reduced to what a worker process needs."""
     facts = {name: info.metadata.get(name) for name in ("config", "changes", "existing_examples")}
     for split, shards in info.splits.items():
         for shard in shards:
@@ -64,11 +64,11 @@ def one_by_one(info: Dataset) -> Iterator[Dataset]:
 
 
 def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
-    """Read the only shard of a dataset, and its index, once; return a line for each problem.
+    """Check the only shard of a dataset and its index in one pass; return a line per problem.
 
     Args:
-        info: The dataset (`one_by_one`).
-        progress_dir: Where the progress is counted; empty for nowhere.
+        info: The dataset, from `one_by_one`.
+        progress_dir: Folder of the progress counter; empty for none.
     """
     meter = Meter(progress_dir, "verify")
     [[shard]] = info.splits.values()
@@ -88,18 +88,18 @@ def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
             unreadable.append(problem(path, str(error)))
         else:
             differing += [problem(path, cause)] if cause else []
-        for _ in records:  # the rest, where the rows end early
+        for _ in records:  # the rest, if the index ends early
             pass
     meter.beat()
-    # The index of a damaged shard differs, of course.
+    # The index of a damaged shard is bound to differ.
     return [*reader.problems, *unreadable, *([] if reader.problems else differing)]
 
 
 class _ShardReader:
-    """Reads a shard, and checks each record.
+    """Reader of a shard that checks each record.
 
     Attributes:
-        problems: A line for each problem, once all is read.
+        problems: A line per problem, complete after the read.
         spans: Offset and length of every frame so far.
     """
 
@@ -113,7 +113,7 @@ class _ShardReader:
         self.spans: list[tuple[int, int]] = []
 
     def records(self) -> Iterator[_Stored]:
-        """The records; problems with the shard go to `problems`."""
+        """Yield the records; problems of the shard go to `problems`."""
         shard = self._shard
         try:
             with storage.opened(storage.join(self._info.path, shard.file)) as handle:
@@ -151,7 +151,7 @@ class _ShardReader:
             self._meter.add(1)
 
     def _checked(self, number: int, frame: bytes) -> tuple[Inspected | None, list[str]]:
-        """A record, unless it is damaged, and the causes of its problems."""
+        """Return a record, None if it is damaged, and the causes of its problems."""
         try:
             example = parse_example(payload_of(frame))
             if causes := list(self._reader.causes(example)):
@@ -168,19 +168,19 @@ class _ShardReader:
 def _rows_cause(
     data: bytes, schema: Sequence[Feature], columns: Sequence[str], records: Iterator[_Stored]
 ) -> str:
-    """The first difference between the rows of an index and the records; "" for none.
+    """Return the first difference between an index and the records; "" if none.
 
     Args:
         data: The Parquet file.
         schema: The dataset's features.
-        columns: Those that follow from the records.
-        records: All of the shard; they are taken as far as the rows reach.
+        columns: The columns that depend only on the records.
+        records: All records of the shard; consumed up to the last row.
 
     Raises:
-        FileProblemError: The rows cannot be read.
+        FileProblemError: The index cannot be read.
     """
     try:
-        # Not `read_table`: its thread pool, still busy at the exit, aborts one process in sixty.
+        # Not `read_table`: its thread pool, still busy at exit, aborts one process in sixty.
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
         if lacking := [name for name in columns if name not in file.schema_arrow.names]:
             return f"it lacks the column {lacking[0]}"
@@ -231,12 +231,12 @@ def _is_same(found: Any, wanted: Any) -> bool:
 
 
 def _is_left_out(value: Any) -> bool:
-    """Whether the index of existing Examples leaves out such a text."""
+    """Whether the index of existing Examples omits such a text."""
     return isinstance(value, str) and not isinstance(summary("bytes", [value.encode()]), str)
 
 
 def _spans_cause(data: bytes, spans: Sequence[tuple[int, int]]) -> str:
-    """The first wrong line of a file for DALI; "" for none."""
+    """Return the first wrong line of a file for DALI; "" if none."""
     wanted = [*(b"%d %d" % span for span in spans), b""]
     found = data.split(b"\n")
     for number, (line, other) in enumerate(itertools.zip_longest(found, wanted)):

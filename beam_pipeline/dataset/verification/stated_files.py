@@ -1,7 +1,7 @@
-"""One file of a dataset, compared with the size and the hash that metadata.json states.
+"""Checks one file of a dataset against the size and hash in metadata.json.
 
-A problem is a line: the file, the record if there is one, the cause, the remedy. No Beam here:
-worker processes import this module.
+A problem is one line: the file, the record if any, the cause, the remedy. No Beam here: worker
+processes import this module.
 """
 
 from beam_pipeline.errors import RecordError
@@ -14,34 +14,34 @@ _RESTORE = "restore it from a copy, or make the dataset again"
 
 
 class FileProblemError(Exception):
-    """Why a file is not the one that was written, or cannot be read."""
+    """Reason why a file differs from its entry, or cannot be read."""
 
 
 def problem(path: str, cause: str, remedy: str = _RESTORE) -> str:
-    """The line of a problem with the file at `path` in the dataset's directory."""
+    """Format a problem with the file at `path` in the dataset's directory."""
     return f"{path}: {cause}; {remedy}"
 
 
 def cause_of(error: RecordError) -> str:
-    """Why a file cannot be read."""
+    """Return the reason why a file cannot be read."""
     return error.reason if error.reason == "missing file" else str(error)
 
 
 def hash_cause(sha256: str, stated: str) -> str:
-    """Why a file is not the one that was written; "" where it is."""
+    """Return how a file differs from its hash; "" if it does not."""
     return "" if sha256 == stated else f"its sha256 is {sha256}, metadata.json states {stated}"
 
 
 def stated_bytes(directory: str, path: str, entry: FileEntry | None) -> bytes:
-    """All of a file.
+    """Read a whole file and check it.
 
     Args:
-        directory: The dataset's.
-        path: The file's path in it.
-        entry: What metadata.json states of it; None where it states nothing.
+        directory: Directory of the dataset.
+        path: Path of the file in it.
+        entry: The file's entry in metadata.json, or None.
 
     Raises:
-        FileProblemError: It cannot be read, or is not the one that was written.
+        FileProblemError: The file cannot be read, or differs from its entry.
     """
     file = FileRef(path=storage.join(directory, path))
     try:

@@ -1,8 +1,7 @@
-"""One Example, held against the schema; and the record that it was made of, as far as it tells.
+"""Checks one Example against the schema, and restores its record as far as possible.
 
-That is what `write.encoding` turns into an Example, taken back; so the rows of an index and the
-statistics follow from it by the functions that made them. No Beam here: worker processes import
-this module.
+This inverts `write.encoding`, so the functions that made the index and the statistics can make
+them again for comparison. No Beam here: worker processes import this module.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +19,11 @@ _MEDIA = ("image", "audio")
 
 
 class ExampleReader:
-    """Holds Examples, as lists by key, against a schema; makes records of those that conform.
+    """Check Examples, as lists by key, against a schema, and restore records of those that fit.
 
     Args:
         schema: The dataset's features.
-        existing: Whether the records were Examples already.
+        existing: Whether the input records were already Examples.
     """
 
     def __init__(self, schema: Sequence[Feature], existing: bool):
@@ -35,26 +34,26 @@ class ExampleReader:
         images = [] if existing else [each for each in schema if _has_key(each)]
         self._key = images[0].key_beside("filename") if images else ""
         self._specs = schema_specs(schema)
-        # Those in features.json, which every Example written by this project has.
+        # Keys in features.json, which every Example by this project has.
         written = (each for each in schema if not each.bare)
         self._keys = frozenset(key for each in written for key in tfds.leaves(each))
 
     def causes(self, example: Lists) -> Iterator[str]:
-        """Why an Example is not as the schema says."""
+        """Yield the reasons why an Example does not fit the schema."""
         if missing := sorted(self._keys - example.keys()):
             yield f"the Example lacks {', '.join(missing)}"
         else:
             yield from mismatches(self._specs, example)
 
     def record(self, example: Lists, key: str) -> Inspected:
-        """The record that is stored as an Example, which is as the schema says.
+        """Restore the record from an Example that fits the schema.
 
         Args:
-            example: Its lists.
-            key: Of a record that states none.
+            example: Its values by key.
+            key: Key for a record that stores none.
 
         Raises:
-            RecordError: Audio or an image in it is damaged.
+            RecordError: Stored audio or an image is damaged.
         """
         features = {
             feature.name: value
@@ -64,7 +63,7 @@ class ExampleReader:
         return Inspected(key=text(example, self._key) if self._key else key, features=features)
 
     def media_causes(self, example: Lists, record: Inspected) -> Iterator[str]:
-        """Why images and audio of its `record` are not what an Example states of them."""
+        """Yield differences between the images and audio of a `record` and its Example's facts."""
         for feature, _ in self._reads:
             value = record.features.get(feature.name)
             if value is not None:
@@ -72,10 +71,10 @@ class ExampleReader:
 
 
 def followed_columns(info: Dataset) -> list[str]:
-    """The columns of the index that follow from the Examples.
+    """Index columns that depend only on the Examples.
 
-    The others tell of the input: where a record was described, and what its files were before
-    they were converted.
+    The others depend on the input: the place of a record's description, and its files before they
+    were converted.
     """
     schema, existing = info.schema, info.holds_existing_examples
     unknown = set() if info.is_adopted else {"source"}
@@ -88,11 +87,11 @@ def followed_columns(info: Dataset) -> list[str]:
             and any(change.startswith(converted) for change in info.metadata["changes"])
         ):
             unknown.add(index.fact_column(feature, "sha256"))
-        if feature.bare and not existing:  # declared so for records that were no Examples
+        if feature.bare and not existing:  # a declared feature of records that were not Examples
             unknown |= {"labels", index.fact_column(feature, "length")}
     return [name for name in index.arrow_schema(schema).names if name not in unknown]
 
 
 def _has_key(feature: Feature) -> bool:
-    """Whether the record's key is stored with the feature."""
+    """Whether a feature stores the record's key."""
     return feature.kind == "image" and not feature.bare

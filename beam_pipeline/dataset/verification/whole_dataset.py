@@ -1,4 +1,4 @@
-"""Verify: what a dataset states of itself, compared with what is there."""
+"""Verify: check a dataset on disk against its own description."""
 
 import functools
 import itertools
@@ -44,25 +44,24 @@ _DESCRIPTION = re.compile(
 
 
 def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
-    """Check a dataset; return a line for each problem, none if all is well.
+    """Check a dataset; return a line for each problem, none if it is intact.
 
-    A line names the file, the record if there is one, the cause, and what to do.
+    A line names the file, the record if any, the cause, and the remedy.
 
-    Checked: size and sha256 of every file; both checksums of every record, that it is an Example
-    that fits the schema, and that images have the sha256, and audio the rate and length, that it
-    states; that both indices are those of the records; that the descriptions for other tools are
-    those of metadata.json; that no other file looks like one of the dataset. `open` has checked
-    metadata.json itself.
+    Checks size and sha256 of every file; both checksums of every record; that each record is an
+    Example that fits the schema, with the stated sha256 of images and rate and length of audio;
+    that both indices match the records; that the descriptions for other tools match metadata.json;
+    and that no other file looks like part of the dataset. `open` has checked metadata.json itself.
 
         >>> beam_pipeline.verify("data/cells")
         []
 
     Args:
-        dataset: An opened one, or what `open` opens.
+        dataset: An opened dataset, or the argument of `open`.
 
     Raises:
-        ConfigError, DatasetDamagedError: As of `open`.
-        DatasetChangedError: Another build has taken its place meanwhile.
+        ConfigError, DatasetDamagedError: As in `open`.
+        DatasetChangedError: Another build has replaced it during the check.
     """
     info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
     paths = [storage.join(info.path, shard.file) for shard in _shards(info)]
@@ -87,7 +86,7 @@ def _shards(info: Dataset) -> Iterator[ShardEntry]:
 
 
 def _descriptions(info: Dataset) -> dict[str, str | None]:
-    """The texts of a dataset's descriptions by path; None where they follow from its records."""
+    """Render a dataset's descriptions by path; None for those that depend on the records."""
     listed = {path: None for path in info.files if "/" not in path}
     if info.is_adopted:
         return dict(listed)
@@ -99,7 +98,7 @@ def _descriptions(info: Dataset) -> dict[str, str | None]:
 
 
 def _written_files(info: Dataset) -> set[str]:
-    """The files of such a dataset, beside its shards, metadata.json and build.json."""
+    """Paths of such a dataset's files other than shards, metadata.json and build.json."""
     indices = (index.files(shard.file, info.compressed) for shard in _shards(info))
     return {*_descriptions(info), *itertools.chain.from_iterable(indices)}
 
@@ -124,7 +123,7 @@ def _description_problems(info: Dataset) -> Iterator[str]:
 def _description_cause(info: Dataset, path: str, text: str | None) -> str:
     entry = info.files.get(path)
     try:
-        if text is None:  # rejects may be larger than memory
+        if text is None:  # rejects may exceed memory
             sha256 = storage.sha256_of(storage.join(info.path, path))
             return hash_cause(sha256, entry.sha256) if entry else ""
         is_same = stated_bytes(info.path, path, entry) == text.encode()
@@ -132,7 +131,7 @@ def _description_cause(info: Dataset, path: str, text: str | None) -> str:
         return cause_of(error)
     except FileProblemError as error:
         return str(error)
-    return "" if is_same else "it is not what follows from metadata.json"
+    return "" if is_same else "it does not match metadata.json"
 
 
 def _provenance_problems(info: Dataset) -> Iterator[str]:
@@ -142,14 +141,14 @@ def _provenance_problems(info: Dataset) -> Iterator[str]:
         data = stated_bytes(info.path, provenance.FILE, None)
         check_seal(data)
         if parse_object(data).get("metadata_sha256") != info.sha256:
-            yield problem(provenance.FILE, "it was written beside another metadata.json")
+            yield problem(provenance.FILE, "it belongs to another metadata.json")
     except (FileProblemError, ValueError) as error:
         yield problem(provenance.FILE, str(error))
 
 
 def _extra_problems(info: Dataset) -> Iterator[str]:
-    """Files that readers may take for a part of the dataset; others are the user's own."""
-    if is_web(info.path):  # it lists nothing
+    """Report files that readers may take for part of the dataset; others are the user's own."""
+    if is_web(info.path):  # cannot be listed
         return
     belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files}
     belonging |= _written_files(info) | {shard.file for shard in _shards(info)}
@@ -160,7 +159,7 @@ def _extra_problems(info: Dataset) -> Iterator[str]:
 
 
 def _present_files(info: Dataset) -> Iterator[str]:
-    if info.is_adopted:  # from folders below, too
+    if info.is_adopted:  # includes subfolders
         yield from (file.relative for file in storage.list_files(info.path))
         return
     for folder in ("", *_INDEX_FOLDERS):
@@ -169,19 +168,19 @@ def _present_files(info: Dataset) -> Iterator[str]:
 
 
 def _looks_built(info: Dataset, path: str) -> bool:
-    """Whether a file is named like one of a build, of this dataset or of another."""
+    """Whether a file has the name of a build's file, for this dataset or another."""
     folder, _, name = path.rpartition("/")
     if folder:
         return _INDEX_FILE.fullmatch(name) is not None
     return (
-        ".tfrecord" in name  # readers' patterns match it with a suffix, too
+        ".tfrecord" in name  # readers' patterns match it even with a suffix
         or _is_shard(info, path)
         or _DESCRIPTION.fullmatch(name) is not None
     )
 
 
 def _looks_adopted(info: Dataset, path: str) -> bool:
-    """Whether `adopt` would take a file for a shard, or has described a shard by it."""
+    """Whether `adopt` would take a file for a shard, or for the description of one."""
     folder, _, below = path.partition("/")
     if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
         return is_named_so(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
@@ -189,7 +188,7 @@ def _looks_adopted(info: Dataset, path: str) -> bool:
 
 
 def _is_shard(info: Dataset, path: str) -> bool:
-    """Whether a file is numbered like a shard, and holds records."""
+    """Whether a file is numbered like a shard and contains records."""
     if not _NUMBERED.search(path):
         return False
     try:

@@ -1,1 +1,1 @@
-"""Archives: their members are byte ranges, and files of a tree that lies inside."""
+"""Archives read in place: members as byte ranges, and as files of a folder tree."""

@@ -1,4 +1,4 @@
-"""Files in zips and tars by path (`paths`), as if the archive were a folder; only to read."""
+"""Backend for the files of zips and tars, as if each archive were a read-only folder."""
 
 import errno
 import threading
@@ -26,27 +26,27 @@ _ARCHIVES_HELD = 8
 
 
 class Archives(Backend):
-    """Files in archives of any other kind of files; an index of each is held."""
+    """Read-only files in archives of any other backend; caches the index of each archive."""
 
     calls = 1
 
     def __init__(self, files_of: Callable[[str], Backend]):
         self._files_of = files_of
-        self._lock = threading.RLock()  # an archive may lie in another
+        self._lock = threading.RLock()  # archives may be nested
         self._indexes: dict[str, tuple[str, Index]] = {}
         self._statuses: dict[str, Status] = {}
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise OSError(errno.EROFS, "Nothing is written into an archive", args[0])
+        raise OSError(errno.EROFS, "Archives are read-only", args[0])
 
     writing = make_folder = delete = _refuse
 
     def index(self, archive: str) -> Index:
-        """What an archive holds, read when it is asked for first, and once it has changed.
+        """Return the index of an archive, read on first use and again after a change.
 
         Raises:
-            RecordError: Why it cannot be read as a folder.
-            OSError: It cannot be opened.
+            RecordError: The archive cannot be read as a folder.
+            OSError: The archive cannot be opened.
         """
         with self._lock:
             version = self._status(archive).version
@@ -61,7 +61,7 @@ class Archives(Backend):
             return index
 
     def _status(self, archive: str) -> Status:
-        """Of an object as it was when its top was looked at last: one request for all members."""
+        """Return the status of an object as of the last look at its top: one request in all."""
         if not is_object(archive):
             return self._files_of(archive).status(archive)
         if archive not in self._statuses:
@@ -69,7 +69,7 @@ class Archives(Backend):
         return self._statuses[archive]
 
     def place(self, path: str) -> tuple[str, Place]:
-        """(the archive, where the content of the file at `path` lies there).
+        """Return the archive and the location of the file's content in it.
 
         Raises:
             FileNotFoundError: The file does not exist.
@@ -83,7 +83,7 @@ class Archives(Backend):
         return where.archive, place
 
     def resolved(self, path: str) -> str:
-        """The path that states where the file lies; the same path if there is no such file."""
+        """Return the path that states the file's location; `path` itself if no such file exists."""
         where = inside(path)
         if where is None or not where.name:
             return path
@@ -94,7 +94,7 @@ class Archives(Backend):
         return placed(self.resolved(where.archive), where.name, place) if place else path
 
     def is_deflated(self, path: str) -> bool:
-        """Whether the file at `path` lies compressed in its archive."""
+        """Whether the file at `path` is compressed in its archive."""
         return self.place(path)[1].method == "deflated"
 
     def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
@@ -157,7 +157,7 @@ class Archives(Backend):
 
 def _where(path: str) -> Inside:
     where = inside(path)
-    assert where  # else the path is of another kind
+    assert where  # otherwise `backend_of` chose another backend
     return where
 
 

@@ -1,4 +1,4 @@
-"""The content of one member of an archive, read from the byte range where it lies."""
+"""Reads the content of one member of an archive from its byte range."""
 
 import io
 import zlib
@@ -10,23 +10,23 @@ from beam_pipeline.files.archive.paths import DAMAGED, Place
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
 from tfrecord_dataset.seekable import Seekable
 
-# What a header, its name and its extra fields take, mostly: one read gets them with the content.
+# The usual size of a header with its name and extra fields: one read gets them and the content.
 _HEADER_BYTES = 300
 _BLOCK_BYTES = 1 << 18
 _RAW_DEFLATE = -15
 
 ReadRange = Callable[[int, int], bytes]
-"""(offset, length) to bytes of the archive, fewer where it ends before."""
+"""Read (offset, length) of the archive; fewer bytes at its end."""
 
 
 def span(place: Place) -> tuple[int, int]:
-    """(offset, length) of a range that holds the content, and mostly its header."""
+    """(offset, length) of a range that holds the content and, usually, its header."""
     header = 0 if place.method == "plain" else _HEADER_BYTES
     return place.offset, header + place.packed
 
 
 def whole(place: Place, name: str, read: ReadRange) -> bytes:
-    """All of a member's content, with its checksum checked.
+    """Read all of a member's content and check its checksum.
 
     Raises:
         RecordError: "truncated file" or "damaged archive".
@@ -47,7 +47,7 @@ def whole(place: Place, name: str, read: ReadRange) -> bytes:
 
 
 def content_offset(archive: Any, place: Place) -> int:
-    """Where in an open archive the content itself begins.
+    """Return the offset in an open archive at which the content begins.
 
     Raises:
         RecordError: "damaged archive".
@@ -60,7 +60,7 @@ def content_offset(archive: Any, place: Place) -> int:
 def _inflated(packed: Any, place: Place, name: str) -> bytes:
     inflating = zlib.decompressobj(_RAW_DEFLATE)
     try:
-        # One byte more than stated tells that there is more; all of it might fill the memory.
+        # Ask for one byte more than stated to detect a longer content without inflating all of it.
         return inflating.decompress(packed, place.length + 1)
     except zlib.error as error:
         raise _damaged(name, str(error)) from error
@@ -77,12 +77,12 @@ def _damaged(name: str, how: str) -> RecordError:
 
 
 class MemberReader(Seekable):
-    """A member's content, to read and to seek in; going back in a deflated one inflates again.
+    """A member's content as a seekable handle; seeking back in a deflated one inflates again.
 
     Args:
         archive: The open archive, closed with this.
-        place: Where the content lies.
-        name: For errors.
+        place: Location of the content.
+        name: Name for error messages.
     """
 
     def __init__(self, archive: Any, place: Place, name: str):
@@ -95,7 +95,7 @@ class MemberReader(Seekable):
 
     def _restart(self) -> None:
         self._inflating = zlib.decompressobj(_RAW_DEFLATE)
-        self._num_read = 0  # of the content
+        self._num_read = 0  # bytes of the content
         self._num_packed = 0
         self._crc32 = 0
 
@@ -103,7 +103,7 @@ class MemberReader(Seekable):
         return (self._deflated if self._place.method == "deflated" else self._stored)(length)
 
     def _packed(self, start: int, size: int) -> bytes:
-        """Bytes of the content as they lie in the archive."""
+        """Read the member's raw bytes from the archive."""
         if self._begin < 0:
             self._begin = content_offset(self._archive, self._place)
         self._archive.seek(self._begin + start)
@@ -126,7 +126,7 @@ class MemberReader(Seekable):
         return self._inflate(size)
 
     def _inflate(self, size: int) -> bytes:
-        """The next bytes of the content, at least one."""
+        """Return the next bytes of the content, at least one."""
         data = b""
         while not data:
             packed = self._inflating.unconsumed_tail
@@ -144,7 +144,7 @@ class MemberReader(Seekable):
         return data
 
     def _count(self, data: bytes) -> None:
-        """Checks the checksum once all was read, one after the other."""
+        """Check the checksum once the content was read in sequence."""
         self._num_read += len(data)
         self._crc32 = zlib.crc32(data, self._crc32)
         if self._num_read == self._place.length and self._crc32 != self._place.crc32:

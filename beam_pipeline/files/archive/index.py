@@ -1,4 +1,4 @@
-"""Which folders an archive holds, and where each of its files lies: some 65 bytes a file."""
+"""Index of an archive's folders and file locations, at some 65 bytes per file."""
 
 import array
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames
 
 _METHODS = ("plain", "stored", "deflated")
-# A path of a member may be as long as a system allows, and have many folders.
+# Member paths may be as long as a system allows, and contain many folders.
 _MAX_FOLDERS = 1_000_000
 
 
@@ -19,11 +19,11 @@ class Index:
     """The files of an archive by their paths, and their folders.
 
     Args:
-        members: (path, where its content lies) of every member; None of a folder.
+        members: (path, location of its content) of every member; location None for a folder.
 
     Raises:
-        RecordError: "damaged archive": two have one name, one is a file and a folder, or two lie in
-            the same place; and what `members` raises.
+        RecordError: "damaged archive": a name occurs twice, or as a file and as a folder, or two
+            members share bytes. Errors raised by `members` pass through.
     """
 
     def __init__(self, members: Iterable[tuple[str, Place | None]]):
@@ -71,7 +71,7 @@ class Index:
                 raise RecordError(
                     DAMAGED, f"{folder!r} is a file and a folder; pack the archive anew"
                 )
-        # What shares its bytes is small as an archive, and may unpack to any size.
+        # Members that share bytes make a small archive that unpacks to any size.
         by_offset = self._places[np.argsort(self._places[:, 0], kind="stable")]
         ends = by_offset[:, 0] + by_offset[:, 1]
         has_header = bool(self._methods.any())
@@ -80,7 +80,7 @@ class Index:
             raise RecordError(DAMAGED, "members share bytes of the archive; fetch it again")
 
     def find(self, name: str) -> Place | None:
-        """Where the file at this path lies; None where there is none."""
+        """Return the location of the file at this path, or None."""
         wanted = hash(name)
         at = int(np.searchsorted(self._hashes, wanted))
         if at == len(self._hashes) or int(self._hashes[at]) != wanted:
@@ -93,7 +93,7 @@ class Index:
         return name in self._names
 
     def scan(self, folder: str) -> Iterator[tuple[str, bool]]:
-        """The name of what a folder holds, and whether it is a folder itself."""
+        """Yield (name, whether it is a folder) of a folder's entries."""
         for name in self._folders.get(folder, ()):
             yield name, True
         for name in self._files(folder):

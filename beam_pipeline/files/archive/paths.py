@@ -1,8 +1,8 @@
 """Members of archives, and the paths of files in them.
 
 `photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
-that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states where the member
-lies, so that whoever reads it need not know the others. Archives may nest.
+that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states the location of
+the member, so that a reader does not need the archive's index. Archives may be nested.
 """
 
 import re
@@ -19,18 +19,18 @@ DAMAGED = "damaged archive"
 UNSAFE = "unsafe path"
 UNSUPPORTED = "unsupported member"
 
-# What leads out of the folder that it is joined to; on Windows, too.
+# Names that escape the folder they are joined to, on POSIX and Windows.
 OUTSIDE = re.compile(r"([A-Za-z]:)?[\\/]|(.*[\\/])?\.\.([\\/]|$)", re.DOTALL)
 
 
 class Member(NamedTuple):
-    """One member of an archive that is not a folder.
+    """A file in an archive.
 
     Attributes:
         name: Its path, without "./" at the start.
-        offset: Where in the archive its bytes begin.
-        length: How many they are.
-        problem: (reason, detail) of why it cannot be used; None where it can.
+        offset: Offset of its bytes in the archive.
+        length: Number of bytes.
+        problem: (reason, detail) if it cannot be used, else None.
     """
 
     name: str
@@ -40,15 +40,15 @@ class Member(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where in its archive the content of a file lies.
+    """Location of a file's content in its archive.
 
     Attributes:
-        offset: First byte of what has to be read.
-        packed: Bytes of the content as they lie there.
-        length: Bytes of the content.
-        method: "plain" where it lies at `offset`; "stored" or "deflated" where a zip's header,
-            which is as long as it says itself, comes before it.
-        crc32: Of the content; 0 where it is plain.
+        offset: First byte to read.
+        packed: Size of the content in the archive, in bytes.
+        length: Size of the content, in bytes.
+        method: "plain" if the content begins at `offset`; "stored" or "deflated" if a zip's
+            header of variable length comes first.
+        crc32: Checksum of the content; 0 if plain.
     """
 
     offset: int
@@ -59,12 +59,12 @@ class Place(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """What a path in an archive says.
+    """A parsed path in an archive.
 
     Attributes:
-        archive: The path of the archive itself.
-        name: The path below its top, "" for that; None where `place` says where it lies.
-        place: Where the file lies.
+        archive: Path of the archive itself.
+        name: Path below its top, "" for the top; None if `place` is given.
+        place: Location of the file.
     """
 
     archive: str
@@ -73,7 +73,7 @@ class Inside(NamedTuple):
 
 
 def inside(path: str) -> Inside | None:
-    """What a path in an archive says; None for any other path."""
+    """Parse a path in an archive; None for any other path."""
     if ":" not in path or (found := _INSIDE.match(path)) is None:
         return None
     if found["place"] is None:
@@ -84,11 +84,11 @@ def inside(path: str) -> Inside | None:
 
 
 def top_of(archive: str) -> str:
-    """The folder that holds all members of an archive."""
+    """Return the path of the folder that holds all members of an archive."""
     return f"{archive}:"
 
 
 def placed(archive: str, name: str, place: Place) -> str:
-    """The path of a file that says where it lies."""
+    """Return the path of a file with its location."""
     where = f"{place.offset},{place.packed},{place.length},{place.method},{place.crc32:08x}"
     return f"{archive}:@{where}/{name.rpartition('/')[2]}"

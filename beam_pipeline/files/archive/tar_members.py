@@ -1,4 +1,4 @@
-"""The members of a tar file, one after the other, as byte ranges; nothing is unpacked."""
+"""Lists the members of a tar file as byte ranges, without unpacking."""
 
 import tarfile
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from tfrecord_dataset.shown_text import is_unicode
 
 TRUNCATED = "truncated file"
 _BLOCK_BYTES = tarfile.BLOCKSIZE
-# The longest header that is believed: a long name takes some kilobytes. A damaged one may state
-# anything, and would be read whole.
+# The longest accepted header: a long name takes some kilobytes. A damaged header may state any
+# size, and tarfile would read all of it.
 _MAX_HEADER_BYTES = 1 << 20
 _SCANNED_BYTES = 1 << 20
-# What tarfile says where the file ends before a member does, or within its headers.
+# Messages of tarfile for a file that ends within a member or its headers.
 _ENDS_EARLY = ("unexpected end of data", "empty header", "truncated header")
 _COMPRESSED = {
     b"\x1f\x8b": "gunzip",
@@ -33,14 +33,14 @@ _KINDS = {
 
 
 def read_members(handle: Any) -> Iterator[Member]:
-    """The members of the tar file behind `handle`, in their order, in bounded memory.
+    """Yield the members of the tar file behind `handle` in order, in bounded memory.
 
-    USTAR, GNU and PAX, with long names and large sizes. Between two
-    members, the handle may be read and moved.
+    Supports USTAR, GNU and PAX, with long names and large sizes. The handle may be read and
+    moved between two members.
 
     Raises:
         RecordError: "compressed archive", "empty archive", "truncated file" or "damaged
-            archive", once the members before the fault are out.
+            archive", after the members before the fault.
     """
     size = handle.seek(0, 2)
     handle.seek(0)
@@ -54,7 +54,7 @@ def read_members(handle: Any) -> Iterator[Member]:
     archive = _open(handle)
     end = 0
     while (info := _next(archive)) is not None:
-        archive.members = []  # type: ignore[attr-defined]  # else it keeps them all
+        archive.members = []  # type: ignore[attr-defined]  # tarfile would keep all of them
         if info.size < 0 or archive.offset <= end:
             raise RecordError(DAMAGED, f"the header at byte {end:,} states impossible sizes")
         end = info.offset_data + info.size
@@ -70,15 +70,12 @@ def read_members(handle: Any) -> Iterator[Member]:
 
 
 def compressed(program: str) -> str:
-    """Why compressed tars are refused, and what to do; `program` decompresses them."""
-    return (
-        "no byte range can be read from a compressed tar without decompressing all before it; "
-        f"decompress it ({program})"
-    )
+    """Return the error for a compressed tar; `program` is the command that decompresses it."""
+    return f"a compressed tar cannot be read by byte ranges; decompress it ({program})"
 
 
 class _Headers:
-    """What `tarfile` reads: headers, so never much at once."""
+    """A handle for `tarfile` that limits the size of a read: headers are small."""
 
     def __init__(self, handle: Any):
         self._handle = handle
@@ -105,20 +102,20 @@ def _next(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
         return archive.next()
     except RecordError:
         raise
-    except Exception as error:  # likewise
+    except Exception as error:  # as above
         reason = TRUNCATED if str(error) in _ENDS_EARLY else DAMAGED
         raise RecordError(reason, f"byte {archive.offset:,}: {error}") from error
 
 
 def _check_end(handle: Any, offset: int, size: int) -> None:
-    """Raises RecordError unless nothing but zeros, and at least a block of them, is left."""
+    """Raise RecordError unless the rest is zeros, at least one block of them."""
     if offset + _BLOCK_BYTES > size:
         raise RecordError(
-            TRUNCATED, "it has no end mark, two blocks of zeros, after its last member"
+            TRUNCATED, "it has no end mark (two blocks of zeros) after its last member"
         )
     handle.seek(offset)
     if handle.read(_BLOCK_BYTES).strip(b"\0"):
-        raise RecordError(DAMAGED, f"the header at byte {offset:,} is not one")
+        raise RecordError(DAMAGED, f"the header at byte {offset:,} is invalid")
     while data := handle.read(_SCANNED_BYTES):
         if data.strip(b"\0"):
             raise RecordError(

@@ -1,7 +1,7 @@
-"""The members of a zip, one after the other, as byte ranges of it; nothing is unpacked.
+"""Lists the members of a zip as byte ranges, without unpacking.
 
-Format: PKWARE's APPNOTE.TXT, 4.3. `zipfile` holds half a kilobyte of each member, which for a
-million of them is too much.
+Format: PKWARE's APPNOTE.TXT, 4.3. `zipfile` needs half a kilobyte of memory per member, too much
+for millions of members.
 """
 
 import io
@@ -26,30 +26,30 @@ _END_MAGIC = b"PK\x05\x06"
 _LOCATOR = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _MOST_COMMENT = 1 << 16
-# An entry has some 100 bytes. An index takes some 65 for each in memory.
+# An entry has some 100 bytes in the file, and takes some 65 in memory.
 _MAX_MEMBERS = 10_000_000
 _MAX_INDEX_BYTES = 2 << 30
 _BUFFER_BYTES = 1 << 18
 _FULL_16, _FULL_32 = 0xFFFF, 0xFFFFFFFF
 _METHODS = {0: "stored", 8: "deflated"}
 _OTHER_METHODS = {9: "Deflate64", 12: "bzip2", 14: "LZMA", 93: "Zstandard", 95: "xz", 98: "PPMd"}
-_IS_ENCRYPTED = 0x2041  # also of strong encryption, and of hidden headers
+_IS_ENCRYPTED = 0x2041  # includes strong encryption and hidden headers
 _UNIX = 3
 
 
 class _End(NamedTuple):
-    """What the end of a zip says of its index."""
+    """The end record of a zip: the position and size of its index."""
 
     number: int
     start: int
     length: int
-    shift: int  # bytes before the zip, as of a program that unpacks itself
+    shift: int  # bytes before the zip, as in a self-extracting program
 
 
 def zip_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
-    """The (name, where its content lies) of what the zip behind `handle` holds; None of a folder.
+    """Yield (name, location of its content) of a zip's members; location None for a folder.
 
-    Hidden files, and what operating systems leave behind, are left out.
+    Hidden files and files that operating systems leave behind are left out.
 
     Raises:
         RecordError: "damaged archive", "truncated file", "unsafe path", "encrypted member",
@@ -59,7 +59,7 @@ def zip_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
     end = _end_of(handle, size)
     if end.number > _MAX_MEMBERS or end.length > _MAX_INDEX_BYTES:
         raise RecordError(
-            UNSUPPORTED, f"{end.number:,} members, of {_MAX_MEMBERS:,} at most; pack several zips"
+            UNSUPPORTED, f"{end.number:,} members, over {_MAX_MEMBERS:,}; pack several zips"
         )
     handle.seek(end.start)
     with buffered(handle, _BUFFER_BYTES) as index:
@@ -75,7 +75,7 @@ def zip_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
                 unpacked += place.length
             yield name, place
     if left:
-        raise RecordError(DAMAGED, f"its index has not the {end.number:,} members that it states")
+        raise RecordError(DAMAGED, f"its index lacks some of the {end.number:,} stated members")
     check_inflation("the archive", packed, unpacked)
 
 
@@ -89,28 +89,28 @@ def _end_of(handle: Any, size: int) -> _End:
             fields = _END.unpack_from(tail, at)
             if at + _END.size + fields[7] <= len(tail):
                 return _checked(handle, fields, tail_start + at)
-    raise RecordError(
-        DAMAGED, "it has no index at its end, as a zip has that is complete; fetch it again"
-    )
+    raise RecordError(DAMAGED, "it has no index at its end, so it is incomplete; fetch it again")
 
 
 def _checked(handle: Any, fields: tuple[Any, ...], at: int) -> _End:
-    """The end of a zip, whose plain form lies `at` there."""
+    """Return the end record, given the offset `at` of its plain form."""
     _, disk, index_disk, _, number, length, start, _ = fields
     end = at
     if _FULL_16 in (disk, number) or _FULL_32 in (length, start):
         handle.seek(max(0, at - _LOCATOR.size))
         locator = handle.read(_LOCATOR.size)
         if len(locator) == _LOCATOR.size and locator.startswith(b"PK\x06\x07"):
-            # It lies before its locator, whatever stands before the zip.
+            # The record precedes its locator, whatever bytes precede the zip.
             end = at - _LOCATOR.size - _END64.size
             handle.seek(max(0, end))
             data = handle.read(_END64.size)
             if len(data) < _END64.size or not data.startswith(b"PK\x06\x06"):
-                raise RecordError(DAMAGED, "the end of its index (zip64) is not where it should be")
+                raise RecordError(
+                    DAMAGED, "the end of its index (zip64) is misplaced; fetch it again"
+                )
             *_, disk, index_disk, _, number, length, start = _END64.unpack(data)
     if disk or index_disk:
-        raise RecordError(UNSUPPORTED, "it is one part of several; join them (zip -s 0)")
+        raise RecordError(UNSUPPORTED, "it is one part of a split zip; join the parts (zip -s 0)")
     shift = end - length - start
     if shift < 0:
         raise RecordError(DAMAGED, "its index would begin before the file does; fetch it again")
@@ -118,10 +118,10 @@ def _checked(handle: Any, fields: tuple[Any, ...], at: int) -> _End:
 
 
 def _entry(index: Any, end: _End) -> tuple[str, Place | None, int]:
-    """(name, place or None of a folder, bytes of the entry)."""
+    """Parse an entry to (name, location or None for a folder, bytes of the entry)."""
     data = index.read(_ENTRY.size)
     if len(data) < _ENTRY.size or not data.startswith(_ENTRY_MAGIC):
-        raise RecordError(DAMAGED, "its index is not one to its end; fetch it again")
+        raise RecordError(DAMAGED, "its index has an invalid entry; fetch it again")
     (
         _, made_by, _, flags, method, _, _, crc32, packed, length,
         name_bytes, extra_bytes, comment_bytes, disk, _, attributes, offset,
@@ -150,9 +150,11 @@ def _entry(index: Any, end: _End) -> tuple[str, Place | None, int]:
         raise RecordError(UNSUPPORTED, f"{name!r} is a symbolic link, not a file")
     offset += end.shift
     if offset + LOCAL_HEADER_BYTES + packed > end.start or disk not in (0, _FULL_16):
-        raise RecordError(DAMAGED, f"{name!r} would lie outside of the members; fetch it again")
+        raise RecordError(DAMAGED, f"{name!r} would be outside the members; fetch it again")
     if packed != length if not method else packed > 2 * length + _BUFFER_BYTES:
-        raise RecordError(DAMAGED, f"{name!r} has {length:,} bytes, and takes {packed:,}")
+        raise RecordError(
+            DAMAGED, f"{name!r} has {length:,} bytes but takes {packed:,}; fetch it again"
+        )
     check_inflation(repr(name), packed, length)
     return name, Place(offset, packed, length, _METHODS[method], crc32), num_bytes
 
@@ -160,24 +162,24 @@ def _entry(index: Any, end: _End) -> tuple[str, Place | None, int]:
 def _name(raw: bytes) -> str:
     try:
         return raw.decode()
-    except UnicodeDecodeError:  # as DOS wrote them
+    except UnicodeDecodeError:  # written on DOS
         return raw.decode("cp437")
 
 
 def safe_name(name: str) -> str:
-    """The path of a member below its archive; raises RecordError "unsafe path" where it is none."""
+    """Return a member's path below its archive; RecordError "unsafe path" if it has none."""
     name = name.removeprefix("./")
     parts = name.split("/")
     if OUTSIDE.match(name) or "\\" in name or "" in parts or "." in parts or "\0" in name:
         raise RecordError(
             UNSAFE,
-            f"{name!r} is no path below the archive; pack it anew, with names such as 'cat/1.jpg'",
+            f"{name!r} leads outside the archive; pack it anew, with names such as 'cat/1.jpg'",
         )
     return name
 
 
 def _large(name: str, extra: bytes, *values: int) -> Iterator[int]:
-    """Sizes and an offset that take 8 bytes, where 4 are not enough."""
+    """Read the sizes and the offset from the zip64 field, for values beyond 4 bytes."""
     at = 0
     wide = b""
     while at + 4 <= len(extra):
@@ -194,7 +196,7 @@ def _large(name: str, extra: bytes, *values: int) -> Iterator[int]:
 
 
 def content_start(head: bytes, place: Place) -> int:
-    """Where the content of a zip's member begins, behind the header that `head` begins with.
+    """Return the offset of a member's content, after the local header at the start of `head`.
 
     Raises:
         RecordError: "damaged archive".

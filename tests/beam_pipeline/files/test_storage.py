@@ -43,10 +43,10 @@ def test_a_file_url_is_a_local_path():
 
 @pytest.mark.parametrize("scheme", ["hdfs", "nosuch"])
 def test_a_scheme_of_which_nothing_is_read(scheme):
-    with pytest.raises(ConfigError, match=f"{scheme}:// is not read or written; copy"):
+    with pytest.raises(ConfigError, match=f"{scheme}:// is not supported; copy"):
         storage.exists(f"{scheme}://bucket/a.csv")
     with pytest.raises(
-        RecordError, match=rf"unreadable file: a\.png: {scheme}:// is not read or written"
+        RecordError, match=rf"unreadable file: a\.png: {scheme}:// is not supported"
     ):
         storage.read_bytes(FileRef(path=f"{scheme}://bucket/a.png"))
 

@@ -16,7 +16,7 @@ from beam_pipeline.report.checks import checks
             0.0,
             (
                 "green",
-                "no data among what was left out: 48 × in no image set, 1 × not an image file",
+                "no data among the rejects: 48 × in no image set, 1 × not an image file",
             ),
         ),
         ({"data not read": 1}, 0.0, ("amber", "1 × data not read")),
@@ -53,6 +53,6 @@ def told(rows, *, without=0, of_objects=False):
 def test_mixes_of_classes():
     assert told({"cat": [100, 50], "dog": [100, 50]}) == []
     assert told({"cat": [100, 45], "dog": [100, 5]}) == [
-        "test has another mix of classes: cat is 90% of it, and 58% of all"
+        "test has another class distribution: cat is 90% of it, and 58% of all"
     ]
     assert told({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"

@@ -80,7 +80,10 @@ def test_what_a_dataset_states_declares_the_next():
         ({"a": {"kind": "class_label", "classes": "cat"}}, "has the classes 'cat'; give a list"),
         ({"a": {"kind": "class_label", "classes": ["b", "b"]}}, "has the class 'b' twice"),
         ({"a": {"kind": "class_label", "classes": [False]}}, "YAML reads yes, no.*in quotes"),
-        ({"a": {"kind": "class_label", "default": 0}}, "has the default 0; only a class label"),
+        (
+            {"a": {"kind": "class_label", "default": 0}},
+            "has the default 0; remove it, only a class label",
+        ),
         ({"a": {"kind": "class_label", "shape": [None], "default": -1}}, "has the default -1"),
         ({"a": {"kind": "scalar", "dtype": "int64", "default": -1}}, "'scalar' has the default -1"),
         ({"a": {"kind": "scalar", "dtype": "int64", "minimum": "low"}}, r"\['low'\]; give numbers"),

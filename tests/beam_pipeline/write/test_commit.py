@@ -198,9 +198,13 @@ def test_cut_off_and_run_again(store, config, shards, place, operation):
 @pytest.mark.parametrize(
     ("path", "error", "message"),
     [
-        ("metadata.json", DatasetExistsError, "another build has made .* meanwhile; choose"),
-        ("features.json", BeamTFRecordsError, "features.json is another build's.* delete"),
-        ("rejects.jsonl", BeamTFRecordsError, "rejects.jsonl is another build's.* delete"),
+        (
+            "metadata.json",
+            DatasetExistsError,
+            "another build has written .* in the meantime; choose",
+        ),
+        ("features.json", BeamTFRecordsError, "features.json is from another build.* delete"),
+        ("rejects.jsonl", BeamTFRecordsError, "rejects.jsonl is from another build.* delete"),
     ],
 )
 def test_what_appeared_meanwhile_stays(store, config, shards, path, error, message):

@@ -8,8 +8,8 @@ from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.write.overlap import check_apart
 
-READS_ITS_OWN = "would read its own files; give another --output or --name"
-REPLACES_IT = "which the build replaces or deletes; give another --output, --name or --version"
+READS_ITS_OWN = "choose another --output or --name"
+REPLACES_IT = "which the build replaces or deletes; choose another --output, --name or --version"
 
 
 @pytest.fixture
@@ -96,13 +96,13 @@ def test_accepted(place, kind, source, output):
 
 def test_other_inputs_are_not_replaced_either(place):
     mine = f"{place}/out/pets/1.0.0/mine"
-    with pytest.raises(ConfigError, match=re.escape(f"the input {mine} lies in")):
+    with pytest.raises(ConfigError, match=re.escape(f"the input {mine} is in")):
         check_apart(configuration(place, "data/train.csv", "out", image_root=mine))
     check_apart(configuration(place, "data/train.csv", "data/out", image_root=f"{place}/data"))
 
 
 def test_the_temporary_directory(place, monkeypatch):
     monkeypatch.setattr("tempfile.gettempdir", lambda: f"{place}/data/tmp")
-    with pytest.raises(ConfigError, match="give another TMPDIR"):
+    with pytest.raises(ConfigError, match="choose another TMPDIR"):
         check_apart(configuration(place, "data", "out"))
     check_apart(configuration("s3://bucket", "data", "out"))

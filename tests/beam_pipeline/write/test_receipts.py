@@ -111,7 +111,7 @@ def test_a_file_that_is_not_what_was_written(config, receipt, final, data, warne
     storage.delete([path]) if data is None else storage.write_bytes(path, data)
     assert finished(config) is None
     [message] = warned()
-    assert message.startswith("train-00000 of an interrupted build is not whole")
+    assert message.startswith("train-00000 of an interrupted build is incomplete")
     assert os.path.basename(path) in message
 
 
@@ -232,13 +232,13 @@ def test_a_failure_without_finished_parts_leaves_nothing(config):
 
 
 def test_a_claim_stays_with_shards_that_have_no_receipt(bucket):
-    """On a store they are in their places, where a build of other options would find them."""
+    """On a store they are in their places, where a build with other options would find them."""
     config = beam_pipeline.BuildConfig(output=bucket[0], name="pets")
     with exclusive(config):
         storage.write_bytes(f"{config.dataset_dir}/pets-train.tfrecord-00000-of-00002", b"1")
         drop_unfinished(config)
     other = exclusive(dataclasses.replace(config, seed=1))
-    with pytest.raises(errors.ConfigError, match="a build of other options"), other:
+    with pytest.raises(errors.ConfigError, match="a build with other options"), other:
         pass
 
 
@@ -290,7 +290,9 @@ def all_digests(directory):
 def test_a_shard_on_a_store_that_is_not_what_was_written_is_named(finish_shards, bucket):
     config = finish_shards(f"{bucket[0]}/out")
     damage(config, 1, ".parquet")
-    with pytest.raises(errors.BeamTFRecordsError, match=r"00001.*parquet is another .* delete s3:"):
+    with pytest.raises(
+        errors.BeamTFRecordsError, match=r"00001.*parquet is from another .* delete s3:"
+    ):
         beam_pipeline.build(config)
     storage.delete([config.dataset_dir])
     assert beam_pipeline.verify(beam_pipeline.build(config)) == []

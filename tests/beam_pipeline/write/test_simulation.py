@@ -493,7 +493,7 @@ def test_the_claim_of_another_build_is_named_with_what_removes_it(in_store, work
     first.kill()
     second.go()
     assert isinstance(second.error, ConfigError)
-    assert "a build of other options, begun 20" in str(second.error)
+    assert "a build with other options, started 20" in str(second.error)
     assert f"{DATASET}; wait for it, delete that folder if" in str(second.error)
     place.forget()
     third.go()

@@ -135,7 +135,7 @@ def test_a_damaged_record_is_named(shards, place):
 
     reader.read(np.array([4, 6]))
     with pytest.raises(
-        DatasetDamagedError, match=rf"record 5 of .*{os.path.basename(file)} is not"
+        DatasetDamagedError, match=rf"record 5 of .*{os.path.basename(file)} has a wrong checksum"
     ):
         reader.read(np.arange(8))
 

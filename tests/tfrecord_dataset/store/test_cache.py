@@ -176,7 +176,7 @@ def test_another_object_than_was_listed(stored, cache, now):
     ("status", "error", "message"),
     [
         (404, DatasetChangedError, "s3://.*/4 was changed or deleted while it was read"),
-        (403, ConfigError, "s3://.*/4 may not be read: permission denied; check the credentials"),
+        (403, ConfigError, "s3://.*/4 cannot be read: permission denied; check the credentials"),
         (503, TrainerError, "s3://.*/4 cannot be read: 503 Service Unavailable, also after"),
     ],
 )

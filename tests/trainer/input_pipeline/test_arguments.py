@@ -38,7 +38,7 @@ def test_passes(repeat, expected):
         ("repeat", -1, "a number of passes"),
         ("first_record", -1, "a whole number, 0 or more"),
         *(
-            ("image_size", value, r"a side in pixels, 64, or \(height, width\), \(48, 64\)")
+            ("image_size", value, r"a side in pixels \(64\), or \(height, width\)")
             for value in ("64", (4, 5, 3), (4,), 2.5, (4, 2.5), 0, (0, 4), -1, True)
         ),
         *(("batch_size", value, "a whole number, 1 or more") for value in ("32", 2.5, 0, True)),

@@ -51,5 +51,5 @@ def test_records_without_a_class_are_refused(tmp_path, write_dataset, schema):
     records = [{"number": 1, "image/class/label": each} for each in (0, -1, 1)]
     path = write_dataset(tmp_path / "1.0.0", [schema["label"]], {"train": records}, num_shards=1)
 
-    with pytest.raises(ConfigError, match="label of record 1 is -1, which is no class"):
+    with pytest.raises(ConfigError, match="label of record 1 is -1, not a class"):
         trainer.open(path).batches(shuffle=True, balance="label")

@@ -20,7 +20,7 @@ def rows(losses, val_losses=None):
     return made
 
 
-NO_BETTER, OVER_FITS = "of 5; it has not got better since", "of 5; it over-fits since"
+NO_BETTER, OVER_FITS = "of 5; no improvement since then", "of 5; overfitting since then"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ NO_BETTER, OVER_FITS = "of 5; it has not got better since", "of 5; it over-fits 
         ([5, 4, 3, 2, 1, 0.9], [1.1, 1, 1.2, 1, 1.3, 1.1], NO_BETTER),
         ([3, 2, 1, 1, 1], [3, 1, 2, math.nan, 2], f"best by the loss at epoch 2 {NO_BETTER}"),
         ([3, 2, 1], [3, 1, 1], f"best by the loss at epoch 2 {NO_BETTER}"),
-        ([3, 2], None, "loss 2 on what it is trained on, not validated, best at epoch 2 of 5"),
+        ([3, 2], None, "loss 2 on the training data, without validation, best at epoch 2 of 5"),
         ([math.nan], None, "loss nan"),
     ],
 )

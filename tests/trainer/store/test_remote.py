@@ -123,7 +123,7 @@ def test_a_shard_that_changed_or_cannot_be_read(stored):
     url, store = stored
     shard = f"{url}/tiny-train.tfrecord-00001-of-00003"
     store.fail(shard, 403, operation="get")
-    with pytest.raises(ConfigError, match=f"{shard} may not be read"), readable_errors():
+    with pytest.raises(ConfigError, match=f"{shard} cannot be read"), readable_errors():
         numbers(trainer.open(url))
     store.mend()
     store.put(shard, store.objects[shard.removeprefix("s3://")].replace(b"number", b"Number"))

@@ -86,7 +86,7 @@ def test_a_run_knows_what_its_inputs_are(
     else:
         assert code == 2
         assert message in err
-        assert "The model was trained on these features: give data with the same ones" in err
+        assert "The model was trained on these features; use data with the same ones" in err
 
 
 @pytest.mark.slow

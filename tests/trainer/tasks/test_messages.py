@@ -44,7 +44,7 @@ TABLE = [
     ("train --output o", 2, "--data"),
     ("train --output o extra", 2, "unknown argument extra"),
     ("train --data d --output o --epoch 3", 2, "'--epochs'"),
-    ("train --dta d --output o", 2, r"no option --dta \(did you mean '--data'"),
+    ("train --dta d --output o", 2, r"unknown option --dta \(did you mean '--data'"),
     ("evaluate --data d --run r --spilt=x", 2, "'--split'"),
     (f"{TRAIN} COLORS --task clasification", 2, "did you mean 'classification'"),
     (f"{TRAIN} COLORS --image-size big", 2, "WIDTHxHEIGHT"),
@@ -86,7 +86,7 @@ TABLE = [
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/kind.json", 2, "did you mean 'class_label'"),
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/key.json", 2, "did you mean 'label'"),
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/type.json", 2, "holds int64"),
-    (f"{TRAIN} SEQUENCE --schema schema.json", 2, "--schema is for bare .* a directory; leave it"),
+    (f"{TRAIN} SEQUENCE --schema schema.json", 2, "--schema is for bare .* a directory; remove it"),
     (
         f"{TRAIN} FILES/lacking.tfrecord --sample-weight weight",
         2,

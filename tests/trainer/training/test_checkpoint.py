@@ -102,7 +102,7 @@ def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
 
     assert restored(saved, one_replica, said) == (16, [16 / 3])
     assert "step-24 (" in said[0]
-    assert said[0].endswith("going on from step 16")
+    assert said[0].endswith("continuing from step 16")
 
     model, optimizer = build(one_replica)
     checkpoints = Checkpoints(saved, model, optimizer)
@@ -116,7 +116,7 @@ def test_all_are_damaged(saved, one_replica):
     for step in (8, 16, 24):
         flip(saved / f"step-{step}" / DATA)
 
-    with pytest.raises(RunDamagedError, match=r"no checkpoint is whole: .*step-24 .*step-16 .*-8"):
+    with pytest.raises(RunDamagedError, match=r"no intact checkpoint: .*step-24 .*step-16 .*-8"):
         restored(saved, one_replica)
     assert checkpoint_files.steps_in(saved) == [24, 16, 8]
 
@@ -145,7 +145,9 @@ def test_what_a_killed_run_left_is_deleted(saved, one_replica):
 def test_another_models_checkpoint(tmp_path, one_replica):
     Checkpoints(tmp_path, *build(one_replica)).save(1, [0.0])
 
-    with pytest.raises(CheckpointError, match=r"is of another model: .*\(4, 5\).*\(4, 3\); give"):
+    with pytest.raises(
+        CheckpointError, match=r"belongs to another model: .*\(4, 5\).*\(4, 3\); pass"
+    ):
         Checkpoints(tmp_path, *build(one_replica, units=5)).restore()
 
 

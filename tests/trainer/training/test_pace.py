@@ -40,7 +40,7 @@ def test_facts_are_of_the_last_seconds():
         (
             0.25,
             "20 records/s in training, which waited for input 50% of the time; `python -m trainer "
-            "tune` says what bounds the input",
+            "tune` to find the bottleneck of the input",
         ),
     ],
 )

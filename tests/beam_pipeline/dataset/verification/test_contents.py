@@ -158,7 +158,7 @@ def test_spans(dataset, found, change, cause):
 def test_descriptions(dataset, found, path):
     put(dataset, path, (dataset / path).read_bytes() + b"\n")
     [line] = found(dataset)
-    assert line.startswith(f"{path}: it is not what follows from metadata.json; ")
+    assert line.startswith(f"{path}: it does not match metadata.json; ")
 
 
 def test_a_file_that_metadata_does_not_list(dataset, found):
@@ -177,13 +177,13 @@ def test_paths_stay_in_the_dataset(dataset, found, path):
     edit_metadata(dataset, lambda facts: facts["splits"]["train"]["shards"][0].update(file=path))
     [line] = found(dataset)
     assert "splits.train.shards[0].file" in line
-    assert "nothing is read there" in line
+    assert "and was not read" in line
 
 
 def test_a_build_json_of_another_build(dataset, found):
     edit(dataset / "build.json", lambda facts: facts.update(metadata_sha256="0" * 64))
     [line] = found(dataset)
-    assert line.startswith("build.json: it was written beside another metadata.json; ")
+    assert line.startswith("build.json: it belongs to another metadata.json; ")
 
 
 def test_of_very_many_damaged_records_some_are_named_and_all_counted(tmp_path, found):

@@ -91,7 +91,7 @@ def test_what_a_shard_holds(dataset, found, damage, told):
             "metadata.json is not a dataset's metadata: format_version is null, not a whole number",
             3,
         ),
-        (sealed({"format_version": 99}), "format version 99, but this program reads 3", 2),
+        (sealed({"format_version": 99}), "format version 99, but this version reads 3", 2),
     ],
 )
 def test_what_cannot_be_opened(dataset, capsys, text, message, code):
