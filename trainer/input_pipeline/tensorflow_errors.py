@@ -78,8 +78,8 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
         worker = _worker(match["kind"], int(match["number"]))
         return TrainerError(
             f"{worker} is gone: it has ended or cannot be reached, and its own last lines may "
-            "have the reason; start the same command on all workers again to continue from the last "
-            "checkpoint"
+            "have the reason; start the same command on all workers again to continue from the "
+            "last checkpoint"
         )
     summary = brief(error)
     if match := _IMAGE.search(message):

@@ -160,16 +160,16 @@ LIES = {
     "a negative offset": ([*ROWS[:3], (-105, 35), *ROWS[4:]], "are not contiguous"),
     "a negative size": (
         [*ROWS[:3], (105, -35), *ROWS[4:]],
-        "a record of less than 16 or more than 210",
+        "of less than 16 or more than 210",
     ),
-    "no size": ([*ROWS[:3], (105, 0), *ROWS[4:]], "a record of less than 16 or more than 210"),
+    "no size": ([*ROWS[:3], (105, 0), *ROWS[4:]], "of less than 16 or more than 210"),
     "a size of 2^62": (
         [*ROWS[:3], (105, 1 << 62), *ROWS[4:]],
-        "a record of less than 16 or more than 210",
+        "of less than 16 or more than 210",
     ),
     "a size of 2^64": (
         [*ROWS[:3], (105, 1 << 64), *ROWS[4:]],
-        "a record of less than 16 or more than 210",
+        "of less than 16 or more than 210",
     ),
     "another border": ([(0, 36), (36, 34), *ROWS[2:]], "are misplaced"),
     "two records for one": ([(0, 17), (17, 18), *ROWS[1:]], "states 6 records, but .* hold 7"),
