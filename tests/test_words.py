@@ -1,9 +1,11 @@
-"""Turns of phrase that make a page hard to read are counted; the few honest uses are listed.
+"""Turns of phrase that make prose hard to read are counted; the few honest uses are listed.
 
-A folder that is written anew gets a line in `_ALLOWED`, and may not go back.
+A folder of pages or of code that is rewritten gets a line in `_ALLOWED`, and may not go back.
 """
 
+import io
 import re
+import tokenize
 from collections import Counter
 from pathlib import Path
 
@@ -28,14 +30,45 @@ _ALLOWED: dict[str, dict[str, int]] = {
     "CONTRIBUTING.md": {},
     "SECURITY.md": {},
     "examples/*.ipynb": {},
+    "tfrecord_dataset": {"beside": 3, "a file a line": 1},
+    "beam_pipeline/files": {},
+    "beam_pipeline/schema": {},
+    "beam_pipeline/write": {},
+    "beam_pipeline/describe": {},
+    "beam_pipeline/dataset": {},
+    "beam_pipeline/report": {},
+    "trainer/training": {},
+    "trainer/report": {"beside": 1},
+    "trainer/views": {"a file a line": 1},
+    "trainer/augmentation": {},
+    "trainer/parsing": {"beside": 1},
+    "trainer/records": {},
+    "trainer/dataset": {},
+    "trainer/input_pipeline": {},
 }
+_PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
 
 def _texts(where: str) -> list[str]:
-    """The prose of pages: blocks of code are left out."""
+    """The prose of pages without blocks of code, and that of modules."""
     path = _ROOT / where
-    found = sorted(path.rglob("*.md")) if path.is_dir() else sorted(_ROOT.glob(where))
-    return [re.sub(r"^```.*?^```", "", each.read_text(), flags=re.M | re.S) for each in found]
+    if not path.is_dir():
+        found = sorted(_ROOT.glob(where))
+    else:
+        found = sorted(path.rglob("*.md")) or sorted(path.rglob("*.py"))
+    return [
+        _prose_of_module(text)
+        if each.suffix == ".py"
+        else re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+        for each in found
+        for text in [each.read_text()]
+    ]
+
+
+def _prose_of_module(source: str) -> str:
+    """The comments and strings of a module, docstrings and messages among them."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return "\n".join(token.string for token in tokens if token.type in _PROSE)
 
 
 def counted(text: str) -> Counter[str]:
