@@ -13,6 +13,8 @@ import tfrecord_dataset
 import trainer
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
+from trainer.options.commands import EvaluateConfig
+from trainer.runs import choices
 
 NAMES = {1: b"cat", 2: b"dog", 4: b"bird"}
 CLASSES = ("cat", "dog", "3", "bird")
@@ -132,6 +134,10 @@ def open_to_train(path, **options):
     return trainer.open(path, **options)
 
 
+def open_for_evaluate(path, **options):
+    return choices.open_given(EvaluateConfig(data=path, run_path="run", **options))
+
+
 def adopt_folder(path, **options):
     return beam_pipeline.adopt(path.rpartition("/")[0], **options)
 
@@ -141,7 +147,9 @@ def build_folder(path, **options):
     return beam_pipeline.build(dataclasses.replace(config, **options))
 
 
-@pytest.mark.parametrize("opened", [open_by_number, open_to_train, adopt_folder, build_folder])
+@pytest.mark.parametrize(
+    "opened", [open_by_number, open_to_train, open_for_evaluate, adopt_folder, build_folder]
+)
 def test_a_missing_shard_is_an_error_in_every_opener(written, opened):
     folder = written(classification)
     (folder / "train-00001-of-00002").unlink()

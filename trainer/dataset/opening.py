@@ -82,6 +82,8 @@ def open_data(
     training_features: Mapping[str, Feature] | None = None,
     cache_dir: str | None = None,
     cache_bytes: int | None = None,
+    *,
+    allow_missing_shards: bool = False,
 ) -> Dataset:
     """Open the dataset of a command's --data.
 
@@ -90,7 +92,7 @@ def open_data(
         schema: File of --schema, which declares the features of bare files.
         training_features: Features of a run's training data, for bare files without
             `schema`; without either, features are inferred.
-        cache_dir, cache_bytes: As in `open`.
+        cache_dir, cache_bytes, allow_missing_shards: As in `open`.
 
     Raises:
         TrainerError: As in `open`; or bare files do not fit `training_features`.
@@ -107,6 +109,7 @@ def open_data(
         cache_dir,
         cache_bytes,
         schema_of,
+        allow_missing_shards=allow_missing_shards,
     )
 
 

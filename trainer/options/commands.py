@@ -7,6 +7,7 @@ from typing import Annotated
 from tfrecord_dataset.options import Group, Option, Options
 from trainer.options.devices import MOST_RECORDS_PER_STEP
 from trainer.options.shared import (
+    AllowMissingShards,
     CacheBytes,
     CacheDir,
     Data,
@@ -47,6 +48,7 @@ class EvaluateConfig(Options):
     schema: Schema = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
+    allow_missing_shards: AllowMissingShards = False
     run_path: Run
     split: Annotated[
         str | None, Option("split to evaluate on (default: test, or the only split)")
@@ -126,6 +128,7 @@ class PredictConfig(Options):
     ] = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
+    allow_missing_shards: AllowMissingShards = False
     which: Which = "best"
     model_fn: OwnModel = None
     batch_size: Annotated[int, Option("records at a time", least=1, most=MOST_RECORDS_PER_STEP)] = (

@@ -81,6 +81,14 @@ CacheBytes = Annotated[
         is_rare=True,
     ),
 ]
+AllowMissingShards = Annotated[
+    bool,
+    RunOption(
+        "open TFRecord files also if shards of a numbering are missing (00003-of-00010)",
+        may_change=True,
+        is_rare=True,
+    ),
+]
 DeviceNames = Annotated[
     str,
     RunOption(
@@ -109,6 +117,7 @@ class InputConfig(Options):
     schema: Schema = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
+    allow_missing_shards: AllowMissingShards = False
     train_split: Annotated[
         str | None,
         RunOption("split to train on (default: train, or the only split)", metavar="SPLIT"),

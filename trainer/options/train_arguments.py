@@ -13,6 +13,7 @@ class TrainArguments(TypedDict, total=False):
     schema: str | None
     cache_dir: str | None
     cache_bytes: int | None
+    allow_missing_shards: bool
     train_split: str | None
     validation_share: float | None
     task: str | None

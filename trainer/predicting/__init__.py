@@ -208,6 +208,7 @@ def _opened(
         features,
         config.cache_dir,
         config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
     )
     check_same_inputs(run.task, dataset.features, run.options)
     return choices.of_run(dataset, run.config, config.split)

@@ -61,6 +61,7 @@ def open_given(
         training_features,
         config.cache_dir,
         config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
     )
 
 
