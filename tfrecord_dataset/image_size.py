@@ -46,5 +46,5 @@ class ImageSize(NamedTuple):
         sides = tuple(value) if is_pair else (value, value)
         are_whole = all(isinstance(side, numbers.Integral) for side in sides)
         if len(sides) != 2 or not are_whole or any(side is True or side < 1 for side in sides):
-            raise ValueError("is not a size; give a side in pixels (64), or (height, width)")
+            raise ValueError("is not a size: give a side in pixels (64), or (height, width)")
         return cls(int(sides[0]), int(sides[1]))

@@ -68,11 +68,11 @@ def test_wrong_options(options, error, message):
         ({"learning_rate": "fast"}, r"learning_rate \(--learning-rate\): 'fast' is not a number"),
         (
             {"image_size": "64"},
-            r"image_size \(--image-size\): '64' is not a size; give a side in pixels \(64\), or",
+            r"image_size \(--image-size\): '64' is not a size: give a side in pixels \(64\), or",
         ),
         (
             {"image_size": (64, 0)},
-            r"image_size \(--image-size\): \(64, 0\) is not a size; give a side",
+            r"image_size \(--image-size\): \(64, 0\) is not a size: give a side",
         ),
         ({"inputs": "image"}, r"inputs \(--inputs\): 'image' is not a list of names"),
         (

@@ -125,7 +125,7 @@ def test_compression_is_seen_past_empty_files(tmp_path, write_records):
 
 
 def test_opening_takes_no_features_for_a_directory(colors: Path):
-    with pytest.raises(ConfigError, match=r"leave it out.*\*\.tfrecord\*"):
+    with pytest.raises(ConfigError, match=r"remove it.*\*\.tfrecord\*"):
         trainer.open(colors, features=BARE)
 
 
