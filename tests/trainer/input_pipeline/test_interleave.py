@@ -84,7 +84,7 @@ def test_a_damaged_record_is_named_with_its_shard(index_of, tmp_path):
     index = read_index(open_shards(sorted(map(str, tmp_path.glob("*.tfrecord")))))
 
     assert len(read_window(index, np.arange(7))) == 7
-    with pytest.raises(tf.errors.OpError, match=r"record 3 of .*1\.tfrecord is not what was"):
+    with pytest.raises(tf.errors.OpError, match=r"record 3 of .*1\.tfrecord has a wrong checksum"):
         read_window(index, np.arange(8))
 
 

@@ -132,8 +132,8 @@ def test_the_head_yields_numbers_in_their_unit():
             {"prediction": ["b", "c"], "probabilities": {"a": 0.5, "b": 0.75, "c": 0.8}},
             {"prediction": "b c"},
         ),
-        (NumberTarget(name="x"), [2.5], {"prediction": 2.5}, {"prediction": 2.5}),
-        (PRICE, [2.5, 3], {"prediction": [2.5, 3]}, {"prediction_0": 2.5, "prediction_1": 3}),
+        (NumberTarget(name="x"), [2.5], {"prediction": 2.5}, {"x": 2.5}),
+        (PRICE, [2.5, 3], {"prediction": [2.5, 3]}, {"price_0": 2.5, "price_1": 3}),
     ],
 )
 def test_what_is_said_of_a_record(target, outputs, row, lines):
