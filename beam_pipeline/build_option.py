@@ -33,7 +33,10 @@ class JobOption(BuildOption):
 
 AllowMissingShards = Annotated[
     bool,
-    JobOption("read TFRecord files also if shards of a numbering are missing (00003-of-00010)"),
+    JobOption(
+        "read TFRecord files also if shards of a numbering are missing (00003-of-00010)",
+        is_rare=True,
+    ),
 ]
 Classes = Annotated[
     tuple[str, ...],

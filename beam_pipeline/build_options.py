@@ -103,6 +103,7 @@ class BuildOptions(Options):
             make=values.make_split_lists,
             may_repeat=True,
             is_path=True,
+            is_rare=True,
         ),
         _SPLITS,
     ] = ()
@@ -113,7 +114,9 @@ class BuildOptions(Options):
         ),
         _SPLITS,
     ] = ""
-    seed: Annotated[int, BuildOption("decides split and order", metavar="SEED"), _SPLITS] = 0
+    seed: Annotated[
+        int, BuildOption("random seed of the splits and the order", metavar="SEED"), _SPLITS
+    ] = 0
     num_shards: Annotated[
         int | Mapping[str, int] | None,
         BuildOption(
@@ -134,13 +137,13 @@ class BuildOptions(Options):
         ),
         _SPLITS,
     ] = 128 << 20
-    compression: Annotated[str, BuildOption("of the shards", choices=("none", "gzip")), _SPLITS] = (
-        "none"
-    )
+    compression: Annotated[
+        str, BuildOption("compression of the shards", choices=("none", "gzip")), _SPLITS
+    ] = "none"
     overwrite: Annotated[bool, JobOption("replace a finished dataset"), _OUTPUT] = False
     no_report: Annotated[
         bool,
-        JobOption("leave out report.html, the page of the dataset"),
+        JobOption("leave out report.html, the page of the dataset", is_rare=True),
         _OUTPUT,
     ] = False
     duplicates: Annotated[
@@ -156,6 +159,7 @@ class BuildOptions(Options):
         BuildOption(
             "images that look alike: report them, or group to keep them in one split",
             choices=("report", "group"),
+            is_rare=True,
         ),
         _CHECKS,
     ] = ""
@@ -164,6 +168,7 @@ class BuildOptions(Options):
         JobOption(
             "records with the same files in several splits: fail (default), or warn",
             choices=("error", "warn"),
+            is_rare=True,
         ),
         _CHECKS,
     ] = "error"
@@ -220,7 +225,7 @@ class BuildOptions(Options):
     ] = ()
     one_class: Annotated[
         bool,
-        JobOption("all files of a class folder: one class is meant"),
+        JobOption("read a single class folder as one class"),
         _INPUT,
     ] = False
     path_pattern: Annotated[
@@ -249,6 +254,7 @@ class BuildOptions(Options):
             parse=values.parse_names,
             make=values.make_paths,
             is_path=True,
+            is_rare=True,
         ),
         _INPUT,
     ] = ()
@@ -266,7 +272,7 @@ class BuildOptions(Options):
     label_separator: Annotated[
         str,
         BuildOption(
-            "what stands between the classes of a record in its label, such as '|'; none: each "
+            "separator of the classes in a label, such as '|'; none: each "
             "text is one class (default: decided by the first rows)",
             metavar="S",
             recipe_only=True,
@@ -288,7 +294,9 @@ class BuildOptions(Options):
     ] = ()
     no_header: Annotated[
         bool,
-        BuildOption("the first line of a CSV file is a row; columns are column_1, column_2, …"),
+        BuildOption(
+            "the first line of a CSV file is a row; columns are column_1, column_2, …", is_rare=True
+        ),
         _INPUT,
     ] = False
     encoding: Annotated[
@@ -325,7 +333,7 @@ class BuildOptions(Options):
     missing_values: Annotated[
         tuple[str, ...],
         BuildOption(
-            "texts in a manifest that stand for a missing value, such as NA,?",
+            "texts in a table that mean a missing value, such as NA,?",
             metavar="A,B",
             parse=values.parse_names,
             recipe_only=True,
@@ -351,7 +359,9 @@ class BuildOptions(Options):
     ] = ""
     threads: Annotated[
         int,
-        JobOption("parallel reads per worker (default: 0, chosen by file size)", least=0),
+        JobOption(
+            "parallel reads per worker (default: 0, chosen by file size)", least=0, is_rare=True
+        ),
         _OUTPUT,
     ] = 0
     max_record_seconds: Annotated[

@@ -226,8 +226,10 @@ def add_options(
             group = groups[field.group]
         if not field.option.recipe_only:
             _add_option(group, name, field, is_hidden=name in hidden)
-    if any(field.option.is_rare for field in all_options(owner).values()):
-        parser.usage = "%(prog)s [options]"
+    fields = all_options(owner)
+    if any(field.option.is_rare for field in fields.values()):
+        positional = [name for name, field in fields.items() if field.option.is_positional]
+        parser.usage = " ".join(["%(prog)s [options]", *positional])
         parser.add_argument(
             "--help-all",
             action=_PrintAllHelp,

@@ -126,8 +126,8 @@ COMMANDS = {
         options=TrainConfig,
         summary="train a model on a dataset",
         description="Trains a model. The last line on stdout is a JSON object with the metrics of "
-        "the last epoch. RUN holds model.keras, best.keras, report.html, history.csv, config.json, "
-        "checkpoints and logs for TensorBoard.",
+        "the last epoch. RUN holds model.keras (the best), last.keras, report.html, history.csv, "
+        "config.json, checkpoints and logs for TensorBoard.",
     ),
     "evaluate": Described(
         function="trainer.runs.trained:evaluate",

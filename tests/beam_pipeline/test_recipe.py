@@ -150,9 +150,9 @@ def test_a_recipe_builds_what_its_command_builds(pets):
         "#   layout: folders",
         "input: pets  # folder or file to read",
         "layout: folders  # how the input is laid out",
-        "seed: 3  # decides split and order",
+        "seed: 3  # random seed of the splits and the order",
         "  max_side: 8  # shrink images",
-        "# compression: none  # of the shards",
+        "# compression: none  # compression of the shards",
     ):
         assert f"\n{line}" in text
     built = content(pets / "by_recipe")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from eager_runner import yielded
+from eager_runner import by_record, yielded
 
 from beam_pipeline import recipe
 from beam_pipeline.config import BuildConfig
@@ -196,5 +196,5 @@ def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
     sources = {name: source_for(CASES[name], tmp_path / name)[1] for name in names}
     found = run_transform(ReadAll(sources))
     for name, source in sources.items():
-        elements = [element for of, element in found if of == name]
+        elements = by_record(element for of, element in found if of == name)
         assert sorted(map(repr, elements)) == sorted(map(repr, yielded(source)))

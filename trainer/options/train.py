@@ -128,7 +128,7 @@ class TrainConfig(InputConfig):
     learning_rate: Annotated[
         float,
         RunOption(
-            "the largest of the schedule; after --head-epochs a tenth of it",
+            "peak learning rate; a tenth of it after --head-epochs",
             above=0,
             may_change=True,
         ),
@@ -174,7 +174,7 @@ class TrainConfig(InputConfig):
     precision: Annotated[
         str,
         RunOption(
-            "of the computations; weights are float32",
+            "precision of the computations; weights are float32",
             choices=("float32", "mixed_bfloat16", "mixed_float16"),
             is_rare=True,
         ),

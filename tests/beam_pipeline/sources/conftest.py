@@ -8,7 +8,6 @@ import pytest
 from eager_runner import by_record
 
 from beam_pipeline.records import Element, Record, Rejected
-from beam_pipeline.rows import Rows
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.tables.read import ReadTables
@@ -41,8 +40,7 @@ def by_name() -> Callable[[list[Any]], tuple[dict[str, Record], dict[str, Reject
     """What a source yielded: (records by key, rejects by source)."""
 
     def sort(elements: list[Any]) -> tuple[dict[str, Record], dict[str, Rejected]]:
-        rows = [record for each in elements if isinstance(each, Rows) for record in each.records()]
-        elements = [each for each in elements if not isinstance(each, Rows)] + rows
+        elements = list(by_record(elements))
         records = {each.key: each for each in elements if isinstance(each, Record)}
         rejects = {each.source: each for each in elements if isinstance(each, Rejected)}
         assert len(records) + len(rejects) == len(elements)
