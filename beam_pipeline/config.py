@@ -16,6 +16,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
+from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import Option, fields_of, parts_of
 from tfrecord_dataset.store.urls import unsigned
@@ -168,11 +169,22 @@ def default_name(path: str) -> str:
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
 
 
-def check_types(config: Any, options: Any, source: Any) -> None:
-    """Raises ConfigError for what is given in place of a build's arguments."""
+def checked_config(
+    config: Any, options: Any, source: Any, settings: Mapping[str, Any]
+) -> BuildConfig:
+    """Return the config of a build's arguments: `settings` in place of it or over it.
+
+    Raises:
+        ConfigError: An argument has another type, or an option is unknown or cannot have its value.
+    """
     import apache_beam as beam  # here: a BuildConfig needs none of it
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    names = [field.name for field in dataclasses.fields(BuildConfig)]
+    for name in settings.keys() - {*names}:
+        raise ConfigError(f"unknown option {name}{did_you_mean(name, names)}")
+    if config is None and settings:
+        config, settings = BuildConfig(**settings), {}
     for name, value, kind, example in (
         ("config", config, BuildConfig, "BuildConfig(input='photos', output='data')"),
         ("options", options, PipelineOptions, "PipelineOptions(['--runner=FlinkRunner'])"),
@@ -180,3 +192,5 @@ def check_types(config: Any, options: Any, source: Any) -> None:
     ):
         if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
             raise ConfigError(f"{name}={value!r:.80} is no {kind.__name__}; give {example}")
+    whole: BuildConfig = dataclasses.replace(config, **settings) if settings else config
+    return whole

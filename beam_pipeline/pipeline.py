@@ -4,7 +4,7 @@ import dataclasses
 import os
 import pickle
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -15,7 +15,7 @@ from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.config import BuildConfig, check_types
+from beam_pipeline.config import BuildConfig, checked_config
 from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
@@ -137,27 +137,31 @@ class WriteDataset(beam.PTransform):
 
 
 def build(
-    config: BuildConfig,
+    config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
+    **settings: Any,
 ) -> Dataset:
     """Builds the dataset that `config` describes, and returns it once it is committed.
 
         >>> from beam_pipeline import BuildConfig
         >>> beam_pipeline.build(BuildConfig(input="cells", output="built", name="blood"))
         <Dataset /.../built/blood/1.0.0: 30 in train>
+        >>> beam_pipeline.build(input="cells", output="built", name="few", num_shards=2)
+        <Dataset /.../built/few/1.0.0: 30 in train>
 
     Args:
         config: What to build, from what, to where.
         options: Beam's options; the default runs in this process.
         source: Yields the records; default: the layout found at `config.input`.
+        **settings: Options of `BuildConfig`, in place of `config` or over it.
 
     Raises:
         ConfigError: An option cannot be used, or the dataset is there already.
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
-    check_types(config, options, source)
+    config = checked_config(config, options, source, settings)
     options = options or PipelineOptions([])
     use_options(options)
     check_before_reading(config, options)
@@ -243,9 +247,10 @@ def _build_elsewhere(
 
 
 def plan(
-    config: BuildConfig,
+    config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
+    **settings: Any,
 ) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written.
 
@@ -259,7 +264,7 @@ def plan(
     Raises:
         ConfigError: An option cannot be used, or the job is to run elsewhere.
     """
-    check_types(config, options, source)
+    config = checked_config(config, options, source, settings)
     options = options or PipelineOptions([])
     use_options(options)
     if not is_local(options):

@@ -9,7 +9,7 @@ import pytest
 import tokenizers
 
 import beam_pipeline
-from beam_pipeline.config import BuildConfig, default_name
+from beam_pipeline.config import BuildConfig, checked_config, default_name
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
@@ -151,3 +151,13 @@ def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
 def test_what_a_build_cannot_take(function, arguments, message):
     with pytest.raises(ConfigError, match=message):
         function(*arguments)
+
+
+def test_settings_are_a_config_or_change_one():
+    config = BuildConfig(input="photos", output="data")
+
+    assert checked_config(None, None, None, {"input": "photos", "output": "data"}) == config
+    changed = checked_config(config, None, None, {"num_shards": 2})
+    assert changed == BuildConfig(input="photos", output="data", num_shards=2)
+    with pytest.raises(ConfigError, match=r"^unknown option num_shard \(did you mean 'num_shards'"):
+        beam_pipeline.build(config, num_shard=2)
