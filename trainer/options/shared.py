@@ -97,7 +97,7 @@ DeviceNames = Annotated[
         may_change=True,
     ),
 ]
-Quiet = Annotated[bool, RunOption("print nothing but errors on stderr", may_change=True)]
+Quiet = Annotated[bool, RunOption("print only warnings and errors on stderr", may_change=True)]
 
 
 OwnModel = Annotated[
