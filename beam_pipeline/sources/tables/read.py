@@ -27,11 +27,14 @@ from tfrecord_dataset.store.urls import unsigned
 
 @dataclasses.dataclass
 class ReadTables(TableOptions, beam.PTransform, abc.ABC):
-    """The rows of tables, a record each.
+    """Read the rows of tables, one record per row.
+
+    Yields `Rows`, whose `records()` are the records of many rows, where all values are single
+    numbers, texts or classes; else `Record`; and `Rejected`.
 
     Columns have roles by options, by their names and by what the first rows hold
     (docs/tables.md); all others are features under their own name. A row that misses a number, a
-    list or its label is rejected. With a schema its features alone are read.
+    list or its label is rejected. With a schema only its features are read.
 
     Attributes:
         path: The file, or the folder of those called `names`.
@@ -104,7 +107,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
 @dataclasses.dataclass
 class ReadCsv(ReadTables):
-    """The rows of CSV or TSV files, a record each.
+    """Read the rows of CSV or TSV files, one record per row.
 
     Attributes:
         column_names: The header of files that have none; "" leaves a column out.
@@ -125,7 +128,7 @@ class ReadCsv(ReadTables):
 
 @dataclasses.dataclass
 class ReadJsonl(ReadTables):
-    """The lines of JSON Lines files, or the items of a list in JSON, an object and a record each.
+    """Read JSON Lines files, or the items of a JSON list: one object per record.
 
     Lists of numbers are arrays and may be nested, lists of strings tuples. A column `boxes`,
     `bboxes` or `bbox` may hold all boxes of the image, four numbers each in format "xyxy", with
