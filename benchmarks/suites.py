@@ -158,6 +158,19 @@ _ROW_GOALS = (
     Goal("faster than TFDS's builder", OURS, BUILDER, "wall_s", 1.0, holds=_START),
 )
 
+
+def _rows(what: str, name: str, counts: tuple[int, int], *options: str) -> Suite:
+    """A table of `what`, made with these options of make_table.py."""
+    return Suite(
+        title=f"Preparation of a CSV of {what}",
+        name=name,
+        prepare=_table(*options),
+        counts=counts,
+        contenders=_ROW_WRITERS,
+        goals=_ROW_GOALS,
+    )
+
+
 SUITES = (
     Suite(
         title="The input of a training: photographs of mixed sizes to 224 × 224 float32",
@@ -249,30 +262,9 @@ SUITES = (
             Goal("a tenth of its memory", OURS, "TFDS on Beam", "peak_mib", 0.1),
         ),
     ),
-    Suite(
-        title="Preparation of a CSV of five columns",
-        name="table",
-        prepare=_table(),
-        counts=(300_000, 1_000_000),
-        contenders=_ROW_WRITERS,
-        goals=_ROW_GOALS,
-    ),
-    Suite(
-        title="Preparation of a CSV of twenty columns",
-        name="wide-table",
-        prepare=_table("--columns", "20"),
-        counts=(100_000, 300_000),
-        contenders=_ROW_WRITERS,
-        goals=_ROW_GOALS,
-    ),
-    Suite(
-        title="Preparation of a CSV of texts of 20 KB",
-        name="texts",
-        prepare=_table("--text-bytes", "20000"),
-        counts=(10_000, 30_000),
-        contenders=_ROW_WRITERS,
-        goals=_ROW_GOALS,
-    ),
+    _rows("five columns", "table", (300_000, 1_000_000)),
+    _rows("twenty columns", "wide-table", (100_000, 300_000), "--columns", "20"),
+    _rows("texts of 20 KB", "texts", (10_000, 30_000), "--text-bytes", "20000"),
     Suite(
         title="Preparation of COCO JSON: ten objects with polygons an image",
         name="coco",

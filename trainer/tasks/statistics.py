@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -220,10 +220,7 @@ class Distinct:
         Raises:
             ConfigError: A string is not UTF-8.
         """
-        try:
-            return {"classes": tuple(sorted(value.decode() for value in self._values))}
-        except UnicodeDecodeError as error:
-            raise ConfigError(not_utf8(self._name, error)) from error
+        return {"classes": tuple(sorted(_decoded(self._name, self._values)))}
 
 
 class Frequent:
@@ -235,7 +232,7 @@ class Frequent:
         self._counts: Counter[bytes] = Counter()
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Takes `strings`, by how often they are there."""
+        """Takes the counts of `strings`."""
         stated = facts.get("strings", {})
         self._counts = Counter({text.encode(): count for text, count in stated.items()})
         return bool(stated)
@@ -251,10 +248,16 @@ class Frequent:
             ConfigError: A string is not UTF-8.
         """
         by_count = sorted(self._counts.items(), key=lambda each: (-each[1], each[0]))
-        try:
-            return {"vocabulary": tuple(text.decode() for text, _ in by_count[: self._most])}
-        except UnicodeDecodeError as error:
-            raise ConfigError(not_utf8(self._name, error)) from error
+        most = [text for text, _ in by_count[: self._most]]
+        return {"vocabulary": tuple(_decoded(self._name, most))}
+
+
+def _decoded(name: str, texts: Iterable[bytes]) -> list[str]:
+    """The texts of a feature; raises ConfigError if one is not UTF-8."""
+    try:
+        return [text.decode() for text in texts]
+    except UnicodeDecodeError as error:
+        raise ConfigError(not_utf8(name, error)) from error
 
 
 def not_utf8(name: str, error: UnicodeDecodeError) -> str:

@@ -12,6 +12,7 @@ from trainer.options.train import TrainConfig
 from trainer.tasks.inputs.category import TextCategory
 from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.statistics import Moments, Statistic
+from trainer.tasks.table_columns import DATE
 
 # Where the parts of `2024-05-31 12:30` are.
 _YEAR, _MONTH, _DAY, _HOUR, _MINUTE = (0, 4), (5, 2), (8, 2), (11, 2), (14, 2)
@@ -57,7 +58,7 @@ def days(texts: Any) -> Any:
     def number(place: tuple[int, int]) -> Any:
         return tf.strings.to_number(tf.strings.substr(padded, *place), tf.int32)
 
-    is_date = tf.strings.regex_full_match(texts, r"\d{4}[-/]\d{2}[-/]\d{2}([T ]\d{2}:\d{2}.*)?")
+    is_date = tf.strings.regex_full_match(texts, DATE)
     date = tf.where(is_date, texts, "2000-01-01")
     padded = tf.strings.join([date, tf.where(tf.strings.length(date) > 10, "", " 00:00")])
     year, month, day = number(_YEAR), number(_MONTH), number(_DAY)
@@ -74,7 +75,7 @@ class _DaysOfDates(Moments):
     """The moments of dates."""
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Nothing: what is stated of texts are no days."""
+        """Take nothing: the stated facts are about texts, not days."""
         return False
 
     def add(self, values: Any) -> None:
