@@ -32,7 +32,7 @@ class Outlines(Sequence[Rings]):
         """The same outlines as columns.
 
         Raises:
-            TypeError, OverflowError: A coordinate is no number of 64 bits.
+            TypeError, OverflowError: A coordinate is not a 64-bit number.
         """
         if isinstance(outlines, cls):
             return outlines
@@ -91,7 +91,7 @@ def packed_ring(numbers: Iterable[Any]) -> bytes:
     """Numbers as float64.
 
     Raises:
-        TypeError, OverflowError: One of them is no number of 64 bits.
+        TypeError, OverflowError: One of them is not a 64-bit number.
     """
     return array("d", numbers).tobytes()
 

@@ -82,7 +82,7 @@ def value_columns(table: pa.Table) -> list[str]:
 
 
 def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
-    """Return the values of each feature, one a row; None where a row has none."""
+    """Return the values of each feature, one per row; None if a row has none."""
     found: dict[str, list[Value | None]] = {}
     for name in value_columns(table):
         prefix, _, feature = name.partition(":")

@@ -70,8 +70,8 @@ def export(
         overwrite: Replace what is at `output`.
 
     Raises:
-        ConfigError: There is no such model, `output` is no local path or does not suit the format,
-            something is there, or the model cannot be converted.
+        ConfigError: The model does not exist or cannot be converted, or `output` exists, is not a
+            local path, or does not suit the format.
         RunDamagedError: A file of the run is not what was written.
     """
     place = Path(output)

@@ -78,7 +78,7 @@ class Packer:
     def _by_record(
         self, elements: Iterable[InspectedElement | InspectedRows]
     ) -> Iterator[InspectedElement | InspectedRows]:
-        """Elements, with records for rows whose splits do not follow from their contents alone."""
+        """Elements, with records for rows whose splits depend on more than their contents."""
         is_plain = not (self.config.group_by or self.config.chooses_splits_last)
         for element in elements:
             if isinstance(element, InspectedRows) and not (is_plain and _has_no_split(element)):

@@ -1,4 +1,4 @@
-"""What happens to batches in training alone: smoothed and weighted classes."""
+"""Changes of batches during training only: smoothed and weighted classes."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What is wrong with a training's data, a line each: found before the first step."""
+"""Warnings about a training's data, one line each, before the first step."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ def warnings(
     *,
     own_model: bool,
 ) -> Iterator[str]:
-    """What keeps a model from learning, or lets it learn what is not there later.
+    """Yield what keeps a model from learning, or what it cannot use once it is deployed.
 
     Args:
         task: With its statistics.
@@ -108,7 +108,7 @@ def _is_constant(column: Column) -> bool:
 
 
 def _tells(column: Column, target: Column) -> bool:
-    """Whether the target follows from an input's value alone, and the value from the target."""
+    """Whether an input and the target determine each other."""
     pairs = [
         pair
         for pair in zip(column.values, target.values, strict=True)

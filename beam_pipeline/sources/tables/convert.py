@@ -167,7 +167,7 @@ class Converter:
         return cls(table, roles, kinds, main_columns(table.file, roles, kinds), others)
 
     def features(self, batch: Batch, scratch: Scratch | None) -> Mapping[str, Sequence[Any]]:
-        """Return the values of each feature, one a row; None where a row has none.
+        """Return the values of each feature, one per row; None if a row has none.
 
         Raises:
             RecordError: A value of a row cannot be used.

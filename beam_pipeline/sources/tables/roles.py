@@ -203,10 +203,10 @@ def _found(sample: Sample, usable: Sequence[str], options: TableOptions) -> Role
 
 
 def _split(sample: Sample, plain: Mapping[str, str]) -> str:
-    """Return the column that is called like one of splits; "" if there is none.
+    """Return the column named like a split column; "" if there is none.
 
     Raises:
-        ProblemError: It has numbers, as CelebA's 0, 1 and 2.
+        ProblemError: It holds numbers, such as 0, 1 and 2.
     """
     column = first(SPLIT, plain)
     if column and sample.is_numeric(column):
