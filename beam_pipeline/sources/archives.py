@@ -1,11 +1,10 @@
 """Archives as inputs: what lies in a zip, or in a tar of a tree, is read as if it were unpacked."""
 
-import contextlib
 import dataclasses
 import itertools
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
@@ -13,10 +12,10 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
-from beam_pipeline.problems import ProblemError
+from beam_pipeline.layout_names import AUTO
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
-from beam_pipeline.sources.unpacking import discard, is_packed_tar, tar_place, with_ranges
+from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
@@ -24,9 +23,6 @@ from tfrecord_dataset.store.urls import is_web, unsigned
 _MEMBERS_LOOKED_AT = 512
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "tfrecord"})
 _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
-_THROUGH_PACKED = re.compile(
-    r"(.+?\.(?:tgz|tbz2?|txz|tzst|tar\.(?:gz|bz2|xz|zst))):?/(.+)", re.IGNORECASE | re.DOTALL
-)
 
 
 def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
@@ -46,80 +42,29 @@ def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
 
 
 def _top(path: str, layout: str, scratch: str) -> str:
-    """The folder inside the archive at `path`, or `path` itself."""
+    """Return the folder inside the archive at `path`, or `path` itself."""
     into = _THROUGH.sub(r"\1:/", path, count=1)  # "x.zip/train.csv", as people may write it
     if into != path and not inside(path) and not storage.exists(path):
         found = inside(into)
         if found and _is_archive(found.archive) and storage.exists(into):
             return into
-    if is_packed_tar(path) and layout != "tar" and scratch and _is_archive(path):
-        return _unpacked_top(path, layout, scratch)
-    if scratch and (packed := _THROUGH_PACKED.fullmatch(path)) and _is_archive(packed[1]):
-        return f"{_unpacked_top(packed[1], '', scratch)}/{packed[2]}"
-    if suffix(unsigned(path)) not in ("zip", "tar") or not _is_archive(path):
+    is_packed = bool(scratch) and is_packed_tar(path)
+    ending = suffix(unsigned(path))
+    if not (is_packed or ending in ("zip", "tar")) or not _is_archive(path):
         return path
     if is_web(path) and "?" in path:
         raise ConfigError(
             f"{unsigned(path)} cannot be read in place, since its URL has a query; download it, or "
             "give a URL of its bucket (s3://, gs://)"
         )
-    if suffix(path) == "tar" and not _is_meant_as_tree(path, layout):
-        return path
-    return _top_of(path, path)
-
-
-def _is_meant_as_tree(path: str, layout: str) -> bool:
-    return is_tree(path) if layout == "auto" else layout != "tar"
-
-
-def _top_of(archive: str, named: str) -> str:
     try:
-        storage.is_directory(top_of(archive))
-    except RecordError as error:
-        raise ConfigError(f"{named} cannot be read: {error}") from error
-    return top_of(archive)
-
-
-def _unpacked_top(path: str, layout: str, scratch: str) -> str:
-    """The folder inside a compressed tar, once it is unpacked; the path itself of WebDataset's."""
-    try:
-        tar = with_ranges(path, scratch)
+        archive = with_ranges(path, scratch) if is_packed and layout != "tar" else path
+        if ending != "zip" and not (is_tree(archive) if layout == AUTO else layout != "tar"):
+            return path
+        storage.is_directory(top_of(archive))  # reads the archive's index
     except RecordError as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
-    return _top_of(tar, path) if _is_meant_as_tree(tar, layout) else path
-
-
-def refused(config: BuildConfig, scratch: str, error: ConfigError) -> ConfigError:
-    """Delete the tars that were unpacked for a build that is refused; its error names them.
-
-    The facts of a problem have the compressed tars in place of these.
-    """
-    renamed: dict[str, str] = {}
-    unpacked = ""
-    for path in filter(None, (config.input, config.image_root)):
-        found = _THROUGH_PACKED.fullmatch(path)
-        packed = found[1] if found else path
-        if scratch and is_packed_tar(packed) and storage.exists(packed):
-            with contextlib.suppress(RecordError):
-                tar = tar_place(packed, scratch)
-                renamed[tar] = packed
-                unpacked = unpacked or (packed if storage.exists(tar) else "")
-                discard(tar)
-        renamed[f"{packed}::"] = f"{packed}:"
-    if isinstance(error, ProblemError):
-        facts = {name: _renamed(fact, renamed) for name, fact in error.problem.facts.items()}
-        choices = tuple(str(_renamed(each, renamed)) for each in error.problem.choices)
-        problem = dataclasses.replace(error.problem, facts=facts, choices=choices)
-        return ProblemError(problem, error.decided)
-    return ConfigError(f"{unpacked}, unpacked: {error}") if unpacked else error
-
-
-def _renamed(value: object, places: Mapping[str, str]) -> object:
-    """A fact in which the places of unpacked archives are those of the archives."""
-    if isinstance(value, str):
-        for old, new in places.items():
-            value = value.replace(old, new)
-    return value
+    return top_of(archive)
 
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
-from beam_pipeline.sources.archives import placed, refused, through_archives
+from beam_pipeline.sources.archives import placed, through_archives
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.ignored import Ignored
@@ -33,16 +33,8 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
         scratch: The folder where a compressed tar is unpacked; "" refuses it.
 
     Raises:
-        ConfigError: There is no input, or it is not of the named or any known layout; then nothing
-            that was unpacked is left.
+        ConfigError: There is no input, or it is not of the named or any known layout.
     """
-    try:
-        return _found(config, scratch)
-    except ConfigError as error:
-        raise refused(config, scratch, error) from error
-
-
-def _found(config: BuildConfig, scratch: str) -> Claim:
     if config.layout != AUTO:
         _check_options(config, layout_named(config.layout))
     if not config.input:

@@ -7,7 +7,7 @@ worker that tries again, or a build that goes on, finds it.
 
 import contextlib
 import hashlib
-import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,15 +18,7 @@ from beam_pipeline.media import hdf5, npz
 from beam_pipeline.media.arrays import array_header
 
 _BLOCK_BYTES = 1 << 20
-# How compressed tars end, and how they are compressed.
-_PACKED_TARS = {
-    **dict.fromkeys((".tar.gz", ".tgz"), "gz"),
-    **dict.fromkeys((".tar.bz2", ".tbz2", ".tbz"), "bz2"),
-    **dict.fromkeys((".tar.xz", ".txz"), "xz"),
-    **dict.fromkeys((".tar.zst", ".tzst"), "zst"),
-}
-# The file's, the scratch folder, and that of all builds of the dataset.
-_OWN_FOLDERS = 3
+_PACKED_TAR = re.compile(r"(.+)\.(?:tar\.|t)(gz|bz2?|xz|zst)", re.IGNORECASE | re.DOTALL)
 
 
 def unpack_gzip(path: str, scratch: str) -> str:
@@ -49,19 +41,17 @@ def with_ranges(path: str, scratch: str) -> str:
         RecordError: "missing file", "unreadable file", "truncated file", "damaged file", "damaged
             archive", or "file too large".
     """
-    if ending := _tar_ending(path):
-        return _written(tar_place(path, scratch), blocks_of(path, _PACKED_TARS[ending]))
+    if packed := _PACKED_TAR.fullmatch(path):
+        name, ending = packed[1].rpartition("/")[2], packed[2].lower()
+        # Under its name, for messages.
+        tar = storage.join(place_of(path, "", scratch), f"{name}.tar")
+        return _written(tar, blocks_of(path, "bz2" if ending == "bz" else ending))
     return unpacked(path, "", scratch, _as_it_is(path)) if storage.is_deflated(path) else path
 
 
 def is_packed_tar(path: str) -> bool:
     """Whether the file's name is that of a compressed tar that is unpacked."""
-    return bool(_tar_ending(path))
-
-
-def _tar_ending(path: str) -> str:
-    name = path.lower()
-    return next((ending for ending in _PACKED_TARS if name.endswith(ending)), "")
+    return _PACKED_TAR.fullmatch(path) is not None
 
 
 def _blocks(handle: Any) -> Iterator[bytes]:
@@ -94,22 +84,6 @@ def place_of(path: str, part: str, scratch: str) -> str:
     """Where a `part` of the input `path` lies below `scratch` once it is unpacked."""
     name = hashlib.sha256(f"{path}\0{part}\0{storage.version(path)}".encode()).hexdigest()[:32]
     return storage.join(scratch, name)
-
-
-def tar_place(path: str, scratch: str) -> str:
-    """Where a compressed tar lies once it is unpacked: under its name, for errors to say."""
-    name = path.rpartition("/")[2]
-    return storage.join(place_of(path, "", scratch), f"{name[: -len(_tar_ending(name))]}.tar")
-
-
-def discard(path: str) -> None:
-    """Deletes what was unpacked for a build that is refused, and the folders that it alone made."""
-    storage.delete([path])
-    if not storage.is_remote(path):
-        with contextlib.suppress(OSError):  # they hold more
-            for _ in range(_OWN_FOLDERS):
-                path = os.path.dirname(path)
-                os.rmdir(path)
 
 
 def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
