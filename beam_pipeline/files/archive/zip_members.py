@@ -43,7 +43,7 @@ def zip_members(
     except RecordError:
         raise
     except Exception as error:  # a hostile index may raise anything
-        raise RecordError(DAMAGED, f"its index is incomplete: {error}; fetch it again") from error
+        raise RecordError(DAMAGED, f"it has no complete index ({error}); fetch it again") from error
     packed = unpacked = 0
     for info in archive.infolist():
         name = safe_name(_name(info).removesuffix("/"))

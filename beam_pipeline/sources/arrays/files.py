@@ -79,69 +79,58 @@ _Group = dict[str, InputFile]
 """Files of one array by the column that each is; or one file of several arrays, by ""."""
 
 
-def _groups(files: Iterable[InputFile]) -> list[_Group]:
-    """The files that belong together."""
-    packed: list[_Group] = []
-    plain: list[InputFile] = []
-    unnamed: list[InputFile] = []
-    for file in files:
-        if suffix(file.path) == "npy":
-            plain.append(file)
-        elif _has_one_unnamed(file):
-            unnamed.append(file)
-        else:
-            packed.append({"": file})
-    if any(len(group) > 1 for group in _group_columns(unnamed, numbered=True)):
-        plain += unnamed
-    else:
-        packed += ({"": file} for file in unnamed)
-    numbered = _group_columns(plain, numbered=True)
-    alike = len({frozenset(group) for group in numbered}) <= 1
-    return _joined(packed) + (numbered if alike else _group_columns(plain, numbered=False))
+def _groups(files: Sequence[InputFile]) -> list[_Group]:
+    """Group files of one array each as columns by folder, split and number."""
+    columns = {file: name for file in files if (name := _only_column(file))}
+    groups = _grouped(columns, numbered=True)
+    if _are_twice(groups) or len({frozenset(group) for group in groups}) > 1:
+        groups = _grouped(columns, numbered=False)
+    if _are_twice(groups):  # then files of named arrays are tables
+        columns = {file: name for file, name in columns.items() if suffix(file.path) == "npy"}
+        groups = _grouped(columns, numbered=False)
+    tables = [_only_files(group) for group in groups]
+    return [*({"": file} for file in files if file not in columns), *tables]
 
 
-def _joined(packed: list[_Group]) -> list[_Group]:
-    """HDF5 of one array each, called x and y, as the columns of a table a folder and split."""
-    files = [file for group in packed for file in group.values()]
-    tables: dict[tuple[str, str], _Group] = defaultdict(dict)
-    for file in files if files[1:] and all(is_hdf5(each.path) for each in files) else ():
-        try:
-            members = [*_members(file.path)]
-        except RecordError:  # is rejected when its columns are looked at
-            return packed
-        table = tables[folder(file.relative), file.split or ""]
-        if len(members) > 1 or members[0] in table:
-            return packed
-        table[members[0]] = file
-    alike = len({frozenset(table) for table in tables.values()}) == 1
-    return [*tables.values()] if alike and len(tables) < len(files) else packed
-
-
-def _has_one_unnamed(file: InputFile) -> bool:
-    if suffix(file.path) != "npz":
-        return False
+def _only_column(file: InputFile) -> str:
+    """The name of the only array of a file: its own, else the file's; "" if there are several."""
+    if suffix(file.path) == "npy":
+        return stem(file.path)
     try:
-        return [*_members_of_npz(file.path)] == [_FIRST_UNNAMED]
+        name, *others = _members(file.path)
     except RecordError:  # is rejected when its columns are looked at
-        return False
+        return ""
+    return "" if others else stem(file.path) if name == _FIRST_UNNAMED else name
 
 
-def _group_columns(files: Iterable[InputFile], *, numbered: bool) -> list[_Group]:
-    groups: dict[tuple[str, str, str], _Group] = defaultdict(dict)
-    for file in files:
-        name, number = stem(file.path), ""
+def _grouped(
+    columns: Mapping[InputFile, str], *, numbered: bool
+) -> list[dict[str, list[InputFile]]]:
+    groups: dict[tuple[str, str, str], dict[str, list[InputFile]]] = {}
+    for file, name in columns.items():
+        number = ""
         if numbered and (found := _WITH_NUMBER.fullmatch(name)):
             name, number = found["column"], found["number"]
         if file.split:
             name = without_split(name)[0]
-        group = groups[folder(file.relative), file.split or "", number]
-        if other := group.get(name or _UNNAMED):
-            raise ConfigError(
-                f"{other.relative} and {file.relative} both are the column {name or _UNNAMED!r}; "
-                "rename one"
-            )
-        group[name or _UNNAMED] = file
+        group = groups.setdefault((folder(file.relative), file.split or "", number), {})
+        group.setdefault(name or _UNNAMED, []).append(file)
     return list(groups.values())
+
+
+def _are_twice(groups: Iterable[dict[str, list[InputFile]]]) -> bool:
+    return any(len(files) > 1 for group in groups for files in group.values())
+
+
+def _only_files(group: dict[str, list[InputFile]]) -> _Group:
+    for name, (file, *others) in group.items():
+        if others:
+            raise ConfigError(
+                f"{file.relative} and {others[0].relative} both are the column {name!r}; rename one"
+            )
+        if len(group) == 1 and suffix(file.path) != "npy":
+            return {"": file}
+    return {name: file for name, [file] in group.items()}
 
 
 def _name(group: _Group) -> str:
