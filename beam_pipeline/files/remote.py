@@ -10,6 +10,7 @@ import functools
 import io
 import itertools
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from obstore.store import AzureStore, HTTPStore, S3Store
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read, too_large
-from beam_pipeline.files.remote_handles import Reader, Upload
+from beam_pipeline.files.remote_handles import Reader, put_file
 from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.clients import client_and_key
@@ -78,10 +79,10 @@ class Remote(Backend):
         return io.BufferedReader(Reader(path, size), _BUFFER_BYTES)
 
     @contextlib.contextmanager
-    def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Upload]:
-        with contextlib.closing(Upload(path, is_new=is_new)) as handle:
-            yield handle
-            handle.put()
+    def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Any]:
+        with tempfile.TemporaryFile() as file:
+            yield file
+            put_file(file, path, requests.put_new if is_new else requests.put)
 
     def status(self, path: str) -> Status:
         return _status(requests.head(path))

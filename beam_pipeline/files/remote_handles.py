@@ -1,9 +1,8 @@
-"""Handles of objects, for seekable reads and for writes."""
+"""Handles of objects for seekable reads, and uploads of files."""
 
 import errno
 import mmap
 import os
-import tempfile
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -23,8 +22,6 @@ class Reader(Seekable):
         url: URL of the object.
         size: Size of the object, in bytes.
     """
-
-    mode = "rb"  # for Beam's CompressedFile
 
     def __init__(self, url: str, size: int):
         super().__init__(size)
@@ -56,45 +53,6 @@ class Reader(Seekable):
         data = requests.get_range(self._url, self._position, length) if length else b""
         self._position += len(data)
         return data
-
-
-class Upload:
-    """A new object, held in a temporary file until `put` sends it.
-
-    Args:
-        url: URL of the object.
-        is_new: As in `storage.writing`.
-    """
-
-    mode = "wb"  # as above
-
-    def __init__(self, url: str, *, is_new: bool = False):
-        self._url = url
-        self._put = requests.put_new if is_new else requests.put
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-
-    def write(self, data: Any) -> int:
-        return self._file.write(data)
-
-    def tell(self) -> int:
-        """Bytes so far."""
-        return self._file.tell()
-
-    @property
-    def closed(self) -> bool:
-        """Whether the handle is closed; needed by pyarrow."""
-        return self._file.closed
-
-    def flush(self) -> None:
-        """Do nothing: the object is sent as a whole."""
-
-    def put(self) -> None:
-        """Send the written bytes."""
-        put_file(self._file, self._url, self._put)
-
-    def close(self) -> None:
-        """Discard the written bytes."""
-        self._file.close()
 
 
 def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], None]) -> None:

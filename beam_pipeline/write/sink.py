@@ -3,14 +3,13 @@
 This is the only module that uses Beam's private sink classes.
 """
 
+import contextlib
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from apache_beam.io.tfrecordio import _TFRecordSink
 
-# This import lets Beam's sink open the stores of `storage`.
-import beam_pipeline.files.beam_filesystem  # noqa: F401
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
@@ -44,9 +43,10 @@ class ShardSink(_TFRecordSink):
         return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
 
     def report_lineage(self, num_shards: int) -> None:
-        """Report the split's files to Beam's lineage metrics, as Beam's own finalisation does."""
+        """Report the split's files to Beam's lineage metrics, if Beam supports their store."""
         names = [self._get_final_name(shard, num_shards) for shard in range(num_shards)]
-        self._report_sink_lineage(self._get_final_name_glob(num_shards), names)
+        with contextlib.suppress(ValueError):  # an unknown scheme
+            self._report_sink_lineage(self._get_final_name_glob(num_shards), names)
 
 
 def compression_type(compression: str) -> str:
