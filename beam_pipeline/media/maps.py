@@ -118,12 +118,10 @@ class Seen:
         numbers: Those of its one channel, up to 65,535; None where pixels are colours.
         colors: Red, green and blue of each colour; None where there are more than 256. Those of a
             JPEG that is black and white, but for what its encoding changes, are these two.
-        is_jpeg: Whether it is a JPEG, whose pixels are no numbers.
     """
 
     numbers: frozenset[int] | None
     colors: frozenset[tuple[int, ...]] | None
-    is_jpeg: bool = False
 
 
 def see(data: bytes, max_pixels: int) -> Seen:
@@ -137,9 +135,9 @@ def see(data: bytes, max_pixels: int) -> Seen:
         levels = np.bincount(np.asarray(image.convert("L")).reshape(-1), minlength=256)
         is_black, is_white = levels[:_NEARLY].sum(), levels[-_NEARLY:].sum()
         if is_black + is_white < _NEARLY_ALL * levels.sum():
-            return Seen(None, None, is_jpeg=True)
+            return Seen(None, None)
         colors = {(0, 0, 0): is_black, (255, 255, 255): is_white}
-        return Seen(None, frozenset(each for each in colors if colors[each]), is_jpeg=True)
+        return Seen(None, frozenset(each for each in colors if colors[each]))
     numbers = None
     with contextlib.suppress(RecordError):
         found = _one_channel(header, image, Map(file=FileRef(path="")))

@@ -32,23 +32,18 @@ class MaskFiles(SideFiles):
         by_folder: Whether their folders tell them; else their names do: "a_mask.png".
         labels: Of Cityscapes's files those that are read: "labelIds"; "" in other trees.
         tables: The files that name the classes.
-        task: The folder of an ImageSets/ with the lists of their images.
     """
 
     suffix = "png"
     noun = "map"
     max_bytes = 0
+    set_folders = ("segmentation", "main", "")
 
     root: str
     meaning: Meaning
     by_folder: bool
     labels: str = ""
     tables: frozenset[str] = frozenset()
-    task: str = "segmentation"
-
-    @property
-    def set_folders(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.task, "main", ""
 
     def annotates(self, path: str) -> bool:
         if not has_image_suffix(path):

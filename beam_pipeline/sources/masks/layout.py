@@ -20,10 +20,8 @@ from beam_pipeline.sources.masks.meaning import (
     MOST_MAP_BYTES,
     Classes,
     Meaning,
-    few,
     is_map,
     is_table,
-    known_classes,
     meaning_of,
     read_table,
 )
@@ -34,16 +32,13 @@ from beam_pipeline.sources.masks.names import (
     image_key,
     image_keys,
     label_kind,
-    may_be_marked,
     place_of,
 )
 from beam_pipeline.sources.paths import (
     folder,
     has_image_suffix,
     input_folder,
-    joined,
     shared_name,
-    split_at,
     suffix,
 )
 from beam_pipeline.sources.references import name_of
@@ -123,7 +118,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     images = _Images(
         tree, [each for each in _paths(tree) if files.is_media(each) and not files.annotates(each)]
     )
-    first = few(maps, _MAPS_LOOKED_INTO)
+    first = maps[:: max(1, len(maps) // _MAPS_LOOKED_INTO)][:_MAPS_LOOKED_INTO]
     if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
         problem = Problem(code="a mask an object", facts={"folder": home})
         return dataclasses.replace(files, meaning=Meaning(problem=problem))
@@ -133,19 +128,13 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     if len(paired) * 2 < len(first) or not likely or len(likely) * 2 < len(seen):
         return None
     where, table = _table(tree) if shows == CLASSES else ("", None)
-    meaning = meaning_of(likely, shows, table or known_classes(min(maps)), where)
+    meaning = meaning_of(likely, shows, table, where)
     if by_folder and (twins := _twins(maps)):
         facts = {"one": twins[0], "other": twins[1]}
         problem = Problem(code="two maps of an image", facts=facts)
         meaning = dataclasses.replace(meaning, problem=problem)
     tables = {path for path in tree.files() if name_of(path) == (where and name_of(where))}
-    of_context = any(split_at(path, "segmentationclasscontext") for path in maps[:1])
-    return dataclasses.replace(
-        files,
-        meaning=meaning,
-        tables=frozenset(tables),
-        task=f"segmentation{'context' * of_context}",
-    )
+    return dataclasses.replace(files, meaning=meaning, tables=frozenset(tables))
 
 
 def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
@@ -171,12 +160,10 @@ class _Images:
             self._homes.setdefault(key, set()).add((folder(path), path[-1 - len(suffix(path)) :]))
 
     def with_objects(self, maps: Sequence[str]) -> str:
-        """The first folder of maps, if each lies beside one image that has none of their names."""
+        """The first folder of maps, if each is next to one image that has none of their names."""
         homes = {folder(path): place_of(folder(path)).shared for path in maps}
         of_one = all(shared and self._numbers[shared] == 1 for shared in homes.values())
-        if not of_one or any(map(self.has_one_of, maps)):
-            return ""
-        return min(homes)
+        return min(homes) if of_one and not any(map(self.has_one_of, maps)) else ""
 
     def has_one_of(self, path: str) -> bool:
         """Whether there is an image of the map at a path."""
@@ -194,17 +181,7 @@ class _Images:
 
 def _maps(tree: Tree, files: MaskFiles) -> list[str]:
     """The maps of a tree by their names, sorted."""
-
-    def may_hold(home: str, names: Sequence[str]) -> bool:
-        if files.by_folder:
-            return place_of(home).shows == files.meaning.shows
-        if files.meaning.shows == DEPTH:
-            return any(DEPTH in name.lower() for name in names)
-        return may_be_marked(names)
-
-    homes = ((home, names) for home, names in tree.names() if may_hold(home, names))
-    paths = (joined(home, name) for home, names in homes for name in names)
-    return sorted(filter(files.annotates, paths))
+    return sorted(filter(files.annotates, tree.files()))
 
 
 def _paths(tree: Tree) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.maps import BINARY, IGNORED, Seen
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.masks.names import CLASSES, DEPTH, label_kind
+from beam_pipeline.sources.masks.names import CLASSES, DEPTH
 from tfrecord_dataset.shown_text import counted
 
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
@@ -28,7 +28,6 @@ MOST_CLASSES = 255
 MOST_MAP_BYTES = 64 << 20
 _LEVEL = re.compile("[0-9]{1,3}")
 _COLOR_LINE = re.compile(r"(?P<r>\d+)[\s,]+(?P<g>\d+)[\s,]+(?P<b>\d+)[\s,]+(?P<name>\S.*)")
-_NUMBERED_LINE = re.compile(r"(\d+): (\S.*)")
 _CVAT_LINE = re.compile(r"(?P<name>[^:#]+):\s*(?P<r>\d+)\s*,\s*(?P<g>\d+)\s*,\s*(?P<b>\d+)\s*:.*")
 _NAMES = frozenset({"name", "class", "class_name", "label", "category"})
 _NUMBERS = frozenset({"pixel value", "pixel_value", "value", "index", "id", "label_id", "idx"})
@@ -75,9 +74,6 @@ def read_table(text: str, path: str) -> Classes | None:
 
 def _lines(rows: Sequence[str]) -> Classes:
     """labelme's first line is of the pixels that are ignored, which have no number."""
-    found = [(match[2], match[1]) for match in map(_NUMBERED_LINE.fullmatch, rows) if match]
-    if len(found) == len(rows) and (numbered := _numbered(found)):
-        return numbered
     return Classes(tuple(rows[rows[:1] == ["__ignore__"] :]))
 
 
@@ -122,28 +118,6 @@ def _numbered(rows: Sequence[Sequence[str]]) -> Classes | None:
     if len(names) < len(rows):
         return None
     return Classes(tuple(names.get(each, str(each)) for each in range(max(names, default=-1) + 1)))
-
-
-# http://host.robots.ox.ac.uk/pascal/VOC/voc2012/segexamples/
-_VOC = (
-    "background aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse "
-    "motorbike person pottedplant sheep sofa train tvmonitor"
-)
-# https://github.com/mcordts/cityscapesScripts, helpers/labels.py: ids for training.
-_CITYSCAPES = (
-    "road sidewalk building wall fence pole traffic_light traffic_sign vegetation terrain sky "
-    "person rider car truck bus train motorcycle bicycle"
-)
-_YEAR_OF_VOC = re.compile(r"voc\d{4}/segmentationclass/", re.IGNORECASE)
-
-
-def known_classes(path: str) -> Classes | None:
-    """The classes of a map of Pascal VOC or Cityscapes, told by its path."""
-    if _YEAR_OF_VOC.search(path):
-        return Classes(tuple(_VOC.split()))
-    if label_kind(path) == "labelTrainIds":
-        return Classes(tuple(name.replace("_", " ") for name in _CITYSCAPES.split()))
-    return None
 
 
 _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
@@ -194,23 +168,23 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
     Args:
         seen: The first of them, of which `is_map` holds.
         shows: CLASSES or DEPTH.
-        table: The classes, where a file names them, or all know them.
-        where: The file that names them, "" where there is none.
+        table: The classes that a file names; None if there is none.
+        where: That file.
     """
     first = list(seen)
     if shows == DEPTH:
         return Meaning(shows=DEPTH, words="depths")
+    named = table.names if table else ()
     said = f" of {where}" if where else ""
     colors = frozenset().union(*(each.colors or () for each in first))
     numbers = frozenset().union(*(each.numbers or () for each in first)) - {IGNORED}
     has_numbers = all(each.numbers is not None for each in first)
-    if table and table.colors and _are_colors(colors, numbers, has_numbers, table, where):
+    if table and table.colors and _are_colors(colors, numbers, has_numbers, table):
         return Meaning(
             names=table.names,
             colors=bytes(value for color in table.colors for value in color),
             words=f"{counted(len(table.names), 'class')} by the colours{said}",
         )
-    named = table.names if table and (where or not table.colors) else ()
     if (_WHITE in colors or not (named or numbers - {0})) and colors <= {_BLACK, _WHITE}:
         if len(named) > 2:
             facts = {"table": where, "number": len(named)}
@@ -231,21 +205,12 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
 
 
 def _are_colors(
-    colors: frozenset[tuple[int, ...]],
-    numbers: frozenset[int],
-    has_numbers: bool,
-    table: Classes,
-    where: str,
+    colors: frozenset[tuple[int, ...]], numbers: frozenset[int], has_numbers: bool, table: Classes
 ) -> bool:
     """Whether the pixels stand for classes by their colours, not by their numbers."""
-    if where and not has_numbers:
+    if not has_numbers:
         return colors <= {*table.colors, _BLACK} or bool(colors & {*table.colors})
     is_grey = all(len(set(color)) == 1 for color in colors)
-    if where and is_grey and max(numbers, default=0) < len(table.names):
+    if is_grey and max(numbers, default=0) < len(table.names):
         return False
     return colors <= set(table.colors)
-
-
-def few(paths: Sequence[str], number: int) -> list[str]:
-    """Some of many paths, from the first to the last."""
-    return list(paths[:: max(1, len(paths) // number)][:number])

@@ -2,7 +2,6 @@
 
 import functools
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from beam_pipeline.sources.paths import folder, shared_name
@@ -25,7 +24,7 @@ _HOMES = {
             *("gt", "gts", "groundtruth", "ground_truth", "segmentation", "segmentations"),
             *("trimaps", "segmentationclass", "segmentationclassraw", "segmentationclasspng"),
             *("gtfine", "gtcoarse", "stuffthingmaps", "manual", "1st_manual", "2nd_manual"),
-            *("ann_dir", "semantic", "semantic_masks", "segmentationclasscontext"),
+            *("ann_dir", "semantic", "semantic_masks"),
             *("segmentationclassaug", "stuffthingmaps_trainval2017"),
         ),
         CLASSES,
@@ -44,11 +43,6 @@ _MARK = re.compile(
     r"(?<=[^ _\-.])[ _\-.]+(masks?|segm?|segmentation|labels?|label_?ids|trimaps?|mattes?"
     r"|gt|ground_?truth|annot?|annotations?|1stho|2ndho|manual|l|p)([ _\-.]?\d+)?$",
     re.IGNORECASE,
-)
-# One of these is in every name that the pattern finds: to look for them takes a tenth of the time.
-_PARTS = (
-    *("mask", "seg", "label", "trimap", "matte", "gt", "truth", "anno", "stho", "ndho", "manual"),
-    *(f"{sign}{letter}" for sign in " _-." for letter in "lp"),
 )
 # "train_masks", "trainannot", "val_images": what is before is the place that both have.
 _ENDS = re.compile(
@@ -91,12 +85,6 @@ def place_of(home: str) -> Place:
         shared += [rest] if rest else []
         shows = said if said and (said != IMAGES or not shows) else shows
     return Place(shows, "/".join(shared))
-
-
-def may_be_marked(stems: Iterable[str]) -> bool:
-    """Whether `unmarked` may find something in one of many names, at little cost."""
-    text = "\n".join(stems).lower()
-    return any(part in text for part in _PARTS)
 
 
 def unmarked(name: str) -> str:
