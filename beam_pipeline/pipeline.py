@@ -24,7 +24,7 @@ from beam_pipeline.inspect.stage import InspectedInput, InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import Balance, yields_buckets
 from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.remote.clusters import cluster_of
@@ -82,16 +82,21 @@ class PlanDataset(beam.PTransform):
     """Elements of a source, checked and assigned to splits and shards.
 
     Yields (Assigned, PCollection[int]: together, how many records and rejects were read).
+
+    Attributes:
+        is_balanced: Whether the elements are distributed among the workers already.
     """
 
     config: BuildConfig
     job: Job = PLAIN_JOB
+    is_balanced: bool = False
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: Elements) -> tuple[Assigned, beam.PCollection[int]]:
         tfds.check_keys(self.config.schema)
         records, *unread = elements if isinstance(elements, tuple) else (elements,)
-        inspected, counts = records | "Check" >> CheckElements(self.config, self.job, Balance())
+        balance = None if self.is_balanced else Balance()
+        inspected, counts = records | "Check" >> CheckElements(self.config, self.job, balance)
         for rejects in unread:
             checked, others = rejects | "CheckUnread" >> CheckElements(self.config, self.job)
             inspected = inspected._replace(
@@ -120,15 +125,20 @@ class WriteDataset(beam.PTransform):
 
     Raises (at construction) DatasetExistsError, and while the pipeline runs DataError,
     CountMismatchError, SourceChangedError; then nothing is committed.
+
+    Attributes:
+        is_balanced: As in `PlanDataset`.
     """
 
     config: BuildConfig
     job: Job = PLAIN_JOB
+    is_balanced: bool = False
 
     @no_annotations  # Beam takes hints of PCollections alone
     def expand(self, elements: Elements) -> beam.PCollection[str]:
         check_output(self.config)
-        assigned, counts = elements | "Plan" >> PlanDataset(self.config, self.job)
+        planned = PlanDataset(self.config, self.job, self.is_balanced)
+        assigned, counts = elements | "Plan" >> planned
         return (
             assigned.placed  # ("<split>/<shard>", table of records)
             | "Write" >> WriteShards(self.config, assigned.plan, self.job)  # ShardInfo
@@ -234,11 +244,9 @@ def _build_elsewhere(
                 return
             check_output(config)
             restore_dataset(config)
+            write = WriteDataset(config, launch.job, yields_buckets(source))
             launch.run(
-                options,
-                lambda pipeline: (
-                    pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, launch.job)
-                ),
+                options, lambda pipeline: pipeline | "Read" >> source | "WriteDataset" >> write
             )
         except (Exception, KeyboardInterrupt):
             if launch.ended:  # else its workers go on

@@ -108,6 +108,8 @@ def paths_in(names: Iterable[Names]) -> Iterator[str]:
         yield from (prefix + name for name in files)
 
 
-def buckets_of_names(files: int, files_per_bucket: int = FILES_PER_BUCKET) -> Buckets:
-    """Among how many buckets of names so many files are divided."""
-    return Buckets.of(files, files_per_bucket, at_most=_MAX_BUCKETS)
+def buckets_of_names(
+    files: int, at_least: int, files_per_bucket: int = FILES_PER_BUCKET
+) -> Buckets:
+    """Return the buckets for the names of so many files."""
+    return Buckets.of(files, files_per_bucket, at_least=at_least, at_most=_MAX_BUCKETS)

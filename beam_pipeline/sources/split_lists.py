@@ -11,16 +11,19 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
-from apache_beam.pvalue import AsSingleton
+from apache_beam.pvalue import AsIter, AsSingleton
+from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
 from beam_pipeline.rows import Rows
+from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.sources.paths import left_out, split_at, stem
 from beam_pipeline.sources.references import last_parts, parent
 from beam_pipeline.sources.splits import PARTITION, is_partition
@@ -229,15 +232,14 @@ class WithSplits(beam.PTransform):
             | "Lists" >> beam.Create([tuple(self.lists)])
             | "ReadLists" >> beam.Map(read_lists, roots)  # Lines
         )
+        found = elements | "FindLines" >> beam.ParDo(_FindLines(), lines)  # bytes
         missing = (
-            elements
-            | "FindLines" >> beam.FlatMap(line_of, lines)  # int
-            | "MarkLines" >> beam.CombineGlobally(Marks())  # bytes
-            | "MissingFiles" >> beam.FlatMap(missing_files, lines)  # Rejected
-        )
+            pipeline
+            | "Once" >> beam.Impulse()
+            | "MissingFiles" >> beam.FlatMap(missing_files, lines, AsIter(found))
+        )  # Rejected | Consumed
         placed = elements | "PlaceInSplits" >> beam.FlatMap(placed_in_split, lines)  # Element
-        consumed = Consumed(paths=tuple(each.path for each in self.lists))
-        return (placed, missing, pipeline | "Read" >> beam.Create([consumed])) | beam.Flatten()
+        return (placed, missing) | beam.Flatten()
 
 
 def line_of(element: Element | Rows, lines: Lines) -> Iterator[int]:
@@ -277,37 +279,35 @@ def placed_in_split(element: Element | Rows, lines: Lines) -> Iterator[Element]:
         yield dataclasses.replace(element, split=next(iter(found)))
 
 
-class Marks(beam.CombineFn):
-    """Which numbers there are: bit n of the result is number n."""
+class _FindLines(beam.DoFn):
+    """Elements to the numbers of the lines that name them, as int64 bytes, once per bundle."""
 
-    def create_accumulator(self) -> bytearray:
-        return bytearray()
+    def start_bundle(self) -> None:
+        self._numbers: set[int] = set()
 
-    def add_input(self, marks: bytearray, number: int) -> bytearray:
-        at, bit = divmod(number, 8)
-        marks.extend(bytes(max(0, at + 1 - len(marks))))
-        marks[at] |= 1 << bit
-        return marks
+    @no_annotations  # no generator: it is called for every element
+    def process(self, element: Element | Rows, lines: Lines) -> tuple[()]:
+        self._numbers.update(line_of(element, lines))
+        return ()
 
-    def merge_accumulators(self, several: Iterable[bytearray]) -> bytearray:
-        merged = 0
-        for marks in several:
-            merged |= int.from_bytes(marks, "little")
-        return bytearray(merged.to_bytes((merged.bit_length() + 7) // 8, "little"))
-
-    def extract_output(self, marks: bytearray) -> bytes:
-        return bytes(marks)
+    def finish_bundle(self) -> Iterator[Any]:
+        yield in_global_window(np.array([*self._numbers], np.int64).tobytes())
 
 
-def missing_files(marks: bytes, lines: Lines) -> Iterator[Rejected]:
-    """The lines that name no record; of very many the first.
+def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[Element]:
+    """Yield a reject for each line that names no record, up to a limit, and the lists as read.
+
+    Args:
+        lines: The lines of all lists.
+        found: Numbers of lines that name a record: packed int64 [n].
 
     Raises:
         ConfigError: No line of a list names one.
     """
-    bits = np.unpackbits(np.frombuffer(marks, np.uint8), bitorder="little").astype(bool)
+    yield Consumed(paths=tuple(each.path for each in lines.lists))
     is_found = np.zeros(lines.starts[-1], bool)
-    is_found[: len(bits)] = bits[: len(is_found)]
+    for numbers in found:
+        is_found[np.frombuffer(numbers, np.int64)] = True
     for at, each in enumerate(lines.lists):
         of_list = is_found[lines.starts[at] : lines.starts[at + 1]]
         if of_list.all() and (len(of_list) or each.mark):

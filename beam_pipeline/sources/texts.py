@@ -85,8 +85,8 @@ class NormalizedFiles(TranscriptFiles):
     def annotates(self, path: str) -> bool:
         return path.endswith(f"{_NORMALIZED}.txt")
 
-    def common_name(self, name: str) -> str:
-        return name.removesuffix(_NORMALIZED)
+    def common_name(self, path: str) -> str:
+        return super().common_name(path).removesuffix(_NORMALIZED)
 
     def image_keys(self, annotation: str, name: str) -> list[str]:
         return [place_of(annotation).removesuffix(_NORMALIZED)]
@@ -105,8 +105,8 @@ class TextFolderFiles(TranscriptFiles):
     def annotates(self, path: str) -> bool:
         return super().annotates(path) and split_at(path, self.home) is not None
 
-    def common_name(self, name: str) -> str:
-        return _MICROPHONE.sub("", name)
+    def common_name(self, path: str) -> str:
+        return _MICROPHONE.sub("", super().common_name(path))
 
     def image_key(self, image: str) -> str:
         home = next((home for home in _AUDIO_HOMES if split_at(image, home)), "")

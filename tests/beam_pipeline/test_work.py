@@ -24,6 +24,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
+from beam_pipeline.running.gathering import yields_buckets
 from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.runner import Job
 from beam_pipeline.sources import paths
@@ -167,7 +168,12 @@ def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
 
 @pytest.mark.parametrize(
     ("case", "expected"),
-    [("found/class-folders", (4, 10)), ("csv/table", (6, 17)), ("zoo/coco-2017", (7, 16))],
+    [
+        ("found/class-folders", (4, 10)),
+        ("csv/table", (5, 16)),
+        ("zoo/coco-2017", (6, 16)),
+        ("voc/devkit", (6, 20)),
+    ],
 )
 def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
     """All of a small build on Flink, whose fixed time they are."""
@@ -176,7 +182,11 @@ def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
     claim = detect(settings)
     pipeline = beam.Pipeline("BundleBasedDirectRunner", options=PipelineOptions([]))
     source = source_of(settings, claim, str(tmp_path))
-    pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(settings, Job())
+    (
+        pipeline
+        | "Read" >> source
+        | "WriteDataset" >> WriteDataset(settings, Job(), yields_buckets(source))
+    )
     job = pipeline.to_runner_api()
 
     urn = common_urns.primitives.GROUP_BY_KEY.urn

@@ -149,7 +149,7 @@ def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeyp
         return ((folder, names[::-1]) for folder, names in [*list_names(path)][::-1])
 
     monkeypatch.setattr(storage, "list_names", backwards)
-    monkeypatch.setattr(side_files, "buckets_of_names", lambda files: buckets_of_names(files, 1))
+    monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: buckets_of_names(256, 256, 1))
     assert read(CASES[name]) == expected(CASES[name])
 
 

@@ -27,7 +27,7 @@ from beam_pipeline.records import (
     Rejected,
     Value,
 )
-from beam_pipeline.running.gathering import Balance, Share
+from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.annotations.image_files import (
     AnnotationFile,
     Images,
@@ -144,8 +144,7 @@ class ReadItems(beam.PTransform):
             pipeline
             | "Files" >> Share(self.files)  # AnnotationFile
             | "ReadItems" >> beam.FlatMap(read_items, self.formats)  # Element
-            | "BalanceRecords" >> Balance()
-        )  # Element
+        )
 
 
 def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[Element]:

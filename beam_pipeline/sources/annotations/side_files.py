@@ -17,7 +17,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, Record, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
-from beam_pipeline.running.gathering import Balance
+from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import crosses, pack, unpack
 from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -136,9 +136,9 @@ class SideFiles(abc.ABC):
         """Whether an image without annotation should have one, or is one of the dataset's."""
         return folder(image) in known.folders
 
-    def common_name(self, name: str) -> str:
-        """What an image's and its annotation's name, without suffix, have in common."""
-        return name
+    def common_name(self, path: str) -> str:
+        """Return the name that an image and its annotation have in common, by which they meet."""
+        return shared_name(path)
 
     def image_key(self, image: str) -> str:
         """What annotations find an image by."""
@@ -249,6 +249,7 @@ class ReadSideFiles(beam.PTransform):
     ignored: Ignored = NOTHING
     folders: Sequence[str] = ("",)
     names: "beam.PCollection[bytes] | None" = None
+    yields_buckets: ClassVar[bool] = True
 
     @classmethod
     def of(cls, path: str, files: SideFiles, ignored: Ignored = NOTHING) -> "ReadSideFiles":
@@ -267,7 +268,7 @@ class ReadSideFiles(beam.PTransform):
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         files, known = self.files, self.known
-        buckets = buckets_of_names(known.number)
+        buckets = buckets_of_names(known.number, least_buckets(pipeline))
         grouped = (
             (self.names or pipeline | self.listing)  # bytes
             | "SendFiles" >> beam.FlatMap(send_files, files, buckets)  # (bucket, bytes)
@@ -283,8 +284,7 @@ class ReadSideFiles(beam.PTransform):
         else:
             pairs = grouped | "PairFiles" >> beam.FlatMap(pair_by_name, files, known)  # bytes
         read = (
-            pairs
-            | "BalanceFiles" >> Balance()  # bytes
+            pairs  # bytes
             | "ReadAnnotations" >> beam.FlatMap(read_pairs, files, known, self.root)  # Element
         )
         declared = pipeline | "Classes" >> beam.Create([*files.declared()])
@@ -298,7 +298,7 @@ def send_files(batch: bytes, files: SideFiles, buckets: Buckets) -> Iterator[tup
     """The files of a batch of names, to the buckets of their names."""
     paths = paths_in(unpack(batch))
     used = (path for path in paths if files.annotates(path) or files.is_media(path))
-    return buckets.send((files.common_name(shared_name(path)), path) for path in used)
+    return buckets.send((files.common_name(path), path) for path in used)
 
 
 def send_by_image(

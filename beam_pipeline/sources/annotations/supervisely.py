@@ -37,7 +37,8 @@ class SuperviselyFiles(SideFiles):
 
     points: str = OBJECTS
 
-    def common_name(self, name: str) -> str:
+    def common_name(self, path: str) -> str:
+        name = super().common_name(path)
         return stem(name) if has_image_suffix(name) else name
 
     def image_keys(self, annotation: str, name: str) -> list[str]:

@@ -11,11 +11,11 @@ from beam_pipeline.sources.masks.meaning import Meaning
 from beam_pipeline.sources.masks.names import (
     DEPTH,
     IMAGES,
-    common_name,
     image_key,
     image_keys,
     is_marked,
     label_kind,
+    name_of_image,
     place_of,
 )
 from beam_pipeline.sources.paths import below, folder, has_image_suffix
@@ -57,8 +57,8 @@ class MaskFiles(SideFiles):
         is_other = self.by_folder and place_of(folder(path)).shows not in ("", IMAGES)
         return has_image_suffix(path) and path not in self.tables and not is_other
 
-    def common_name(self, name: str) -> str:
-        return common_name(name)
+    def common_name(self, path: str) -> str:
+        return name_of_image(path)
 
     def image_key(self, image: str) -> str:
         return image_key(image)

@@ -98,6 +98,11 @@ def common_name(name: str) -> str:
     return _bare(_OF_DEPTH.sub("", unmarked(_OF_LABELS.sub("", name))))
 
 
+def name_of_image(path: str) -> str:
+    """Return the name that an image and all of its maps have in common."""
+    return _without_split(common_name(_name(path)), path)
+
+
 def _bare(name: str) -> str:
     return _OF_IMAGE.sub("", name)
 

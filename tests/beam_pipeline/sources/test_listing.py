@@ -48,4 +48,4 @@ def test_equal_names_meet_in_one_bucket():
     ("files", "expected"), [(0, 1), (1, 1), (100, 1), (101, 2), (1000, 10), (10**9, 256)]
 )
 def test_num_buckets(files, expected):
-    assert buckets_of_names(files, 100) == Buckets(expected)
+    assert buckets_of_names(files, 1, 100) == Buckets(expected)

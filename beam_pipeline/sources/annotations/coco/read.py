@@ -6,7 +6,7 @@ what it says of images.
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import apache_beam as beam
 
@@ -15,7 +15,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
 from beam_pipeline.running.buckets import Buckets
-from beam_pipeline.running.gathering import Share
+from beam_pipeline.running.gathering import Share, least_buckets
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import NOT_SPILLED, Spill, spill_of
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
@@ -83,10 +83,13 @@ class ReadCoco(beam.PTransform):
 
     files: Sequence[CocoFile]
     box_format: str = ""
+    yields_buckets: ClassVar[bool] = True
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in self.files))
-        buckets = Buckets.of(num_bytes, _BUCKET_BYTES, at_most=_MAX_BUCKETS)
+        buckets = Buckets.of(
+            num_bytes, _BUCKET_BYTES, at_least=least_buckets(pipeline), at_most=_MAX_BUCKETS
+        )
         of_images = [file for file in self.files if not file.captions_of]
         spill = spill_of(pipeline)
         keeps_ids = len({file.split for file in of_images}) == len(of_images)

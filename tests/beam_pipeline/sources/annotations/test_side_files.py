@@ -51,7 +51,7 @@ def images_of_voc(number):
 )
 def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held_of_each):
     held = []
-    monkeypatch.setattr(side_files, "buckets_of_names", lambda number: Buckets(BUCKETS))
+    monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: Buckets(BUCKETS))
     monkeypatch.setattr(
         side_files, "gather", lambda batches: held.append(list(gather(batches))) or iter(held[-1])
     )
