@@ -214,10 +214,10 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
     # Divided, not multiplied: 0.29 × 100 is a little less than 29.
     if statistics.num_bad and statistics.num_bad / of_data > config.max_bad_fraction:
         source, reason, detail = statistics.first_rejects[0]
+        limit = int(config.max_bad_fraction * of_data)
         raise DataError(
-            f"{statistics.num_bad} of {of_data} records are bad, where --max-bad-fraction allows "
-            f"{config.max_bad_fraction:g} of them; the first is {source}: {reason} ({detail}). "
-            "Fix or remove them, or allow a larger fraction"
+            f"{statistics.num_bad} of {of_data} records invalid (limit: {limit}); first: {source}: "
+            f"{reason} ({detail}). Fix or remove them, or raise --max-bad-fraction"
         )
     if not statistics.num_records:
         reasons = ", ".join(f"{n} × {reason}" for reason, n in statistics.rejected.most_common(3))

@@ -52,8 +52,8 @@ def of_dataset(info: Dataset) -> list[str]:
     lines += _missing_classes(info.schema, statistics_of(info))
     lines += _missing_shards(info)
     rejected = info.metadata["rejected"]
-    lines += _counted("rejected", rejected, "see rejects.jsonl")
-    lines += _warn_of_data(rejected, "rejects.jsonl names them")
+    lines += _rejected(rejected, "see rejects.jsonl")
+    lines += _not_read(rejected, "see rejects.jsonl")
     lines += _warn_of_rejects(rejected, sum(num_records.values()))
     lines += _of_records(info.metadata, info.schema, num_records)
     return lines
@@ -82,10 +82,10 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     ]
     lines += _classes(main_classes(plan.schema))
     lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
-    lines += _counted("rejected", facts["rejected"])
+    lines += _rejected(facts["rejected"])
     unread = statistics.first_sources.get(NOT_READ, [])
     more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
-    lines += _warn_of_data(statistics.rejected, ", ".join([*unread, *more]))
+    lines += _not_read(statistics.rejected, ", ".join([*unread, *more]))
     lines += _warn_of_rejects(statistics.rejected, statistics.num_records)
     lines += [
         f"  {source}: {reason} ({detail})"
@@ -146,8 +146,7 @@ def _missing_shards(info: Dataset) -> list[str]:
     """A warning where a shard's name states more shards than there are."""
     return [
         Warned(
-            f"{split} has {len(shards):,} of the {int(total):,} shards that the name "
-            f"{shards[0].file} states"
+            f"{split} has {len(shards):,} of {int(total):,} shards (by the name {shards[0].file})"
         )
         for split, shards in info.splits.items()
         for total in re.findall(r"-of-(\d{5,})", shards[0].file)
@@ -175,16 +174,21 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
         yield f"without boxes: {shown}"
     for split, count in sorted(counts.items()):
         if count == num_records.get(split):
-            yield Warned(f"no image of {split} has boxes; are its annotations there?")
+            yield Warned(f"no image of {split} has boxes; check its annotations")
 
 
-def _warn_of_data(rejected: Mapping[str, int], which: str) -> Iterator[str]:
-    """A warning where files that may hold data lie beside what was read."""
+def _rejected(rejected: Mapping[str, int], hint: str = "") -> Iterator[str]:
+    """Rejects by reason, except files that were not read: `_not_read` counts them."""
+    counts = {reason: count for reason, count in rejected.items() if reason != NOT_READ}
+    return _counted("rejected", counts, hint)
+
+
+def _not_read(rejected: Mapping[str, int], which: str) -> Iterator[str]:
+    """A warning for files of the input that may hold data and were not read."""
     if number := rejected.get(NOT_READ):
-        was = "was" if number == 1 else "were"
         yield Warned(
-            f"{counted(number, 'file')} that may hold data {was} not read ({which}); "
-            "--ignore leaves out what is meant to be"
+            f"{counted(number, 'file')} not read that may hold data ({which}); "
+            "exclude such files with --ignore"
         )
 
 
@@ -193,8 +197,8 @@ def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> Iterator[
     num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")
     if num_rejected > num_records:
         yield Warned(
-            f"{num_rejected:,} files or records were rejected and {num_records:,} used; "
-            "are the input and the --layout right?"
+            f"more rejected ({num_rejected:,}) than used ({num_records:,}); "
+            "check the input and --layout"
         )
 
 
@@ -211,17 +215,18 @@ def _split_option(
     if not fractions or fractions == ONE_SPLIT:
         return
     if stated == "all":
-        own = "the input states the split of every record"
-        yield Warned(f"--split is not used, for {own} ({', '.join(splits)}); leave it out")
+        yield Warned(
+            f"--split ignored: the input has its own splits ({', '.join(splits)}); leave it out"
+        )
         return
     if stated == "divided":
-        yield f"note: --split took {', '.join(fractions)} from the input's own train"
+        yield f"note: --split took {', '.join(fractions)} from the input's train split"
     if stated == "some":
-        yield "note: --split divides the records whose split the input does not state"
+        yield "note: --split divides only records without a split in the input"
     if empty := [name for name in fractions if name not in splits]:
         yield Warned(
-            f"--split names {', '.join(empty)}, which got no records: there are too few, "
-            "or --group-by makes too few groups"
+            f"--split: no records in {', '.join(empty)}: too few records, or too few groups "
+            "of --group-by"
         )
 
 
@@ -230,7 +235,7 @@ def _classes(classes: tuple[str, ...]) -> Iterator[str]:
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
     for one, other in alike(classes):
-        yield Warned(f"{one} and {other} are two classes; make their names one if they are")
+        yield Warned(f"{one} and {other} are two classes; rename one if they are the same")
 
 
 def _missing_classes(
@@ -252,20 +257,20 @@ def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[s
 def _near_duplicates(near: Mapping[str, int]) -> Iterator[str]:
     if not near["groups"]:
         return
-    told = f"{near['records']:,} records in {counted(near['groups'], 'group')}"
-    yield f"near-duplicates: {told} of images that look alike"
+    groups = counted(near["groups"], "group")
+    yield f"near-duplicates: {near['records']:,} records in {groups} of similar images"
     if across_splits := near["across_splits"]:
         yield Warned(
             f"groups of near-duplicates in more than one split: {across_splits:,}; "
-            "--near-duplicates group keeps them in one, where the input states no splits"
+            "--near-duplicates group keeps each in one split (not if the input has splits)"
         )
 
 
 def _duplicates(found: Mapping[str, Any]) -> Iterator[str]:
     if not found["groups"]:
         return
-    told = f"{found['records']:,} records in {counted(found['groups'], 'group')}"
-    yield f"duplicates: {told} of equal content"
+    groups = counted(found["groups"], "group")
+    yield f"duplicates: {found['records']:,} records in {groups} of equal content"
     if across_splits := found["across_splits"]:
         yield Warned(
             f"groups of duplicates in more than one split: {across_splits:,}; a model "

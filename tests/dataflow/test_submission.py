@@ -61,7 +61,7 @@ def test_a_table_with_a_reject(build, upload, service, cloud, table, local_diges
     built = build(url, "--max-bad-fraction=0.1")
 
     assert refused.returncode == 3, refused.stderr
-    assert "1 of 21 records are bad, where --max-bad-fraction allows 0" in refused.stderr
+    assert "1 of 21 records invalid (limit: 0)" in refused.stderr
     rejects = f"{cloud}/data/words/1.0.0/rejects.jsonl"
     assert f"the rejects are listed in {rejects}" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -55,7 +55,7 @@ def test_bad_files_fail_the_build_and_are_listed(bad_folders, tmp_path, capsys):
 
     assert code == 3
     assert shown.out == ""
-    assert "6 of 22 records are bad" in shown.err
+    assert "6 of 22 records invalid" in shown.err
     assert "rejects.jsonl" in shown.err
     assert not (directory / "metadata.json").exists()
     assert [path.name for path in directory.iterdir()] == ["rejects.jsonl"]
@@ -76,7 +76,7 @@ def test_a_plan_names_the_files_that_may_hold_data(bad_folders, capsys):
     code, shown = run(capsys, "plan", bad_folders, "--max-bad-fraction", "0.3")
 
     assert code == 0
-    assert "1 file that may hold data was not read (cat/notes.txt);" in shown.out
+    assert "1 file not read that may hold data (cat/notes.txt);" in shown.out
 
 
 def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
@@ -90,7 +90,7 @@ def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     rejected = info.metadata["rejected"]
     assert sum(rejected.values()) == len(rejects_of(tmp_path / "pets/1.0.0")) == 8
     assert rejected["no data file"] == rejected["data not read"] == 1
-    assert "warning: 1 file that may hold data was not read" in shown.err
+    assert "warning: 1 file not read that may hold data" in shown.err
     in_folder = sum(path.is_file() for path in bad_folders.rglob("*"))
     assert in_folder == info.num_records("train") + sum(rejected.values())
 
@@ -100,7 +100,7 @@ def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, mo
     code, shown = run(capsys, "plan", bad_folders)
     assert code == 3
     assert "cat/empty.jpg: empty file" in shown.out
-    assert "6 of 22 records are bad" in shown.err
+    assert "6 of 22 records invalid" in shown.err
     assert not list(tmp_path.iterdir())
 
 

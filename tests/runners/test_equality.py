@@ -10,7 +10,7 @@ from runners.conftest import SPARK_JAR
 
 ROOT = Path(__file__).parents[2]
 BLOOD = ROOT / "examples/data/blood"
-BAD = "1 of 2001 records are bad, where --max-bad-fraction allows 0"
+BAD = "1 of 2001 records invalid (limit: 0)"
 
 
 @pytest.fixture

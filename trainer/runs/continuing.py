@@ -58,7 +58,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
         if name in given and name not in _FREE_ON_RESUME and value != before[name]:
             raise RunExistsError(
                 f"{option(name)} is {value}, but the run in {output} has {before[name]}; continue "
-                "it by --output and --resume alone, replace it with --overwrite, or name another "
+                "it with --output and --resume only, replace it with --overwrite, or name another "
                 "--output"
             )
     if not config.resume:

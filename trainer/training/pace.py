@@ -122,7 +122,7 @@ class Pace:
         text = f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s in training"
         if part.waiting is None:
             return text
-        text = f"{text}, which waited for input {part.waiting:.0%} of the time"
+        text = f"{text}, {part.waiting:.0%} of the time waiting for input"
         if part.waiting > _MUCH:
             text += "; run `python -m trainer tune` to find the bottleneck of the input"
         return text

@@ -9,7 +9,6 @@ from beam_pipeline.sources.folders.read import ReadClassFolders
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
     Structure,
-    file_kind,
     is_no_class,
     main_kind,
     structures,
@@ -18,7 +17,6 @@ from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
 from beam_pipeline.sources.paths import joined, stem, suffix
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tree import Tree, head
-from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted
 
@@ -102,17 +100,6 @@ def _understood(
         yield "files", number
     if structure.in_splits or lists:
         yield "splits", ", ".join(sorted(lists or structure.tops))
-    outside = [
-        name
-        for name in tree.files_of("", "array")
-        if _is_left_out(name, kind) and name not in lists
-    ]
-    if outside:
-        yield "left out", f"{counted(len(outside), 'file')} that may hold data ({outside[0]}, …)"
-
-
-def _is_left_out(name: str, kind: str) -> bool:
-    return file_kind(name) != kind and may_hold_data(name)
 
 
 def split_lists(tree: Tree, home: str) -> dict[str, str]:

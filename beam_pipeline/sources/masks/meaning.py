@@ -201,7 +201,7 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
         return Meaning(problem=Problem(code="unnamed colours", facts={"colour": color}))
     if named:
         return Meaning(names=named, words=f"{counted(len(named), 'class')}{said}")
-    return Meaning(words="numbers of classes, which no file names")
+    return Meaning(words="class IDs; no names found")
 
 
 def _are_colors(

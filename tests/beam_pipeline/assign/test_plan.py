@@ -89,8 +89,8 @@ def test_max_bad_fraction(records, bad, allowed, fine):
     assert (plan.problem is None) == fine
     if not fine:
         assert isinstance(plan.problem, DataError)
-        assert f"{bad} of {records + bad} records are bad" in str(plan.problem)
-        assert "the first is 0: truncated image (d)" in str(plan.problem)
+        assert f"{bad} of {records + bad} records invalid" in str(plan.problem)
+        assert "first: 0: truncated image (d)" in str(plan.problem)
 
 
 def nothing_observed():

@@ -139,7 +139,7 @@ def test_validation_is_taken_from_the_train_of_the_input(tmp_path):
     sizes = {split: info.num_records(split) for split in info.splits}
     assert sizes == {"test": 10, "train": 30, "validation": 10}
     lines = summary.of_dataset(info)
-    assert "note: --split took validation from the input's own train" in lines
+    assert "note: --split took validation from the input's train split" in lines
 
 
 def test_a_split_of_the_input_is_not_mixed_with_one_taken_from_train(tmp_path):

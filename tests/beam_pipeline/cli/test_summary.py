@@ -223,11 +223,10 @@ def test_the_same_image_in_two_splits_gives_a_warning():
         (
             ["train", "test"],
             {"train": 0.5, "test": 0.5},
-            "warning: --split is not used, for the input states the split of every record "
-            "(test, train); leave it out",
+            "warning: --split ignored: the input has its own splits (test, train); leave it out",
         ),
-        (["train", ""], {"test": 1.0}, "note: --split divides the records whose"),
-        (["", ""], {"train": 1e-9, "test": 1 - 1e-9}, "warning: --split names train, which got no"),
+        (["train", ""], {"test": 1.0}, "note: --split divides only records without a split"),
+        (["", ""], {"train": 1e-9, "test": 1 - 1e-9}, "warning: --split: no records in train: "),
         (["train", "test"], {"train": 1.0}, ""),
         (["", ""], {"test": 1.0}, ""),
     ],
@@ -249,5 +248,5 @@ def test_images_without_boxes_are_counted_by_split():
         photo("1", "train", 1), photo("2", "train", 0), photo("3", "val", 0), photo("4", "val", 0)
     )
     assert "without boxes: 1 of 2 in train, 2 of 2 in val\n" in text
-    assert "warning: no image of val has boxes; are its annotations there?" in text
+    assert "warning: no image of val has boxes; check its annotations" in text
     assert "without boxes" not in plan_of(photo("1", "train", 1))

@@ -21,7 +21,7 @@ def raised_from(cause, error):
         return caught
 
 
-OURS = errors.DataError("6 of 22 records are bad")
+OURS = errors.DataError("6 of 22 records invalid")
 
 
 OF_WORKERS = (
@@ -34,10 +34,10 @@ OF_WORKERS = (
 @pytest.mark.parametrize(
     ("error", "kind", "message"),
     [
-        (OURS, errors.DataError, "6 of 22 records are bad"),
+        (OURS, errors.DataError, "6 of 22 records invalid"),
         (
             raised_from(OURS, RuntimeError("worker failed")),
-            *(errors.DataError, "6 of 22 records are bad"),
+            *(errors.DataError, "6 of 22 records invalid"),
         ),
         (
             RuntimeError("Traceback …\nbeam_pipeline.errors.CountMismatchError: 3 were read"),

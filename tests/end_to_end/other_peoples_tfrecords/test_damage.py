@@ -77,7 +77,7 @@ def test_damage_is_rejected_by_file_and_record(
         path = tmp_path / f"in/{name}.tfrecord"
         path.write_bytes(damage(path.read_bytes()))
     config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path), name="a")
-    with pytest.raises(DataError, match="10 of 64 records are bad"):
+    with pytest.raises(DataError, match="10 of 64 records invalid"):
         beam_pipeline.build(config)
     info = build_verified(tmp_path / "in", tmp_path, max_bad_fraction=0.2)
 

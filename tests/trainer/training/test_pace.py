@@ -36,10 +36,10 @@ def test_facts_are_of_the_last_seconds():
     ("waiting_s", "expected"),
     [
         (None, "20 records/s in training"),
-        (0.0, "20 records/s in training, which waited for input 0% of the time"),
+        (0.0, "20 records/s in training, 0% of the time waiting for input"),
         (
             0.25,
-            "20 records/s in training, which waited for input 50% of the time; run `python -m "
+            "20 records/s in training, 50% of the time waiting for input; run `python -m "
             "trainer tune` to find the bottleneck of the input",
         ),
     ],

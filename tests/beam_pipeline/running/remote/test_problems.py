@@ -88,7 +88,7 @@ def test_a_job_that_left_a_problem_ends_without_a_commit(tmp_path, class_folders
         beam_pipeline.build(config)
     left = job_folder.left(str(problem))
     assert isinstance(left, errors.DataError)
-    assert "1 of 7 records are bad" in str(left)
+    assert "1 of 7 records invalid" in str(left)
     assert (tmp_path / "out/pets/1.0.0/rejects.jsonl").exists()
 
 
