@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from PIL import Image, ImageFile
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media import tiff, volumes
+from beam_pipeline.media import tiff
 from beam_pipeline.media.header import (
     DAMAGED,
     NOT_AN_IMAGE,
@@ -57,13 +57,10 @@ def sniff(data: bytes) -> str:
     """The format of `data` by its magic bytes: "jpeg", "png", "gif", ….
 
     Raises:
-        RecordError: "not an image"; "unsupported image" for DICOM and NIfTI.
+        RecordError: "not an image".
     """
     if match := _MAGIC_REGEX.match(data):
         return str(match.lastgroup)
-    for magic, name, remedy in volumes.MAGIC:
-        if magic.match(data):
-            raise RecordError(UNSUPPORTED, f"{name} is not supported: {remedy}")
     raise RecordError(
         NOT_AN_IMAGE,
         f"{len(data):,} bytes that begin with {data[:12]!r}; convert other formats to PNG or JPEG",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from beam_pipeline.media.volumes import DICOM, NIFTI
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.paths import suffix, uncompressed
 
@@ -24,8 +23,18 @@ _FORMATS: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(("arff", "sav", "dta", "sas7bdat", "rds"), ("a table", _TO_TABLE)),
     **dict.fromkeys(("edf", "bdf", "fif", "gdf", "hea"), ("a recording", _TO_NPZ)),
-    **dict.fromkeys(("dcm", "dicom", "dic"), DICOM),
-    "nii": NIFTI,
+    **dict.fromkeys(
+        ("dcm", "dicom", "dic"),
+        (
+            "DICOM",
+            "write the pixels as PNG, 16 bits where they matter, or as .npy, for example with "
+            "pydicom",
+        ),
+    ),
+    "nii": (
+        "NIfTI",
+        "write each volume or slice as .npy, for example with nibabel and numpy.save",
+    ),
     **dict.fromkeys(("mhd", "mha", "off", "obj", "ply", "stl"), ("a scan or mesh", _TO_NPZ)),
 }
 

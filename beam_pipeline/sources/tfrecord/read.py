@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import difflib
 import itertools
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import apache_beam as beam
@@ -25,21 +24,18 @@ from beam_pipeline.sources.tfrecord.files import (
     kind_of_file,
 )
 from beam_pipeline.sources.tree import Tree
-from beam_pipeline.sources.unpacking import unpack_gzip, unpacked, with_ranges
+from beam_pipeline.sources.unpacking import unpack_gzip, with_ranges
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import feature_keys
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import payload_of
-from tfrecord_dataset.format.inflation import TOO_LARGE
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 
 # The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
 
-_BLOCK_BYTES = 1 << 16
-_GZIP = 31  # zlib's wbits
 _FILES_LOOKED_INTO = 5
 
 
@@ -94,8 +90,8 @@ class ReadTFRecords(beam.PTransform):
     """Records of TFRecord files, plain or gzip: `<file>:<number>`, Examples that stay as they are.
 
     Yields a Record for every frame, of which only the length was read; the split is what
-    the files' names state. A file that ends too early gives its whole records and one Rejected;
-    files of another kind are Rejected.
+    the files' names state. A file that ends too early gives its whole records and one Rejected, a
+    damaged gzip file only a Rejected; files of another kind are Rejected.
 
     Attributes:
         path: A folder, a file, or a pattern of files.
@@ -130,13 +126,10 @@ def list_records(
     if isinstance(file, Rejected | Consumed):
         yield file
         return
-    path, problem = file.path, None
     number = -1
     try:
-        if file.compressed:
-            path, problem = _unpacked(file.path, scratch)
-        else:
-            path = with_ranges(file.path, scratch)
+        unpack = unpack_gzip if file.compressed else with_ranges
+        path = unpack(file.path, scratch)
         with storage.opened(path) as handle:
             for number, (offset, length) in enumerate(frames.spans(handle)):
                 yield Record(
@@ -147,37 +140,10 @@ def list_records(
                     expected=expected,
                 )
     except RecordError as error:
-        problem = problem or error
-    if problem:
-        yield Rejected(source=file.relative, reason=problem.reason, detail=problem.detail)
-    elif number < 0:
-        yield left_out(file.relative, "no records", "the file is empty")
-
-
-def _unpacked(path: str, scratch: str) -> tuple[str, RecordError | None]:
-    """The unpacked file; of a damaged one what comes before the damage, and what that is."""
-    try:
-        return unpack_gzip(path, scratch), None
-    except RecordError as error:
-        if error.reason == TOO_LARGE:
-            raise
-        return unpacked(path, "until damage", scratch, _until_damage(path)), error
-
-
-def _until_damage(path: str) -> Iterator[bytes]:
-    """All that can be unpacked; Python's own reader drops what it holds when it finds damage."""
-    with contextlib.suppress(zlib.error), storage.opened(path) as handle:
-        unpacking = zlib.decompressobj(_GZIP)
-        while packed := handle.read(_BLOCK_BYTES):
-            while packed:
-                before = unpacking.copy()
-                try:
-                    yield unpacking.decompress(packed)
-                except zlib.error:  # which drops what the block holds before the damage
-                    yield from (before.decompress(bytes([byte])) for byte in packed)
-                packed = unpacking.unused_data
-                if unpacking.eof:
-                    unpacking = zlib.decompressobj(_GZIP)
+        yield Rejected.of(file.relative, error)
+    else:
+        if number < 0:
+            yield left_out(file.relative, "no records", "the file is empty")
 
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:

@@ -56,23 +56,15 @@ def test_whole_records_before_the_damage_are_used(listed, data, reason, detail, 
     assert detail in rejected.detail
 
 
-def test_gzip_that_is_cut_off(listed):
-    data = b"".join(framed(bytes(range(256)) * 50 + payload) for payload in PAYLOADS * 99)
-    packed = gzip.compress(data, mtime=0)
-    payloads, (rejected,) = listed(packed[: len(packed) // 2], compressed="already")
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [(lambda data: data[:-20], "truncated file"), (lambda data: data[:-8] + bytes(8), "damaged")],
+)
+def test_a_damaged_gzip_file_is_rejected(listed, damage, reason):
+    payloads, (rejected,) = listed(damage(gzip.compress(WHOLE, mtime=0)), compressed="already")
 
-    assert 100 < len(payloads) < 495
-    assert rejected.reason == "truncated file"
-    assert len(listed(packed[: len(packed) // 2], compressed="already")[0]) == len(payloads)
-
-
-def test_gzip_whose_checksum_is_wrong(listed):
-    packed = bytearray(gzip.compress(WHOLE, mtime=0))
-    packed[-8] ^= 1
-    payloads, (rejected,) = listed(packed, compressed="already")
-
-    assert payloads == PAYLOADS
-    assert rejected.reason == "damaged file"
+    assert payloads == []
+    assert rejected.reason.startswith(reason)
 
 
 def test_an_empty_file(listed):
