@@ -1,12 +1,11 @@
 """The layout `idx`: images and their classes in two files each, as MNIST and its likes have them.
 
 Format: http://yann.lecun.com/exdb/mnist: two zeros, a type, the number of axes, the sizes, values.
-The images become PGM or PPM files, one after the other in one file, so that they are images.
+The images become PGM files, one after the other in one file, so that they are images.
 """
 
 import dataclasses
 import itertools
-import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -30,12 +29,12 @@ from beam_pipeline.sources.tree import Tree, shown
 from beam_pipeline.sources.unpacking import unpacked
 from tfrecord_dataset.format.split_names import split_in_name
 
-_IMAGES = re.compile(r"(.*?)images[-_.]?idx[34][-_.]ubyte(\.gz)?", re.IGNORECASE)
-_OF_CLASSES = (("images", "labels"), ("IMAGES", "LABELS"), ("idx3", "idx1"), ("idx4", "idx1"))
+_IMAGES = re.compile(r"(.*?)images[-_.]?idx3[-_.]ubyte(\.gz)?", re.IGNORECASE)
+_OF_CLASSES = (("images", "labels"), ("IMAGES", "LABELS"), ("idx3", "idx1"))
 _UBYTE = 8
 _MAX_SIDE = 65_535
 _MAX_RECORDS = 100_000_000
-_RECORDS_AT_ONCE = 4096
+_BLOCK_BYTES = 1 << 20
 # Reasons of `Rejected`.
 DAMAGED = "damaged idx file"
 UNSUPPORTED = "unsupported idx file"
@@ -57,15 +56,18 @@ class IdxTable(Table):
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`; the images are unpacked into `scratch` once."""
-        path, labels = self.file.path, _labels(self.labels)
+        path = self.file.path
+        with storage.decompressed(self.labels) as handle:
+            [number] = _sizes(handle, self.labels, axes=1)
+            labels = bytes(handle.read(number + 1))
         with storage.decompressed(path) as handle:
-            sizes = _sizes(handle, path, (3, 4))
-        if len(labels) != sizes[0]:
-            raise RecordError(DAMAGED, f"{sizes[0]:,} images and {len(labels):,} classes")
-        head, length = _image_head(sizes, path), math.prod(sizes[1:])
+            count, height, width = _sizes(handle, path, axes=3)
+        if not count == number == len(labels):
+            raise RecordError(DAMAGED, f"{count:,} images and {len(labels):,} classes")
         assert scratch
+        head = b"P5\n%d %d\n255\n" % (width, height)
         path = unpacked(path, "images", scratch.folder, _images(path, head))
-        length += len(head)
+        length = len(head) + height * width
         for start in range(0, len(labels), BATCH_ROWS):
             rows = range(start, min(start + BATCH_ROWS, len(labels)))
             files = (FileRef(path=path, offset=row * length, length=length) for row in rows)
@@ -154,65 +156,43 @@ def _split_of(name: str) -> str | None:
     return "test" if "t10k" in before else split_in_name(before) or None
 
 
-def _sizes(handle: Any, path: str, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes by axis that an idx file states, behind which its values begin.
+def _sizes(handle: Any, path: str, axes: int) -> tuple[int, ...]:
+    """Read the sizes by axis that an idx file states before its values.
 
     Raises:
         RecordError: "damaged idx file" or "unsupported idx file".
     """
-    name = path.rpartition("/")[2]
+    name = name_of(path)
     start = handle.read(4)
     if len(start) < 4 or start[:2] != b"\0\0":
         raise RecordError(DAMAGED, f"{name} begins with {start!r}, not as idx files do")
-    if start[2] != _UBYTE or start[3] not in axes:
+    if (start[2], start[3]) != (_UBYTE, axes):
         raise RecordError(
             UNSUPPORTED,
             f"{name} has values of type {start[2]:#04x} with {start[3]} axes, where bytes with "
-            f"{' or '.join(map(str, axes))} are read; save it as .npz",
+            f"{axes} are read; save it as .npz",
         )
-    stated = handle.read(4 * start[3])
-    if len(stated) < 4 * start[3]:
-        raise RecordError(DAMAGED, f"{name} ends within its header")
-    sizes = struct.unpack(f">{start[3]}L", stated)
-    if sizes[0] > _MAX_RECORDS or not all(0 < size <= _MAX_SIDE for size in sizes[1:]):
+    stated = handle.read(4 * axes)
+    sizes = struct.unpack(f">{axes}L", stated) if len(stated) == 4 * axes else ()
+    if not sizes or sizes[0] > _MAX_RECORDS or not all(0 < side <= _MAX_SIDE for side in sizes[1:]):
         raise RecordError(DAMAGED, f"{name} states the sizes {sizes}")
     return sizes
 
 
-def _labels(path: str) -> bytes:
-    """The class of every image."""
-    with storage.decompressed(path) as handle:
-        [number] = _sizes(handle, path, (1,))
-        data = bytes(handle.read(number + 1))
-    if len(data) != number:
-        raise RecordError(DAMAGED, f"{path.rpartition('/')[2]} has not its {number:,} values")
-    return data
-
-
-def _image_head(sizes: tuple[int, ...], path: str) -> bytes:
-    """What stands before the pixels in a PGM or PPM file."""
-    if len(sizes) == 4 and sizes[3] != 3:
-        raise RecordError(
-            UNSUPPORTED, f"{path.rpartition('/')[2]} has images of {sizes[3]} channels; save .npz"
-        )
-    return b"P%d\n%d %d\n255\n" % (6 if len(sizes) == 4 else 5, sizes[2], sizes[1])
-
-
 def _images(path: str, head: bytes) -> Iterator[bytes]:
-    """The images as PGM or PPM files, one after the other."""
-    name = path.rpartition("/")[2]
+    """The images as PGM files, one after the other."""
     with storage.decompressed(path) as handle:
-        number, *rest = _sizes(handle, path, (3, 4))
-        size = math.prod(rest)
-        step = max(1, min(_RECORDS_AT_ONCE, (1 << 22) // size))
-        while number:
-            data = handle.read(size * min(step, number))
-            if not data or len(data) % size:
-                raise RecordError(DAMAGED, f"{name} ends before its last image does")
-            number -= len(data) // size
+        number, height, width = _sizes(handle, path, axes=3)
+        size = height * width
+        step = max(1, _BLOCK_BYTES // size)
+        for start in range(0, number, step):
+            expected = size * min(step, number - start)
+            data = handle.read(expected)
+            if len(data) < expected:
+                raise RecordError(DAMAGED, f"{name_of(path)} ends before its last image does")
             yield b"".join(head + data[at : at + size] for at in range(0, len(data), size))
         if handle.read(1):
-            raise RecordError(DAMAGED, f"bytes follow the images of {name}")
+            raise RecordError(DAMAGED, f"bytes follow the images of {name_of(path)}")
 
 
 def claim_idx(tree: Tree, config: BuildConfig) -> Claim | None:
