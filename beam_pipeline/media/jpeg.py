@@ -9,10 +9,11 @@ libjpeg is called through Pillow's `Image.frombytes`, which takes 30 µs for an 
 `Image.open` and `load` take 93 µs.
 """
 
+import collections
 import functools
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from PIL import Image
 
@@ -108,75 +109,52 @@ def _decode(data: bytes, mode: str, raw_mode: str, header: Header, scale: int) -
         raise RecordError(reason, f"JPEG: {error}") from error
 
 
-class _Segments:
-    """What the segments of a JPEG state."""
-
-    def __init__(self, max_pixels: int) -> None:
-        self._max_pixels = max_pixels
-        self._size: tuple[int, int] | None = None
-        self._mode = ""
-        self._samples = 0.0  # of all components per pixel
-        self._scans = 0
-        self._is_progressive = False
-        self._exif = b""
-        self._has_adobe = False
-        self._profile: list[bytes] = []
-
-    def add(self, marker: int, body: bytes) -> None:
-        """Add a segment that is not passed."""
+def read_header(data: bytes, max_pixels: int) -> Header:
+    """Read the segments up to the end marker."""
+    bodies: dict[int, list[bytes]] = collections.defaultdict(list)
+    frame = None
+    for marker, body in _segments(data):
+        bodies[marker].append(body)
         if marker in _FRAMES:
-            self._size, self._mode, self._samples = _read_frame(body)
-            self._is_progressive = marker in _PROGRESSIVE
-            check_size("JPEG", *self._size, self._max_pixels)
-        elif marker == _SOS:
-            self._add_scan()
-        elif marker == _APP1 and body.startswith(b"Exif\0\0"):
-            self._exif = self._exif or body
-        elif marker == _APP2 and body.startswith(b"ICC_PROFILE\0"):
-            self._profile.append(body[12:])
-        elif marker == _APP14:
-            self._has_adobe |= body.startswith(b"Adobe")
+            frame = marker, body
         elif marker in _OTHER_FRAMES:
             raise RecordError(
                 UNSUPPORTED,
                 f"JPEG: lossless or hierarchical coding (marker 0xff{marker:02x}), which few "
                 "decoders support; convert it to PNG",
             )
-
-    def _add_scan(self) -> None:
-        self._scans += 1
-        if self._scans > _MAX_SCANS:
+        elif len(bodies[_SOS]) > _MAX_SCANS:
             raise RecordError(
                 UNSUPPORTED, f"JPEG: more than {_MAX_SCANS} scans; encode the image again"
             )
+    if frame is None:
+        raise RecordError(DAMAGED, "JPEG: it ends without an image")
+    (width, height), mode, samples = _read_frame(frame[1])
+    check_size("JPEG", width, height, max_pixels)
+    keeps_coefficients = frame[0] in _PROGRESSIVE or len(bodies[_SOS]) > 1
+    exif = next((body for body in bodies[_APP1] if body.startswith(b"Exif\0\0")), b"")
+    profile = [body[12:] for body in bodies[_APP2] if body.startswith(b"ICC_PROFILE\0")]
+    return Header(
+        format="jpeg",
+        width=width,
+        height=height,
+        mode=mode,
+        channels=1 if mode == "L" else 3,
+        orientation=exif_orientation(exif) if exif else 1,
+        coefficient_bytes=_COEFFICIENT_BYTES * samples if keeps_coefficients else 0,
+        adobe=any(body.startswith(b"Adobe") for body in bodies[_APP14]),
+        icc_profile=_join_profile(profile),
+    )
 
-    def header(self) -> Header:
-        """The header that all segments make up."""
-        if self._size is None:
-            raise RecordError(DAMAGED, "JPEG: it ends without an image")
-        keeps_coefficients = self._is_progressive or self._scans > 1
-        return Header(
-            format="jpeg",
-            width=self._size[0],
-            height=self._size[1],
-            mode=self._mode,
-            channels=1 if self._mode == "L" else 3,
-            orientation=exif_orientation(self._exif) if self._exif else 1,
-            coefficient_bytes=_COEFFICIENT_BYTES * self._samples if keeps_coefficients else 0,
-            adobe=self._has_adobe,
-            icc_profile=_join_profile(self._profile),
-        )
 
-
-def read_header(data: bytes, max_pixels: int) -> Header:
-    """Reads the markers up to the end marker (ITU-T T.81, annex B)."""
-    segments = _Segments(max_pixels)
+def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield (marker, body) of the segments that are not passed (ITU-T T.81, annex B)."""
     position = 2
     while (match := _FIND_MARKER(data, _after_passed(data, position))) is not None:
         position = match.end()
         marker = data[position - 1]
         if marker == _EOI:
-            return segments.header()
+            return
         if marker == _TEM:
             continue
         start = position + 2
@@ -186,7 +164,7 @@ def read_header(data: bytes, max_pixels: int) -> Header:
         if position > len(data):
             break
         if marker not in _PASSED:
-            segments.add(marker, data[start:position])
+            yield marker, data[start:position]
     if data.endswith(b"\xff\xd9"):
         raise RecordError(DAMAGED, "JPEG: a segment reaches beyond the end of the file")
     raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")
