@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_COPY_SOURCES = ("x-amz-copy-source", "x-goog-copy-source", "x-ms-copy-source")
 DONE_BUT_SILENT = 2
 # The ways of a store to be out: it answers a status, closes connections without an answer, resets
 # them, refuses new ones, or leaves requests without an answer for as long as that takes.
@@ -59,11 +58,11 @@ class FakeStore:
     Attributes:
         endpoint: The server's URL.
         objects: "bucket/key" → bytes.
-        calls: Requests by operation: get, head, list, put, copy, delete, delete_many, and of a
+        calls: Requests by operation: get, head, list, put, delete, delete_many, and of a
             multipart upload start, part, finish, abort. A request that meets a fault counts, too.
         requests: (operation, "bucket/key") of each, in their order.
         fetched_bytes: Bytes of objects that were sent in answers to get.
-        received_bytes: Bytes that were sent in requests, and those that a copy made.
+        received_bytes: Bytes that were sent in requests.
         most_at_once: The most requests that were under way at one time.
         date: When all objects were changed last.
         latency_s: How long each answer takes.
@@ -383,7 +382,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             case "PUT" if "uploadId" in query:
                 return "part"
             case "PUT":
-                return "copy" if any(map(self.headers.get, _COPY_SOURCES)) else "put"
+                return "put"
             case "POST" if "uploads" in query:
                 return "start"
             case "POST":
@@ -543,21 +542,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if tag is not None:
             return there is not None and tag == _tag(there)
         return version is None or (there is not None and version == _generation(there))
-
-    def _copy(self, store: FakeStore) -> None:
-        named = next(filter(None, map(self.headers.get, _COPY_SOURCES)))
-        with store.lock:
-            named = named.removeprefix(store.endpoint)  # Azure's is a URL
-            data = store.objects.get(urllib.parse.unquote(named).lstrip("/"))
-            if data is not None:
-                store.objects[self.place] = data
-                store.received_bytes += len(data)
-        if data is None:
-            self._answer(404, _error("NoSuchKey", "The specified key does not exist."))
-        else:
-            self._answer(
-                200, f"<CopyObjectResult><ETag>{_tag(data)}</ETag></CopyObjectResult>".encode()
-            )
 
     def _delete(self, store: FakeStore) -> None:
         with store.lock:
