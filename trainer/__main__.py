@@ -145,8 +145,8 @@ COMMANDS = {
         function="trainer.runs.run_page:report",
         options=ReportConfig,
         summary="write report.html of a run again",
-        description="Writes RUN/report.html again from what the run holds, and compares it with "
-        "another run. The last line on stdout is its path.",
+        description="Writes RUN/report.html again from what the run holds. The last line on stdout "
+        "is its path.",
     ),
     "export": Described(
         function="trainer.exporting:export",

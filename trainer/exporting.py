@@ -194,7 +194,7 @@ class _Reading:
         outputs = parsing.outputs(self._features, self._decoding)
         self._batching = lengths.Batching(
             size=None,
-            lengths=lengths.pad_lengths(arguments["pad"], None, outputs),
+            lengths=lengths.pad_lengths(arguments["pad"], outputs),
             truncate=arguments["truncate"],
             padding=lengths.padding(arguments["padding_value"], outputs),
         )

@@ -141,7 +141,7 @@ def test_a_score_for_a_task_without_scores(cells, command_here):
     data, run = cells
     done = command_here("trainer", "predict", data, "--run", run, "--min-score", "0.5")
     assert done.returncode == 2
-    assert "--min-score leaves out boxes, but the model's task is classification" in done.stderr
+    assert "--min-score does not suit the model's task, classification" in done.stderr
 
 
 def test_cocos_results_evaluate_to_what_evaluate_says(trained, command_here, tmp_path):
@@ -196,10 +196,11 @@ def test_a_page_tells_of_each_class_and_shows_mistakes(cells, command_here, tmp_
     data, run = cells
     page = tmp_path / "report.html"
 
-    predicted(command_here, run, data, "--report", page, "--output", tmp_path / "all.jsonl")
+    predicted(command_here, run, data, "--output", tmp_path / "all.jsonl")
+    options = ("--data", data, "--run", run, "--quiet", "--report", page)
+    done = command_here("trainer", "evaluate", *options)
 
     text = page.read_text()
-    done = command_here("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
     assert f"accuracy {json.loads(done.stdout)['accuracy']:.4f}" in text
     rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     wrong = [row["source"] for row in rows if row["source"].split("/")[0] != row["prediction"]]

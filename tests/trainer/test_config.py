@@ -83,7 +83,7 @@ def test_wrong_options(options, error, message):
         ({"pad": {"a": 1.5}}, r"pad \(--pad\): {'a': 1.5} is not a whole number"),
         ({"pad": 3}, r"pad \(--pad\): 3 does not give whole numbers by name"),
         ({"bacth_size": 8}, r"unknown option bacth_size \(did you mean 'batch_size'\?\)"),
-        ({"sampling": "unifrom"}, r"no sampling \(--sampling\) 'unifrom' \(did you mean 'uniform'"),
+        ({"cache": "memroy"}, r"no cache \(--cache\) 'memroy' \(did you mean 'memory'"),
     ],
 )
 def test_train_checks_as_the_command(options, message):

@@ -63,9 +63,9 @@ def test_every_command(dataset, trained, run, tmp_path):
     (tmp_path / f"{EVIL}.png").write_bytes(b"no image")
     (tmp_path / "rows.csv").write_text(f'image\n"{EVIL}"\n', newline="")
     for code, *arguments in (
-        (0, "evaluate", "--data", dataset, "--run", trained, "--split", "test"),
+        (0, "evaluate", "--data", dataset, "--run", trained, "--report", tmp_path / "r"),
         (0, "predict", "--run", trained, dataset, "--split", "test"),
-        (0, "predict", "--run", trained, dataset, "--format", "csv", "--report", tmp_path / "r"),
+        (0, "predict", "--run", trained, dataset, "--format", "csv"),
         (3, "predict", "--run", trained, tmp_path / f"{EVIL}.png"),
         (3, "predict", "--run", trained, tmp_path / "rows.csv"),
         (0, "export", "--run", trained, "--output", tmp_path / EVIL / "1"),

@@ -67,7 +67,7 @@ def tune(*arguments):
 
 @pytest.mark.slow
 def test_images_are_measured_stage_by_stage(colors):
-    changed = ("--augment", "flip", "--sampling", "balanced")
+    changed = ("--augment", "flip", "--label-smoothing", "0.1")
     size = ("--image-size", "16", "--batch-size", "8")
 
     found, said = tune(colors, "--seconds", "0.3", *changed, *size)

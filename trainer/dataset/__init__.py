@@ -14,7 +14,6 @@ from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
 from trainer.autograph import converted
 from trainer.dataset.batches import Batches
-from trainer.dataset.counting import check_class_numbers, count_classes, read_classes
 from trainer.image_cache import ImageCache, KeptImages, resolve
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
@@ -39,9 +38,6 @@ class Dataset(Contents):
 
     parts: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
-    _num_classes: dict[tuple[str, str], int] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
-    )
     # Cached images by split, size and features, shared by all iterations over a split.
     _kept: dict[Any, KeptImages] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
@@ -65,7 +61,6 @@ class Dataset(Contents):
             self,
             splits={**self.splits, name: dataclasses.replace(whole, name=name)},
             parts={split: rest, name: held_out},
-            _num_classes={},
             _kept={},
         )
 
@@ -84,27 +79,6 @@ class Dataset(Contents):
             for feature, facts in whole.items()
         }
 
-    def num_classes(self, name: str, split: str | None = None) -> int:
-        """Return the number of classes of a feature: the declared ones, else those in a split.
-
-        Without declared classes it is 1 + the largest number in the split, from one pass that
-        reads only this key; the result is cached. Records without a label (-1, or an empty
-        list) are ignored: 0 if no record has one.
-
-        Raises:
-            UnknownNameError: The feature or split does not exist.
-            ConfigError: The feature does not contain class numbers.
-        """
-        (feature,) = arguments.select(self.features, name, self.path)
-        if feature.classes:
-            return len(feature.classes)
-        check_class_numbers(feature)
-        chosen = self.split(split).name
-        if (name, chosen) not in self._num_classes:
-            batches = self.batches(chosen, batch_size=1024, features=[name], padding_value=-1)
-            self._num_classes[name, chosen] = count_classes(batches, name)
-        return self._num_classes[name, chosen]
-
     def batches(
         self,
         split: str | None = None,
@@ -122,14 +96,11 @@ class Dataset(Contents):
         masks: bool = True,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
-        padding_value: lengths.Padding | Mapping[str, lengths.Padding] | None = None,
+        padding_value: Mapping[str, lengths.Padding] | None = None,
         ragged: bool | Sequence[str] = False,
-        boxes: Literal["padded", "ragged"] = "padded",
-        max_boxes: int | None = None,
         shuffle: bool = False,
         seed: int | None = None,
         shuffle_buffer: int | None = None,
-        balance: str | None = None,
         repeat: bool | int = False,
         first_record: int = 0,
         worker: int = 0,
@@ -182,18 +153,16 @@ class Dataset(Contents):
             masks: Whether to decode masks of objects, which takes the longest.
             pad: Length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
-            truncate: Whether to cut records that are longer than `pad` or `max_boxes` instead.
-            padding_value: One value for all outputs of its type, or values by output.
-            ragged: True makes outputs of varying length ragged tensors; or their names.
-            boxes: "ragged" makes boxes with their labels and attributes ragged.
-            max_boxes: Like `pad`, for all boxes.
+            truncate: Whether to cut records that are longer than `pad` instead.
+            padding_value: Values by output.
+            ragged: True makes outputs of varying length ragged tensors; or their names, such as
+                "boxes" with their labels and attributes.
             shuffle: A new order in each pass of `repeat`, and in each iteration unless endless:
                 blocks of up to 64 records permuted over the whole split, then windows of
                 `shuffle_buffer` records. Gzip shards are unpacked into the user's cache folder.
             seed: Makes the order the same in each run; random by default.
             shuffle_buffer: Records that are in memory to be permuted; by default as many as fit
                 256 MiB, up to 65,536. Twice as many are in memory.
-            balance: A feature, read before, whose classes come equally often; rare records repeat.
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.
             first_record: Records to skip, counted over all passes; they are not read.
@@ -217,17 +186,12 @@ class Dataset(Contents):
         chosen = self.split(split)
         selected = arguments.select(self.features, features, self.path)
         arguments.check_choice("image_dtype", image_dtype, ("float32", "uint8"))
-        arguments.check_choice("boxes", boxes, ("padded", "ragged"))
         batch_size = arguments.whole_number("batch_size", batch_size)
-        max_boxes = arguments.whole_number("max_boxes", max_boxes)
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
         share = arguments.share(worker, num_workers, batch_size)
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
         seed = arguments.seed(seed)
         passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
-        arguments.check_balance(balance, shuffle)
-        read = functools.partial(self.batches, chosen.name)
-        classes = read_classes(self.features, balance, read) if balance else None
         decoding = parsing.Decoding(
             image_size=size,
             image_dtype=image_dtype,
@@ -259,7 +223,6 @@ class Dataset(Contents):
                 shuffle=shuffle,
                 seed=seed,
                 window=window,
-                classes=classes,
                 numbers=self.parts.get(chosen.name),
                 passes=passes,
                 first_record=first_record,
@@ -270,10 +233,10 @@ class Dataset(Contents):
             lengths.Batching(
                 size=batch_size if share is None else share.size,
                 drop_remainder=drop_remainder,
-                lengths=lengths.pad_lengths(pad, max_boxes, outputs),
+                lengths=lengths.pad_lengths(pad, outputs),
                 truncate=truncate,
                 padding=lengths.padding(padding_value, outputs),
-                ragged=lengths.ragged_names(ragged, boxes, outputs),
+                ragged=lengths.ragged_names(ragged, outputs),
             ),
             arrange if prepare is None else lambda by_name: converted(prepare)(arrange(by_name)),
             f"one that does not fit: {self.remedy}",

@@ -114,12 +114,6 @@ def passes(repeat: Any) -> int | None:
     return int(repeat)
 
 
-def check_balance(balance: str | None, shuffle: bool) -> None:
-    """Raise ConfigError if classes are balanced without shuffling."""
-    if balance is not None and not shuffle:
-        raise ConfigError(f"balance={balance!r} decides the order; it needs shuffle=True")
-
-
 def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None:
     """Return the share of one of several workers; None if there is only one.
 

@@ -40,15 +40,13 @@ class Batching:
         for name in self.lengths:
             if name in self.ragged:
                 raise ConfigError(
-                    f"{name!r} cannot be both padded (pad, max_boxes) and ragged; leave one out"
+                    f"{name!r} cannot be both padded and ragged; leave it out of pad or ragged"
                 )
         if self.truncate and not self.lengths:
             raise ConfigError('truncate=True cuts to the length in pad; add pad={"sequence": 128}')
 
 
-def pad_lengths(
-    pad: Mapping[str, int] | None, max_boxes: int | None, outputs: Sequence[Output]
-) -> dict[str, int]:
+def pad_lengths(pad: Mapping[str, int] | None, outputs: Sequence[Output]) -> dict[str, int]:
     """Return the length by output; the name of a feature sets all of its outputs.
 
     Raises:
@@ -58,9 +56,6 @@ def pad_lengths(
     if not isinstance(pad or {}, Mapping):
         raise ConfigError(f'pad={pad!r} does not name outputs; give pad={{"sequence": 128}}')
     stated: dict[str, Any] = dict(pad or {})
-    if max_boxes is not None:
-        boxes = {output.feature.name for output in outputs if output.feature.kind == "boxes"}
-        stated |= dict.fromkeys(boxes, max_boxes)
     lengths: dict[str, int] = {}
     for name, length in stated.items():
         if not is_whole(length) or length < 1:
@@ -74,32 +69,17 @@ def pad_lengths(
     return lengths
 
 
-def padding(
-    value: Padding | Mapping[str, Padding] | None, outputs: Sequence[Output]
-) -> dict[str, Any]:
-    """Return the padding value of each output that can be padded.
-
-    Args:
-        value: By output; or one value for all numeric or all string outputs, depending on its
-            type. Other outputs have the default of their kind.
-        outputs: Outputs of the features.
+def padding(values: Mapping[str, Padding] | None, outputs: Sequence[Output]) -> dict[str, Any]:
+    """Return the padding value of each output that can be padded, by default that of its kind.
 
     Raises:
         UnknownNameError: An output does not exist.
         ConfigError: An output has a fixed shape, or does not support the value.
     """
     padded = {output.name: output for output in outputs if output.padding is not None}
-    if isinstance(value, Mapping):
-        for name in value:
-            _members(name, outputs, "padding_value")
-        stated = dict(value)
-    elif value is None:
-        stated = {}
-    else:
-        of_text = isinstance(value, str | bytes)
-        stated = {
-            name: value for name, each in padded.items() if (each.dtype == tf.string) == of_text
-        }
+    stated = values or {}
+    for name in stated:
+        _members(name, outputs, "padding_value")
     return {name: _fill(each, stated.get(name, each.padding)) for name, each in padded.items()}
 
 
@@ -125,9 +105,7 @@ def _holds(dtype: tf.DType, value: Any) -> bool:
     return bool(dtype.min <= value <= dtype.max and value == round(value))
 
 
-def ragged_names(
-    ragged: bool | Sequence[str], boxes: str, outputs: Sequence[Output]
-) -> frozenset[str]:
+def ragged_names(ragged: bool | Sequence[str], outputs: Sequence[Output]) -> frozenset[str]:
     """Return the outputs to return as ragged tensors.
 
     Raises:
@@ -137,8 +115,6 @@ def ragged_names(
     if ragged is True:
         return frozenset(output.name for output in outputs if output.padding is not None)
     names = [ragged] if isinstance(ragged, str) else list(ragged or ())
-    if boxes == "ragged":
-        names += [output.feature.name for output in outputs if output.feature.kind == "boxes"]
     return frozenset(member for name in names for member in _members(name, outputs, "ragged"))
 
 

@@ -85,7 +85,7 @@ def _checks(name: str, longest: Any, batching: Batching) -> list[Any]:
     if length is None or batching.truncate:
         return []
     message = (
-        f"{name} of a record is longer than {length}, the limit of pad (or max_boxes); raise "
+        f"{name} of a record is longer than {length}, the limit of pad; raise "
         "it, or pass truncate=True to cut longer records. Its length:"
     )
     return [check(longest <= length, message, longest)]

@@ -16,7 +16,6 @@ from tfrecord_dataset.records.streams import Streams
 from trainer.errors import ConfigError
 from trainer.image_cache import KeptImages
 from trainer.input_pipeline.interleave import WindowReader
-from trainer.records.balanced_order import BalancedOrder
 from trainer.records.order import Order, Share, window_size
 
 # One record per CPU, and as many again that wait while a batch is formed: TensorFlow's own choice
@@ -43,7 +42,6 @@ class Reading:
         shuffle: Whether to use a new order in each pass; otherwise the order in the files.
         seed: Seed of the order.
         window: Records to permute together; None for `window_size`.
-        classes: int64 [records]: classes to balance in a new order; None for no balance.
         numbers: int64 [n], ascending: the only records to read; None for all.
         passes: Number of passes over the data; None for endless.
         first_record: Number of records already used, over all passes.
@@ -55,7 +53,6 @@ class Reading:
     shuffle: bool = False
     seed: int = 0
     window: int | None = None
-    classes: Any = dataclasses.field(default=None, compare=False)
     numbers: Any = dataclasses.field(default=None, compare=False)
     passes: int | None = 1
     first_record: int = 0
@@ -73,9 +70,8 @@ class Reading:
 class Records:
     """Serialized records of a split, as single elements or in batches.
 
-    Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0 (with balanced
-    classes the pass over the records of its class) and the record's number. The key is the only
-    source of a record's randomness.
+    Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0 and the record's
+    number. The key is the only source of a record's randomness.
 
     Attributes:
         num_shared_batches: Number of full global batches for a finite share; else None.
@@ -250,9 +246,7 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
 
 
-def _order(index: RecordIndex, reading: Reading, window: int) -> Order | BalancedOrder:
-    if reading.classes is not None:
-        return BalancedOrder(reading.classes, seed=reading.seed, window=window)
+def _order(index: RecordIndex, reading: Reading, window: int) -> Order:
     seed = reading.seed if reading.shuffle else None
     lengths = index.shard_lengths
     if reading.numbers is not None:

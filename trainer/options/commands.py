@@ -61,6 +61,10 @@ class EvaluateConfig(Options):
             "records per step (default: that of the training)", least=1, most=MOST_RECORDS_PER_STEP
         ),
     ] = None
+    report: Annotated[
+        str | None,
+        Option("HTML page to write: figures of the split, and its worst records", metavar="FILE"),
+    ] = None
     devices: DeviceNames = "auto"
     quiet: Quiet = False
 
@@ -108,14 +112,6 @@ class PredictConfig(Options):
             metavar="DIR",
         ),
     ] = None
-    report: Annotated[
-        str | None,
-        Option(
-            "HTML page for a dataset with one class per record: figures by class, confusion "
-            "matrix, worst mistakes",
-            metavar="FILE",
-        ),
-    ] = None
     split: Annotated[
         str | None, Option("split of a dataset (default: test, or the only split)")
     ] = None
@@ -144,13 +140,6 @@ class ReportConfig(Options):
     run_path: Annotated[
         str, Option("directory that train wrote", metavar="RUN", is_positional=True)
     ]
-    compare: Annotated[
-        str | None,
-        Option(
-            "another run to compare with on the page: curves, best values, options",
-            metavar="RUN",
-        ),
-    ] = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -200,14 +200,6 @@ class InputConfig(Options):
             "share of the loss for all classes alike, such as 0.1", least=0, below=1, is_rare=True
         ),
     ] = 0.0
-    sampling: Annotated[
-        str,
-        RunOption(
-            "every record once a pass (uniform), or all classes equally often (balanced)",
-            choices=("uniform", "balanced"),
-            is_rare=True,
-        ),
-    ] = "uniform"
     batch_size: Annotated[
         int | None,
         RunOption(

@@ -69,9 +69,8 @@ class TrainConfig(InputConfig):
     class_weights: Annotated[
         str | None,
         RunOption(
-            "weight each class in the training loss: balanced, CLASS=N,…, or a JSON file",
+            "weight of each class in the training loss: balanced, or CLASS=N,…",
             metavar="WEIGHTS",
-            names_place=True,
             is_rare=True,
         ),
         Group("augmentation and balance"),

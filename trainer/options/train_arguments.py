@@ -23,7 +23,6 @@ class TrainArguments(TypedDict, total=False):
     pad: Mapping[str, int]
     image_size: int | tuple[int, int] | None
     label_smoothing: float
-    sampling: str
     batch_size: int | None
     quiet: bool
     resume: bool

@@ -17,17 +17,14 @@ from tfrecord_dataset.records.opening import is_dataset
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.commands import PredictConfig
 from trainer.predicting.files import Item, items_of_rows, read_items, write_chunks
-from trainer.predicting.report import ClassReport
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.runs.run_page import pictured
 from trainer.runs.trained import TrainedRun, load_run, validated
 from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches
-from trainer.tasks.targets import Target
 from trainer.tasks.targets.results import Results, Row, results_of
 from trainer.tasks.task_json import check_same_inputs
 
@@ -42,58 +39,46 @@ class _Record(NamedTuple):
     """What is known of one record.
 
     Attributes:
-        source: What it is called.
+        source: Its file, row, or place in a split.
         image: Its encoded image, for targets that need it.
-        true: Its target as stored, for the report.
         predictions: NumPy arrays by name.
         columns: Of the record, those of --columns that are no predictions.
     """
 
     source: str
     image: bytes | None
-    true: Any
     predictions: dict[str, Any]
     columns: dict[str, Any]
 
 
 def predict(config: PredictConfig) -> dict[str, int]:
-    """Writes a row for each record; returns `num_records`, unless the rows are on stdout.
+    """Write a row for each record; return `num_records`, unless the rows are on stdout.
 
     Raises:
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
     run = load_run(config.run_path, config.which, config.model_fn)
-    task, results = run.task, results_of(run.task.goal)
-    features = run.features_to_predict()
-    if config.report:
-        features |= run.features_of([task.target])
-    opened = _opened(config, run, features)
-    report = _create_report(config, task, opened)
-    images, maps = _folders(config, task)
-    _check_format(config, task)
+    results = results_of(run.task.goal)
+    _check_options(config, run.task, results)
+    opened = _opened(config, run)
     shown = _shown_score(config, run, progress)
     is_document = config.min_score is None and config.format in results.documents
-    least = 0.0 if is_document else shown
-    records = _records(config, run, features, opened)
     count = 0
 
     def rows() -> Iterator[Row]:
         nonlocal count
-        for count, record in enumerate(records, start=1):
-            row = _row(results, record, count, least)
+        for count, record in enumerate(_records(config, run, opened), start=1):
+            row = _row(results, record, count, 0.0 if is_document else shown)
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
-            if images is not None:
+            if config.images is not None:
                 assert record.image is not None
                 drawn = results.row(record.predictions, record.image, shown)
                 pixels = _in_rgb(record.image)
-                _save(results.draw(drawn, record.predictions, pixels), images / name)
-            if maps is not None:
-                _save(results.map_of(row, record.predictions), maps / name)
+                _save(results.draw(drawn, record.predictions, pixels), Path(config.images, name))
+            if config.maps is not None:
+                _save(results.map_of(row, record.predictions), Path(config.maps, name))
                 row["map"] = name
-            if report is not None:
-                number = _class_number(task.goal, record.true, record.source)
-                report.add(number, record.predictions["probabilities"])
             yield row
 
     with contextlib.ExitStack() as closed:
@@ -101,13 +86,6 @@ def predict(config: PredictConfig) -> dict[str, int]:
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
         _write_rows(config, results, rows(), file)
-    if report is not None:
-        assert config.report is not None
-        assert opened is not None
-        mistakes = [*pictured(task, *opened, report.examples())]
-        about = f"{run.file} on {config.inputs[0]}"
-        page = report.html(f"Predictions of {task.target}", about, opened[1], mistakes)
-        Path(config.report).write_text(page, encoding="utf-8")
     progress.say(f"predicted {counted(count, 'record')} with {run.file}")
     return {} if config.output is None else {"num_records": count}
 
@@ -115,25 +93,23 @@ def predict(config: PredictConfig) -> dict[str, int]:
 def predicted_rows(
     run: TrainedRun, config: PredictConfig, given: Dataset | Iterable[Mapping[str, Any]] | None
 ) -> Iterator[Row]:
-    """The rows that `predict` writes as JSON lines.
+    """Yield the rows that `predict` writes as JSON lines.
 
     Args:
         run: The trained model.
         config: The options of the command.
         given: A dataset, or rows, in place of `config.inputs`; None for these.
     """
-    features, results = run.features_to_predict(), results_of(run.task.goal)
     opened, items = None, None
     if isinstance(given, Dataset):
         check_same_inputs(run.task, given.features, run.options)
         opened = choices.of_run(given, run.config, config.split)
     elif given is not None:
-        items = items_of_rows(given, "row ", Path(), run.task, features)
+        items = items_of_rows(given, "row ", Path(), run.task, run.features_to_predict())
     else:
-        opened = _opened(config, run, features)
-    shown = _shown_score(config, run, Progress(quiet=True))
-    records = _records(config, run, features, opened, items)
-    for number, record in enumerate(records, start=1):
+        opened = _opened(config, run)
+    results, shown = results_of(run.task.goal), _shown_score(config, run, Progress(quiet=True))
+    for number, record in enumerate(_records(config, run, opened, items), start=1):
         yield _row(results, record, number, shown)
 
 
@@ -156,47 +132,35 @@ def _save(image: Any, file: Path) -> None:
     image.save(file, "PNG")
 
 
+def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
+    """Raise ConfigError for an option that does not suit the model's task."""
+    unsuitable = {
+        "--min-score": config.min_score is not None and task.goal.least_score is None,
+        "--images": config.images is not None and not task.goal.needs_image,
+        "--maps": config.maps is not None and not task.goal.makes_maps,
+        f"--format {config.format}": config.format not in ("jsonl", "csv", *results.documents),
+    }
+    for option, is_wrong in unsuitable.items():
+        if is_wrong:
+            raise ConfigError(f"{option} does not suit the model's task, {task.name}; leave it out")
+    if config.columns and config.format != "csv":
+        raise ConfigError("--columns is for --format csv; leave it out")
+
+
 def _shown_score(config: PredictConfig, run: TrainedRun, progress: Progress) -> float:
     """The score from which on boxes are written and drawn; any for tasks without scores."""
     metric = run.task.goal.least_score
-    if metric is None:
-        if config.min_score is not None:
-            raise ConfigError(
-                f"--min-score leaves out boxes, but the model's task is {run.task.name}, whose "
-                "predictions are one a record; leave it out"
-            )
-        return 0.0
-    if config.min_score is not None:
-        return config.min_score
+    if metric is None or config.min_score is not None:
+        return config.min_score or 0.0
     found = validated(config.run_path, config.which, run.options, metric)
+    why = "with the best F1 of the validation split"
     if found is None:
-        progress.say(f"the run has no score of its own: boxes of {_LEAST_SCORE} and more are shown")
-        return _LEAST_SCORE
-    progress.say(
-        f"boxes of a score of {found:.2f} and more are shown, with the best F1 of the validation "
-        "split (--min-score)"
-    )
+        found, why = _LEAST_SCORE, "since no validation has chosen a score"
+    progress.say(f"boxes of a score of {found:.2f} and more are shown, {why} (--min-score)")
     return found
 
 
-def _folders(config: PredictConfig, task: Task) -> tuple[Path | None, Path | None]:
-    """Those for images and for maps."""
-    if config.images is not None and not task.goal.needs_image:
-        raise ConfigError(
-            f"--images draws what is predicted on images, such as boxes, but the model's task is "
-            f"{task.name}; leave it out"
-        )
-    if config.maps is not None and not task.goal.makes_maps:
-        raise ConfigError(
-            f"--maps is for maps of classes, but the model's task is {task.name}; leave it out"
-        )
-    images, maps = (None if each is None else Path(each) for each in (config.images, config.maps))
-    return images, maps
-
-
-def _opened(
-    config: PredictConfig, run: TrainedRun, features: Mapping[str, Feature]
-) -> tuple[Dataset, str] | None:
+def _opened(config: PredictConfig, run: TrainedRun) -> tuple[Dataset, str] | None:
     """The dataset to predict for, and its split; None for files."""
     if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
         if config.split is not None:
@@ -205,7 +169,7 @@ def _opened(
     dataset = open_data(
         config.inputs[0],
         None,
-        features,
+        run.features_to_predict(),
         config.cache_dir,
         config.cache_bytes,
         allow_missing_shards=config.allow_missing_shards,
@@ -214,45 +178,22 @@ def _opened(
     return choices.of_run(dataset, run.config, config.split)
 
 
-def _create_report(
-    config: PredictConfig, task: Task, opened: tuple[Dataset, str] | None
-) -> ClassReport | None:
-    if config.report is None:
-        return None
-    task.goal.check(task.goal.has_one_class, "--report needs one class per record")
-    if opened is None:
-        raise ConfigError("--report needs the true classes, which a dataset has; name a dataset")
-    return ClassReport(task.goal.classes)
-
-
-def _class_number(goal: Target, value: Any, source: str) -> int:
-    """The number of a record's true class."""
-    number = goal.number_of(value)
-    if not 0 <= number < len(goal.classes):
-        raise DatasetDamagedError(
-            f"{goal.name} of {source} is {value!r}, which is not one of the {len(goal.classes)} "
-            "classes of the model; leave --report out, or such records out of the dataset"
-        )
-    return number
-
-
 def _records(
     config: PredictConfig,
     run: TrainedRun,
-    features: Mapping[str, Feature],
     opened: tuple[Dataset, str] | None,
     items: Iterable[Item] | None = None,
 ) -> Iterator[_Record]:
-    task = run.task
+    task, features = run.task, run.features_to_predict()
     own = [name for name in config.columns or () if name not in _predicted(results_of(task.goal))]
     items = items or read_items(config.inputs, task, features)
     for dataset, split, chunk in _datasets(items, features, opened):
-        of_dataset = [] if chunk else own
-        for name in of_dataset:
-            if name not in dataset.features:
-                raise UnknownNameError("column, for --columns,", name, dataset.features)
-        dataset, others = _with_others(dataset, task, report=config.report is not None)
-        others = [*dict.fromkeys([*others, *of_dataset])]
+        for names in [item.row for item in chunk] if chunk else [dataset.features]:
+            for name in own:
+                if name not in names:
+                    raise UnknownNameError("column, for --columns,", name, names)
+        dataset, others = _with_others(dataset, task)
+        others = [*dict.fromkeys([*others, *([] if chunk else own)])]
         batches = prediction_batches(
             task, dataset, split, batch_size=config.batch_size, others=others
         )
@@ -260,17 +201,12 @@ def _records(
         for inputs, windows, columns in batches:
             predictions = {name: value.numpy() for name, value in run.step(inputs, windows).items()}
             by_name = {name: value.numpy() for name, value in columns.items()}
-            files = by_name.get(_FILENAME)
             for place in range(len(next(iter(predictions.values())))):
-                file = "" if files is None else files[place].decode()
+                file = by_name[_FILENAME][place].decode() if _FILENAME in by_name else ""
                 item = chunk[number] if chunk else None
-                missing = [name for name in own if item and name not in item.row]
-                if item and missing:
-                    raise UnknownNameError("column, for --columns,", missing[0], item.row)
                 yield _Record(
                     source=item.source if item else file or f"{split}:{number}",
                     image=bytes(by_name[_ENCODED][place]) if _ENCODED in by_name else None,
-                    true=by_name[task.target][place] if config.report else None,
                     predictions={name: value[place] for name, value in predictions.items()},
                     columns={
                         name: item.row[name] if item else _plain(by_name[name][place])
@@ -293,36 +229,23 @@ def _datasets(
             yield dataset, next(iter(dataset.splits)), chunk
 
 
-def _with_others(dataset: Dataset, task: Task, *, report: bool) -> tuple[Dataset, list[str]]:
-    """The dataset with what is read besides the inputs: its names in the elements.
+def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
+    """The dataset with what is read of images besides the inputs: its names in the elements.
 
-    These are the encoded image for targets that need it, the name of its file, and for the report
-    the target.
+    These are the encoded image for targets that need it, and the name of its file.
     """
     added: dict[str, Feature] = {}
     inputs = [*task.inputs.values()]
     if len(inputs) == 1 and inputs[0].group == "image":
         image = dataset.features[inputs[0].name]
-        file_key = image.key_beside("filename")
-        added[_FILENAME] = Feature(
-            name=_FILENAME, kind="bytes", dtype="bytes", key=file_key, default=b""
-        )
+        keys = {_FILENAME: image.key_beside("filename")}
         if task.goal.needs_image:
-            added[_ENCODED] = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
-    names = [*added, *([task.target] if report else [])]
-    return dataclasses.replace(dataset, features={**dataset.features, **added}), names
-
-
-def _check_format(config: PredictConfig, task: Task) -> None:
-    """Raises ConfigError unless predictions of a task can be written as `_write_rows` does."""
-    format_name = config.format
-    if config.columns and format_name != "csv":
-        raise ConfigError("--columns is for --format csv; leave it out")
-    if format_name not in ("jsonl", "csv", *results_of(task.goal).documents):
-        raise ConfigError(
-            f"--format {format_name} is not for this model, whose task is {task.name}; use jsonl "
-            "or csv"
-        )
+            keys[_ENCODED] = image.key
+        added = {
+            name: Feature(name=name, kind="bytes", dtype="bytes", key=key, default=b"")
+            for name, key in keys.items()
+        }
+    return dataclasses.replace(dataset, features={**dataset.features, **added}), [*added]
 
 
 def _plain(value: Any) -> Any:

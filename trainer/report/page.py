@@ -1,7 +1,6 @@
 """Renders the page of a run."""
 
 import dataclasses
-import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,12 +12,12 @@ from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import shown
 from trainer.options.train import TrainConfig, options_that
 from trainer.report.chart import HEIGHT, WIDTH, chart
-from trainer.report.history import Row, curves, value_of, verdict
+from trainer.report.history import Row, curves, verdict
 
 # Metrics by class, as for maps, are in a table.
 _BY_CLASS = "/"
 # Facts of a page without a training.
-_NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "pace": (), "other": None}
+_NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "pace": ()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,6 @@ def html(
     fingerprint: str | None = None,
     pace: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     sections: Sections | None = None,
-    other: Trained | None = None,
 ) -> str:
     """Render the page.
 
@@ -89,7 +87,6 @@ def html(
         fingerprint: Fingerprint of the data; None for bare files.
         pace: Points (epochs done, value) by title.
         sections: Results of the last validation.
-        other: A run to compare with, or None.
     """
     how_it_went = verdict(run.history, run.best, run.options.epochs or 0, run.metric)
     of_training = {
@@ -98,9 +95,8 @@ def html(
         "fingerprint": fingerprint or "",
         "command": command(run.options),
         "verdict": "; ".join(filter(None, (how_it_went, sections.baseline if sections else ""))),
-        "curves": list(_curves(run, other)),
+        "curves": list(_curves(run)),
         "pace": [_of_pace(title, points) for title, points in (pace or {}).items()],
-        "other": None if other is None else _compared(run, other),
     }
     return _rendered(of_training, sections or Sections())
 
@@ -137,35 +133,11 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
     return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
 
 
-def _curves(run: Trained, other: Trained | None) -> Iterator[dict[str, Any]]:
+def _curves(run: Trained) -> Iterator[dict[str, Any]]:
     mark = run.history[run.best]["epoch"]
-    others = {} if other is None else curves(other.history)
     for name, lines in curves(run.history).items():
         if _BY_CLASS not in name:
-            beside = {f"{split}, compared": line for split, line in others.get(name, {}).items()}
-            yield chart(name, lines | beside, mark)
-
-
-def _compared(run: Trained, other: Trained) -> dict[str, Any]:
-    """Compare the best values of both runs, and their options other than paths."""
-    mine, theirs = run.history[run.best], other.history[other.best]
-    names = {name.removeprefix("val_"): None for name in (*mine, *theirs)}
-    options = [stated_options(each) for each in (run.options, other.options)]
-    flags = dict.fromkeys(flag for each in options for flag in each)
-    return {
-        "name": shown(other.name),
-        "values": [
-            (name, *(value if math.isfinite(value) else None for value in values))
-            for name in names
-            if name != "step"
-            for values in [(value_of(mine, name), value_of(theirs, name))]
-        ],
-        "options": [
-            (flag, *(each.get(flag, "–") for each in options))
-            for flag in flags
-            if options[0].get(flag) != options[1].get(flag)
-        ],
-    }
+            yield chart(name, lines, mark)
 
 
 def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:

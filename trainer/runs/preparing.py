@@ -44,9 +44,6 @@ from trainer.training.optimizers import check_optimizer, create_optimizer
 from trainer.training.random_numbers import seed_by_step
 from trainer.training.strategy import Workers, check_global_batch, create_strategy
 
-_BALANCED = "balanced"
-
-
 LossFn = Callable[[Any, Any], Any]
 OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
 
@@ -160,8 +157,6 @@ def batch_changes(
     Raises:
         ConfigError: The task does not suit an option.
     """
-    if config.sampling == _BALANCED:
-        task.goal.check(task.goal.has_one_class, "--sampling balanced needs one class per record")
     weights: Sequence[float] = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
         weights = class_weights(config.class_weights, task, dataset, split)
@@ -211,7 +206,6 @@ class TrainingInput:
             seed=self.config.seed,
             changes=self.changes,
             augment=self.augment,
-            balanced=self.config.sampling == _BALANCED,
             **more,
         )
 

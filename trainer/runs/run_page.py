@@ -83,15 +83,9 @@ class RunPage:
             )
 
     def _sections(self) -> Sections:
-        task, split = self._plan.task, self._prepared.validation_split or ""
-        examples = [each for one in self._accumulators for each in one.examples()]
-        return Sections(
-            batch=self._batch,
-            split=split,
-            baseline=self._baseline,
-            figures={k: v for each in self._accumulators for k, v in each.figures().items()},
-            examples=list(pictured(task, self._prepared.dataset, split, examples[:_MOST_EXAMPLES])),
-        )
+        split = self._prepared.validation_split or ""
+        found = sections_of(self._accumulators, self._plan.task, self._prepared.dataset, split)
+        return dataclasses.replace(found, batch=self._batch, baseline=self._baseline)
 
     @functools.cached_property
     def _pace(self) -> PaceLogs:
@@ -127,11 +121,8 @@ def report(command: ReportConfig) -> str:
             f"{run.path} has nothing to report yet: history.csv comes with the first validation, "
             "or at the end of the first epoch; wait for it"
         )
-    options, other = config.options, None
-    if command.compare is not None:
-        other = _compared(command.compare)
     fingerprint, pace = config.data.get("fingerprint"), PaceLogs(run.logs / "train")
-    _draw(run, options, fingerprint, task.name, history, pace, run.read_sections(), other)
+    _draw(run, config.options, fingerprint, task.name, history, pace, run.read_sections())
     return os.fspath(run.report)
 
 
@@ -143,7 +134,6 @@ def _draw(
     history: Sequence[Row],
     pace: PaceLogs,
     sections: Sections,
-    other: Trained | None = None,
 ) -> None:
     page = html(
         _trained(run, options, history),
@@ -151,21 +141,8 @@ def _draw(
         fingerprint=fingerprint,
         pace=pace.read(steps_per_epoch(history)),
         sections=sections,
-        other=other,
     )
     run.write_report(page)
-
-
-def _compared(path: str) -> Trained | None:
-    """The run in a directory, to compare with; None before its first row.
-
-    Raises:
-        ConfigError: There is none.
-        RunDamagedError: A file of it is not what was written.
-    """
-    run = RunDirectory(path)
-    options, history = run.read_config().options, run.read_history()
-    return _trained(run, options, history) if history else None
 
 
 def _trained(run: RunDirectory, options: TrainConfig, history: Sequence[Row]) -> Trained:
@@ -174,17 +151,22 @@ def _trained(run: RunDirectory, options: TrainConfig, history: Sequence[Row]) ->
     return Trained(name=name, options=options, history=history, best=place, metric=best.metric)
 
 
-def pictured(
+def sections_of(
+    accumulators: Sequence[Accumulator], task: Task, dataset: Dataset, split: str
+) -> Sections:
+    """The figures and examples that accumulators have found in a split."""
+    examples = [each for one in accumulators for each in one.examples()][:_MOST_EXAMPLES]
+    return Sections(
+        split=split,
+        figures={name: value for one in accumulators for name, value in one.figures().items()},
+        examples=[*_pictured(task, dataset, split, examples)],
+    )
+
+
+def _pictured(
     task: Task, dataset: Dataset, split: str, examples: Sequence[Example]
 ) -> Iterator[Pictured]:
-    """Examples with their images, as the dataset has them.
-
-    Args:
-        task: Whose first image is shown.
-        dataset: With the records.
-        split: Whose numbers the examples have.
-        examples: In order.
-    """
+    """Yield examples with the first image of their records, as the dataset has it."""
     if not examples:
         return
     index = dataset.index(split)

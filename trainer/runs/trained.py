@@ -21,9 +21,11 @@ from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
-from trainer.progress import Progress
+from trainer.progress import Progress, as_text
+from trainer.report.page import html_of_predictions
 from trainer.runs.choices import best_of, of_run, open_given
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
+from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, models
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.choice import shorten
@@ -221,11 +223,15 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
     evaluate_split = evaluator(task, run.model, strategy, batches, global_batch, num_records)
     results = results_of(task.goal)
-    baseline = results.baseline()
-    accumulators = [*results.accumulators(), *([] if baseline is None else [baseline])]
-    result = evaluate_split(accumulators=accumulators)
+    accumulators, baseline = results.accumulators(), results.baseline()
+    result = evaluate_split(accumulators=[*accumulators, *([] if baseline is None else [baseline])])
     if baseline is not None:
         _compare(baseline, result, split_name, progress)
+    if config.report is not None:
+        title, about = f"Predictions of {task.target}", f"{run.file} on {config.data}"
+        sections = sections_of(accumulators, task, dataset, split_name)
+        page = html_of_predictions(title, about, as_text(result), sections)
+        Path(config.report).write_text(page, encoding="utf-8")
     return {**result, "num_records": num_records}
 
 

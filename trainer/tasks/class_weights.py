@@ -2,11 +2,9 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.json_file import JsonError, read_object
 from trainer.autograph import unconverted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
@@ -18,41 +16,26 @@ _BATCH_SIZE = 64
 
 
 def read_weights(text: str) -> Mapping[str, float] | None:
-    """The weights by class of `--class-weights`; None for "balanced".
-
-    Args:
-        text: "balanced", `WBC=2,RBC=0.5`, or a JSON file with an object of them.
+    """Parse `--class-weights`: weights by class from `WBC=2,RBC=0.5`; None for "balanced".
 
     Raises:
-        ConfigError: It is none of these, or a weight is not a number from 0.
+        ConfigError: It is neither, or a weight is not a number from 0.
     """
     if text == BALANCED:
         return None
-    if "=" in text:
-        pairs = [part.rpartition("=") for part in text.split(",")]
-        stated: Any = {name.strip(): number for name, _, number in pairs}
-    else:
+    weights = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
         try:
-            stated = read_object(text)
-        except (OSError, JsonError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
+            weights[name.strip()] = float(number)
+        except ValueError:
+            number = ""
+        if not name or not number or not 0 <= weights[name.strip()] < math.inf:
             raise ConfigError(
-                f"--class-weights {text!r} cannot be used: {reason}; give balanced, weights such "
-                'as WBC=2,RBC=0.5, or a JSON file such as {"WBC": 2, "RBC": 0.5}'
-            ) from error
-    return {name: _weight(text, name, value) for name, value in stated.items()}
-
-
-def _weight(text: str, name: str, value: Any) -> float:
-    try:
-        weight = float(value)
-    except (TypeError, ValueError):
-        weight = math.nan
-    if not 0 <= weight < math.inf:
-        raise ConfigError(
-            f"--class-weights {text!r}: {value!r} of {name!r} is not a weight; give a number from 0"
-        )
-    return weight
+                f"--class-weights: {part!r} is not a class with a weight from 0; give balanced, or "
+                "weights such as WBC=2,RBC=0.5"
+            )
+    return weights
 
 
 def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[float]:

@@ -78,7 +78,6 @@ def training_batches(
     num_workers: int = 1,
     changes: BatchChanges | None = None,
     augment: Augment | None = None,
-    balanced: bool = False,
     cache: ImageCache | str = "none",
 ) -> tf.data.Dataset:
     """Endless full batches of (inputs, target), or (inputs, target, weight), shuffled.
@@ -94,7 +93,6 @@ def training_batches(
         worker, num_workers: As for `Dataset.batches`.
         changes: Of the batches; None for none.
         augment: The user's own function of an image and a seed, after the task's.
-        balanced: Whether the target's classes come equally often.
         cache: As for `Dataset.batches`.
     """
     arranged = dataset.batches(
@@ -104,7 +102,6 @@ def training_batches(
         shuffle=True,
         seed=seed,
         shuffle_buffer=window,
-        balance=task.target if balanced else None,
         repeat=True,
         first_record=first_record,
         worker=worker,

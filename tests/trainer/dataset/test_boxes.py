@@ -52,7 +52,7 @@ def test_padded_boxes(boxed):
 
 
 def test_ragged_boxes(boxed):
-    batch = next(iter(boxed.batches(batch_size=3, image_size=8, boxes="ragged")))
+    batch = next(iter(boxed.batches(batch_size=3, image_size=8, ragged="boxes")))
 
     assert isinstance(batch["boxes"], tf.RaggedTensor)
     assert batch["boxes"].row_lengths().numpy().tolist() == [2, 0, 1]

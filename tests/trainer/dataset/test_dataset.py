@@ -84,8 +84,6 @@ def test_inputs_and_target(dataset, arguments, inputs, target):
         ({**NUMBERS, "worker": 2, "num_workers": 2}, "worker=2 of num_workers=2: .* from 0 to 1"),
         ({**NUMBERS, "num_workers": 3}, "3 workers cannot share batches of 32 evenly"),
         ({**NUMBERS, "num_workers": 0}, "num_workers=0"),
-        ({**NUMBERS, "balance": "label"}, "needs shuffle=True"),
-        ({**NUMBERS, "balance": "labels", "shuffle": True}, "there is no feature .*'label'"),
     ],
 )
 def test_wrong_arguments(dataset, arguments, message):

@@ -42,7 +42,6 @@ def test_passes(repeat, expected):
             for value in ("64", (4, 5, 3), (4,), 2.5, (4, 2.5), 0, (0, 4), -1, True)
         ),
         *(("batch_size", value, "a whole number, 1 or more") for value in ("32", 2.5, 0, True)),
-        ("max_boxes", "3", "a whole number, 1 or more"),
         ("shuffle_buffer", 2.5, "a whole number, 1 or more"),
         ("first_record", 2.5, "a whole number, 0 or more"),
         ("seed", "0", "a whole number, that fits into 64 bits"),

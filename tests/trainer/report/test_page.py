@@ -1,7 +1,6 @@
 """The page of a run: what it says, and that names of others do nothing."""
 
 import math
-import re
 
 import pytest
 
@@ -52,32 +51,6 @@ def test_the_sentence_is_on_the_metric_that_tells_the_best():
     history = [row | {"val_mAP": 0.1, "val_F1": 0.3}]
     assert verdict(history, 0, 5).startswith("mAP 0.1 on validation")
     assert verdict(history, 0, 5, "F1").startswith("F1 0.3 on validation")
-
-
-def test_a_page_beside_another_run():
-    run = Trained(
-        name="second",
-        options=TrainConfig(data="d", output="o", seed=1, augment="flip"),
-        history=rows([2, 1], [2, 1]),
-        best=1,
-    )
-    other = Trained(
-        name="first",
-        options=TrainConfig(data="e", output="p", seed=1, deterministic=True),
-        history=rows([3, 2.5, 2.75], [3, 2.5, 2.75]),
-        best=1,
-    )
-    page = html(run, task="classification", other=other)
-    compared = page[page.index('<section id="compared">') :]
-    row = r"<tr><th scope=.row.*?>(.+?)</th><td.*?>(.+?)</td><td.*?>(.+?)</td>"
-    assert re.findall(row, compared) == [
-        ("epoch", "2", "2"),
-        ("loss", "1", "2.5"),
-        ("accuracy", "0.9", "0.75"),
-        ("--augment", "flip", "–"),
-        ("--deterministic", "–", "yes"),
-    ]
-    assert page.count("validation, compared</li>") == 2
 
 
 def test_curves_have_nothing_that_is_not_finite():

@@ -49,7 +49,7 @@ OWN = {"callbacks": [Kill()], "augment": brighter if "mine:model" in sys.argv el
 SMALL = ("--model-fn", "mine:model", "--batch-size", "8", "--image-size", "16")
 CHANGES = (
     *("--augment", "rand", "--label-smoothing", "0.1"),
-    *("--label-smoothing", "0.1", "--class-weights", "balanced", "--sampling", "balanced"),
+    *("--label-smoothing", "0.1", "--class-weights", "balanced"),
 )
 # One replica and few steps: nearly all of its time is building and tracing.
 EFFICIENT = (

@@ -1,4 +1,4 @@
-"""`report`: the page of a run again, and beside another run."""
+"""`report`: the page of a run again."""
 
 import pytest
 
@@ -12,29 +12,26 @@ def options(data, run, *more):
 
 
 @pytest.mark.slow
-def test_the_page_again_and_beside_another_run(colors, tmp_path, capsys):
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert main(options(colors, first, "--seed", "1")) == 0
-    assert main(options(colors, second, "--seed", "2")) == 0
-    page = (second / "report.html").read_text()
+def test_the_page_again_without_its_figures_and_of_another_split(colors, tmp_path, capsys):
+    run, facts = tmp_path / "run", tmp_path / "run" / "report.json"
+    assert main(options(colors, run, "--seed", "1")) == 0
+    page = (run / "report.html").read_text()
     capsys.readouterr()
 
-    (second / "report.html").unlink()
-    assert main(["report", str(second)]) == 0
-    assert capsys.readouterr().out.strip() == str(second / "report.html")
-    assert (second / "report.html").read_text() == page
+    (run / "report.html").unlink()
+    assert main(["report", str(run)]) == 0
+    assert capsys.readouterr().out.strip() == str(run / "report.html")
+    assert (run / "report.html").read_text() == page
 
-    without = (first / "report.html").read_text()
-    assert main(["report", str(first), "--compare", str(second)]) == 0
-    beside = (first / "report.html").read_text()
-    assert "the other is second." in beside
-    assert beside.count("data:image/jpeg") == without.count("data:image/jpeg") > 4
-
-    # What is left of a run without its figures has its curves; what was changed is told.
-    facts = first / "report.json"
     facts.write_text(facts.read_text().replace('"batch"', '"hatch"'))
-    assert main(["report", str(first)]) == 3
+    assert main(["report", str(run)]) == 3
     assert "delete it to report without figures" in capsys.readouterr().err
     facts.unlink()
-    assert main(["report", str(first)]) == 0
-    assert 'id="batch"' not in (first / "report.html").read_text()
+    assert main(["report", str(run)]) == 0
+    assert 'id="batch"' not in (run / "report.html").read_text()
+
+    other = tmp_path / "test.html"
+    of_run = ("--data", str(colors), "--run", str(run), "--quiet")
+    assert main(["evaluate", *of_run, "--split", "test", "--report", str(other)]) == 0
+    assert "Of the split test." in other.read_text()
+    assert 'id="curves"' not in other.read_text()

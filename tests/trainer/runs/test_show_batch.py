@@ -69,5 +69,4 @@ def test_every_option_of_the_input_is_seen(colors, tmp_path, capsys):
         return np.asarray(Image.open(file))
 
     plain = draw()
-    for options in (("--sampling", "balanced"), ("--augment", "rand")):
-        assert (draw(*options) != plain).any()
+    assert (draw("--augment", "rand") != plain).any()

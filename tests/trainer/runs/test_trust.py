@@ -103,7 +103,7 @@ def test_a_run_with_a_loss_of_its_own_is_continued_from_python(acting, command, 
 def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket, capsys, name):
     url, store = bucket
     record = unsealed(run / "config.json")
-    for option in ("data", "schema", "class_weights"):
+    for option in ("data", "schema"):
         record["options"][option] = f"{url}/{option}.json"
         store.put(f"{url}/{option}.json", b"{}")
     seal(run / "config.json", record)

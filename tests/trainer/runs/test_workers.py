@@ -74,7 +74,7 @@ ALL_CHANGES = (
     *("--epochs", "2", "--steps-per-epoch", "5", "--batch-size", "8", "--image-size", "16"),
     *("--optimizer", "sgd", "--learning-rate", "0.01"),
     *("--augment", "rand", "--label-smoothing", "0.1"),
-    *("--class-weights", "red=2,blue=0.5", "--sampling", "balanced"),
+    *("--class-weights", "red=2,blue=0.5"),
 )
 
 

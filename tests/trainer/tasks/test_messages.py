@@ -69,7 +69,6 @@ TABLE = [
     (f"{TRAIN} TABLE --target code", 2, "must be less than"),
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.2", 2, "--label-smoothing needs classes"),
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.1", 2, "--label-smoothing needs"),
-    (f"{TRAIN} SEGMENTATION --sampling balanced", 2, "--sampling balanced needs one class"),
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
     (f"{TRAIN} SEGMENTATION --image-size 40", 2, "--image-size 40x40 is not a multiple"),
     ("show-batch --data x --output batch.jpg", 2, "end its name in .png"),

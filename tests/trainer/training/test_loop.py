@@ -53,7 +53,7 @@ def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_
     def trained_on(strategy):
         plan = make_plan(strategy, steps_per_epoch=5)
         task = dataclasses.replace(plan.task, augment="rand")
-        changed = {"seed": 5, "changes": changes, "balanced": True}
+        changed = {"seed": 5, "changes": changes}
         batches = functools.partial(
             training_batches, task, dataset, "train", batch_size=8, **changed
         )
