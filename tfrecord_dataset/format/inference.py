@@ -291,13 +291,7 @@ def named_classes(lists: Lists) -> dict[str, set[tuple[int, str]]]:
 def with_known_names(
     by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], num_records: int
 ) -> dict[str, Feature]:
-    """Return features by name: first images, labels and boxes under TensorFlow's keys.
-
-    Args:
-        by_key: Feature of each key, inferred in isolation.
-        keys: Statistics by key.
-        num_records: Size of the sample.
-    """
+    """Return features by name: first images, labels and boxes under TensorFlow's keys."""
     always = {key for key, each in keys.items() if each.num_records == num_records}
     found: dict[str, Feature] = {}
     taken: set[str] = set()

@@ -56,12 +56,7 @@ def check_rows(name: str, file_bytes: int, rows: int) -> None:
 
 
 class GunzipReader(gzip.GzipFile):
-    """Content of a gzip file with a size check in `read`.
-
-    Args:
-        packed: The open file.
-        name: Name of the file for error messages.
-    """
+    """Content of a gzip file with a size check in `read`."""
 
     def __init__(self, packed: Any, name: str):
         super().__init__(fileobj=packed, mode="rb")

@@ -53,11 +53,6 @@ def find_dataset(
 ) -> str:
     """Return the dataset directory at or below `path`: itself, or the only one's newest version.
 
-    Args:
-        path: Path of a folder.
-        exists: Whether a file exists.
-        folders: Names of a folder's subfolders.
-
     Raises:
         NotADatasetError: No finished dataset.
         ConfigError: There are several datasets.
@@ -185,10 +180,6 @@ class Metadata:
 def parse_metadata(data: bytes, path: str) -> Metadata:
     """Parse the content of a file after checking its checksum and format.
 
-    Args:
-        data: The content.
-        path: Path of the file for messages.
-
     Raises:
         ConfigError: Another format version.
         DatasetDamagedError: Not the content that a build wrote.
@@ -262,11 +253,6 @@ def _check_sha256(value: str, place: str) -> None:
 def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> bytes | None:
     """Read a small file of a dataset; None if it is missing.
 
-    Args:
-        folder: Folder of the dataset.
-        name: Path of the file in the folder.
-        files: Entries of metadata.json by path.
-
     Raises:
         DatasetDamagedError: The file differs from its entry.
         DatasetChangedError: Another build has replaced the dataset.
@@ -299,10 +285,6 @@ def read_statistics(
 
 def parse_statistics(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
     """Parse the content of a statistics.json to facts by split and feature.
-
-    Args:
-        data: The content.
-        path: Path of the file for messages.
 
     Raises:
         DatasetDamagedError: Not the content that a build wrote.

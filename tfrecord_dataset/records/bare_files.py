@@ -264,10 +264,6 @@ def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tup
     Takes the first 256 / n records of each of n files, up to 16, evenly spread over all; fewer if
     they exceed 64 MiB / n.
 
-    Args:
-        files: Names in order.
-        splits: Splits with these files.
-
     Raises:
         DatasetDamagedError: A file is damaged, or not a TFRecord file.
     """

@@ -23,9 +23,6 @@ class UnpackedFiles:
     """Uncompressed content of gzip files, as `store.files.Files`.
 
     A cached file is used after this process has verified its seal.
-
-    Args:
-        packed: The gzip files.
     """
 
     is_remote = False

@@ -15,11 +15,7 @@ _MOST_VALUES = 2_000  # per tag, sampled
 
 
 class PaceLogs:
-    """The logs in `RUN/logs/train`; each `read` reads what is new.
-
-    Args:
-        folder: Folder that may not exist yet.
-    """
+    """The logs in `RUN/logs/train`; each `read` reads what is new."""
 
     def __init__(self, folder: Path) -> None:
         from tensorboard.backend.event_processing import event_accumulator  # takes 0.4 s

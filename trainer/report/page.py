@@ -109,14 +109,7 @@ def _of_pace(title: str, points: Sequence[tuple[float, float]]) -> dict[str, Any
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
-    """Render the page on predictions for a dataset: a run's page without its training.
-
-    Args:
-        title: Heading.
-        about: Line below the heading.
-        sentence: Summary of the quality.
-        sections: Results of the predictions.
-    """
+    """Render the page on predictions for a dataset: a run's page without its training."""
     return _rendered({"title": shown(title), "task": about, "verdict": sentence}, sections)
 
 
@@ -172,11 +165,7 @@ def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
 
 
 def command(options: TrainConfig) -> str:
-    """Return the command of an equal training, without the paths of data and run.
-
-    Args:
-        options: Options of the run.
-    """
+    """Return the command of an equal training, without the paths of data and run."""
     words = ["--data", "DATASET", "--output", "RUN"]
     for flag, value in stated_options(options).items():
         words += [flag, value] if value else [flag]

@@ -234,10 +234,6 @@ def batch_size(num_records: int, num_replicas: int = 1) -> int:
     """Records per step: a power of 2 that leaves some 20 steps an epoch, 8 to 32.
 
     Of more than 32,000 records a thousandth, up to 256.
-
-    Args:
-        num_records: Of the train split.
-        num_replicas: The size is a multiple of it.
     """
     small = min(num_records / _LEAST_STEPS, _USUAL_BATCH)
     large = min(num_records / _RECORDS_OF_LARGER_BATCHES, _LARGEST_BATCH)
@@ -349,12 +345,6 @@ def best_of(stated: str | None, rows: Sequence[Mapping[str, float]]) -> Best:
 
 def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
     """The choice that `--best-by` states: METRIC, METRIC:min or METRIC:max.
-
-    Args:
-        stated: The option.
-        metrics: The names of those that rows have.
-        own: Those of them that are the user's.
-        validated: Whether they are of a validation split.
 
     Raises:
         UnknownNameError: Unknown metric.

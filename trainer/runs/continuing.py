@@ -74,13 +74,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
 
 
 def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
-    """Raises UntrustedRunError unless the command names all that could act.
-
-    Args:
-        options: Of the run.
-        given: The names of the command's own options.
-        run: The directory.
-    """
+    """Raises UntrustedRunError unless the command names all that could act."""
     acting = {
         **{name: getattr(options, name) for name in _CODE},
         **{name: value for name in _PLACES if is_remote(value := getattr(options, name) or "")},

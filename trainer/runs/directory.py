@@ -80,10 +80,6 @@ def read_edited(file: Path) -> dict[str, Any]:
 def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
     """The object in config.json, task.json or report.json.
 
-    Args:
-        file: Its path.
-        remedy: What to do about a damaged one.
-
     Raises:
         FileNotFoundError: The file does not exist.
         RunDamagedError: It cannot be read, or is not what was written.

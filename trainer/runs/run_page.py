@@ -38,12 +38,7 @@ _MOST_EXAMPLES = 24
 
 
 class RunPage:
-    """The page of a run that trains.
-
-    Args:
-        prepared: The run.
-        plan: What is trained.
-    """
+    """The page of a run that trains."""
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
         self._prepared = prepared

@@ -47,11 +47,6 @@ _LONGEST = 300
 def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
     """The model of a run, in Keras's safe mode.
 
-    Args:
-        file: A .keras file.
-        task: What it was trained for.
-        remedy: Where Keras refuses it.
-
     Raises:
         RunDamagedError: The file is not as Keras wrote it.
         ConfigError: Keras refuses it, or it does not fit the task.

@@ -54,11 +54,7 @@ class Baseline(Accumulator):
 
 
 class MostFrequentClass(Baseline):
-    """The accuracy of always guessing one class.
-
-    Args:
-        classes: By number.
-    """
+    """The accuracy of always guessing one class."""
 
     metric = "accuracy"
 
@@ -81,11 +77,7 @@ class MostFrequentClass(Baseline):
 
 
 class MeanOfTraining(Baseline):
-    """The mean absolute error of always guessing the mean of the train split.
-
-    Args:
-        mean: By column.
-    """
+    """The mean absolute error of always guessing the mean of the train split."""
 
     metric = "mae"
     is_least = True
@@ -105,11 +97,7 @@ class MeanOfTraining(Baseline):
 
 
 class MostFrequentPixel(Baseline):
-    """The mIoU of always guessing one class for all pixels.
-
-    Args:
-        classes: By number.
-    """
+    """The mIoU of always guessing one class for all pixels."""
 
     metric = "mIoU"
 
@@ -129,11 +117,7 @@ class MostFrequentPixel(Baseline):
 
 
 class MedianBoxes(Baseline):
-    """The mAP50 of always guessing the median box of each class.
-
-    Args:
-        classes: By number.
-    """
+    """The mAP50 of always guessing the median box of each class."""
 
     metric = "mAP50"
     guess = "always guessing the median box of each class"

@@ -87,10 +87,6 @@ def outputs_of(
 def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
     """The function `package.module:function`; the module may be in the working directory.
 
-    Args:
-        path: Of the function.
-        option: Of the command, for messages.
-
     Raises:
         ConfigError: There is no such function.
     """

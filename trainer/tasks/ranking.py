@@ -18,9 +18,6 @@ class AreaUnderCurve(Accumulator):
 
     It is the chance that a record with the class gets a higher probability of it than one without;
     probabilities whose logits are within 0.001 count as equal, of over 32 classes within more.
-
-    Args:
-        num_classes: Of the target.
     """
 
     def __init__(self, num_classes: int) -> None:

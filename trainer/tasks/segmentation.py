@@ -125,9 +125,6 @@ class PixelConfusion(Accumulator):
     """Counts pixels by class and predicted class: mIoU, the IoU of each class, pixel accuracy.
 
     Pixels are those of the model's input; ignored ones do not count.
-
-    Args:
-        classes: By number.
     """
 
     def __init__(self, classes: Sequence[str]) -> None:

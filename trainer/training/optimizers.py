@@ -164,13 +164,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
 
 
 class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
-    """A constant rate for the first steps, then another schedule from its start.
-
-    Args:
-        learning_rate: Learning rate of the first steps.
-        head_steps: Number of the first steps.
-        then: Schedule of the other steps.
-    """
+    """A constant rate for the first steps, then another schedule from its start."""
 
     def __init__(
         self,

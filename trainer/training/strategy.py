@@ -141,12 +141,7 @@ def distributed(
 
 
 def check_global_batch(batch_size: int, num_replicas: int) -> None:
-    """Raise ConfigError unless all replicas get equal parts of the global batch.
-
-    Args:
-        batch_size: Size of the global batch.
-        num_replicas: Number of replicas that share it.
-    """
+    """Raise ConfigError unless all replicas get equal parts of the global batch."""
     if batch_size < 1 or batch_size % num_replicas:
         below = batch_size - batch_size % num_replicas
         nearest = [str(size) for size in (below, below + num_replicas) if size > 0]

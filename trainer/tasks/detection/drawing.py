@@ -11,13 +11,7 @@ _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f
 def label_corner(
     box: Sequence[float], text: tuple[float, float], image: ImageSize
 ) -> tuple[float, float]:
-    """Where the text of a box begins: at the box's corner, or where it is all in the image.
-
-    Args:
-        box: xmin, ymin, xmax, ymax in pixels.
-        text: Width and height of the text.
-        image: Its size.
-    """
+    """Where the text of a box begins: at the box's corner, or where it is all in the image."""
     whole_sides = (image.width, image.height)
     x, y = (
         max(0.0, min(at, whole - size))

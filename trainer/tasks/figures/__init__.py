@@ -89,11 +89,7 @@ class Accumulator(abc.ABC):
 
 
 class Worst:
-    """Keeps the records with the highest badness, of any number.
-
-    Args:
-        most: How many.
-    """
+    """Keeps the records with the highest badness, of any number."""
 
     def __init__(self, most: int = 12) -> None:
         self._most = most

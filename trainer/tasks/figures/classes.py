@@ -15,11 +15,7 @@ _MOST_COLUMNS, _MOST_CURVES = 24, 8
 
 
 class ClassFigures(Accumulator):
-    """Counts what is predicted of one class per record, or of any number of them.
-
-    Args:
-        classes: By number.
-    """
+    """Counts what is predicted of one class per record, or of any number of them."""
 
     def __init__(self, classes: Sequence[str]) -> None:
         self._classes = tuple(classes)

@@ -11,11 +11,7 @@ _MOST_COLUMNS = 6
 
 
 class NumberFigures(Accumulator):
-    """Keeps some true and predicted numbers of each column, and the sums that tell the fit.
-
-    Args:
-        size: Columns.
-    """
+    """Keeps some true and predicted numbers of each column, and the sums that tell the fit."""
 
     def __init__(self, size: int) -> None:
         self._sums = np.zeros((5, size))  # true, its square, error, its square, its size

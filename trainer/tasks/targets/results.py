@@ -40,9 +40,6 @@ _MOST_SHOWN = 5  # classes of a record, where they are told
 class Results(abc.ABC):
     """How the predictions of one kind of target, and the target itself, are shown.
 
-    Args:
-        goal: The target.
-
     Attributes:
         columns: Of `lines`.
         documents: Further formats of predictions by name.
