@@ -29,7 +29,6 @@ from trainer.options.commands import (
     EvaluateConfig,
     ExportConfig,
     PredictConfig,
-    ReportConfig,
     ShowBatchConfig,
     TuneConfig,
 )
@@ -140,13 +139,6 @@ COMMANDS = {
         function="trainer.predicting:predict",
         options=PredictConfig,
         summary="predict for files, folders and datasets",
-    ),
-    "report": Described(
-        function="trainer.runs.run_page:report",
-        options=ReportConfig,
-        summary="write report.html of a run again",
-        description="Writes RUN/report.html again from what the run holds. The last line on stdout "
-        "is its path.",
     ),
     "export": Described(
         function="trainer.exporting:export",

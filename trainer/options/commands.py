@@ -134,15 +134,6 @@ class PredictConfig(Options):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ReportConfig(Options):
-    """The options of `python -m trainer report`."""
-
-    run_path: Annotated[
-        str, Option("directory that train wrote", metavar="RUN", is_positional=True)
-    ]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportConfig(Options):
     """The options of `python -m trainer export`."""
 

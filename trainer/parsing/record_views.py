@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.autograph import converted
+from trainer.errors import ConfigError
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Augment, Decoding, Reader, Tensors
 from trainer.tensors import Tensor
@@ -94,6 +95,16 @@ def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
     if image.dtype == tf.uint16:
         image = tf.cast(image // 257, tf.uint8)
     changed = converted(augment)(image, tf.random.experimental.stateless_fold_in(seed, 2))
+    is_tensor = isinstance(changed, tf.Tensor)
+    if (
+        not is_tensor
+        or changed.dtype != tf.uint8
+        or not changed.shape.is_compatible_with(image.shape)
+    ):
+        found = f"{changed.dtype.name} {changed.shape}" if is_tensor else repr(changed)
+        raise ConfigError(
+            f"augment returns {found}; return an image of the same kind, uint8 {image.shape}"
+        )
     return tf.ensure_shape(changed, image.shape)
 
 

@@ -1,5 +1,6 @@
 """Curves and a summary sentence from a run's history."""
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,12 +13,40 @@ _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
 _LITTLE = 0.01
 # Epochs, and deviations of a loss, that exceed chance.
 _SEVERAL = 3
-_TIMES_NOISE = 3
+_TIMES_NOISE = 2
 
 
 def value_of(row: Row, metric: str) -> float:
     """Return a metric in validation, or else in training; NaN for a row without it."""
     return row.get(f"val_{metric}", row.get(metric, math.nan))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Best:
+    """How rows are compared.
+
+    Attributes:
+        metric: Its name; validation counts, if rows have it.
+        is_least: Whether the best row has the lowest.
+    """
+
+    metric: str = "loss"
+    is_least: bool = True
+
+    def rank(self, row: Mapping[str, float]) -> float:
+        """The best row has the lowest value; NaN and infinity are never the best."""
+        value = value_of(row, self.metric)
+        if not math.isfinite(value):
+            return math.inf
+        return value if self.is_least else -value
+
+    def place(self, rows: Sequence[Mapping[str, float]]) -> int:
+        """Of the best row; of equal ones, that with the lowest loss, and of these the first."""
+        ranks = [(self.rank(row), _LOSS.rank(row)) for row in rows]
+        return ranks.index(min(ranks))
+
+
+_LOSS = Best()
 
 
 def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss") -> str:
@@ -46,20 +75,18 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
 
 
 def _over_fits(history: Sequence[Row], place: int) -> bool:
-    """Whether since a row the validation loss rises more than by chance, and the training loss not.
+    """Whether since a row the validation loss has risen for epochs, and the training loss not.
 
-    Chance is the difference of the validation loss from a straight line through its neighbours: for
-    independent noise with a deviation of 1 half of these differences exceed 1.65.
+    The rise must exceed the noise, the median difference of a loss from the mean of its neighbours.
     """
-    best, since = history[place], history[place + 1 :]
-    losses = [row["val_loss"] for row in history if math.isfinite(row["val_loss"])]
-    if history[-1]["epoch"] - best["epoch"] < _SEVERAL:
+    best, losses = history[place], [row["val_loss"] for row in history]
+    recent = history[-_SEVERAL:]
+    if len(history) - 1 - place < _SEVERAL or not all(map(math.isfinite, losses)):
         return False
-    bends = [abs(a - 2 * b + c) for a, b, c in zip(losses, losses[1:], losses[2:], strict=False)]
-    noise = statistics.median(bends) / 1.65
-    recent = since[-_SEVERAL:]
-    # The least of many values is low by chance, so its neighbours count, too.
-    least = statistics.median(row["val_loss"] for row in history[max(0, place - 1) : place + 2])
+    noise = statistics.median(
+        abs(a - 2 * b + c) for a, b, c in zip(losses, losses[1:], losses[2:], strict=False)
+    )
+    least = statistics.median(losses[max(0, place - 1) : place + 2])
     rise = statistics.fmean(row["val_loss"] for row in recent) - least
     falls = statistics.fmean(row["loss"] for row in recent) < best["loss"]
     return falls and rise > max(_TIMES_NOISE * noise, _LITTLE * abs(least))
@@ -80,8 +107,3 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
                 split = "train" if name == column else "validation"
                 found.setdefault(name, {}).setdefault(split, []).append((at, value))
     return found
-
-
-def steps_per_epoch(history: Sequence[Row]) -> float:
-    """Number of steps per epoch."""
-    return history[0]["step"] / history[0]["epoch"]

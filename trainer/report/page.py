@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import shown
 from trainer.options.train import TrainConfig, options_that
 from trainer.report.chart import HEIGHT, WIDTH, chart
-from trainer.report.history import Row, curves, verdict
+from trainer.report.history import Best, Row, curves, verdict
 
 # Metrics by class, as for maps, are in a table.
 _BY_CLASS = "/"
 # Facts of a page without a training.
-_NO_TRAINING = {"fingerprint": "", "command": "", "curves": (), "pace": ()}
+_NO_TRAINING = {"fingerprint": "", "command": "", "curves": ()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Pictured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
-    """Results of a validation besides its metrics, as in report.json.
+    """Results of a validation in addition to its metrics.
 
     Attributes:
         batch: The first batch as the model saw it.
@@ -52,60 +52,42 @@ class Sections:
     examples: Sequence[Pictured] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
-    """Options and history of a run.
+def html(
+    name: str,
+    options: TrainConfig,
+    history: Sequence[Row],
+    best: Best,
+    *,
+    task: str,
+    fingerprint: str = "",
+    sections: Sections | None = None,
+) -> str:
+    """Render the page of a run.
 
-    Attributes:
+    Args:
         name: Name of its directory.
         options: Options of its training.
         history: Rows so far, at least one.
-        best: Index of the best row.
-        metric: Criterion of the best row.
-    """
-
-    name: str
-    options: TrainConfig
-    history: Sequence[Row]
-    best: int = 0
-    metric: str = "loss"
-
-
-def html(
-    run: Trained,
-    *,
-    task: str,
-    fingerprint: str | None = None,
-    pace: Mapping[str, Sequence[tuple[float, float]]] | None = None,
-    sections: Sections | None = None,
-) -> str:
-    """Render the page.
-
-    Args:
-        run: The run.
+        best: Criterion of the best row.
         task: Name of the task.
-        fingerprint: Fingerprint of the data; None for bare files.
-        pace: Points (epochs done, value) by title.
+        fingerprint: Fingerprint of the data; "" for bare files.
         sections: Results of the last validation.
     """
-    how_it_went = verdict(run.history, run.best, run.options.epochs or 0, run.metric)
+    place, sections = best.place(history), sections or Sections()
+    how_it_went = verdict(history, place, options.epochs or 0, best.metric)
     of_training = {
-        "title": shown(run.name),
+        "title": shown(name),
         "task": task,
-        "fingerprint": fingerprint or "",
-        "command": command(run.options),
-        "verdict": "; ".join(filter(None, (how_it_went, sections.baseline if sections else ""))),
-        "curves": list(_curves(run)),
-        "pace": [_of_pace(title, points) for title, points in (pace or {}).items()],
+        "fingerprint": fingerprint,
+        "command": command(options),
+        "verdict": "; ".join(filter(None, (how_it_went, sections.baseline))),
+        "curves": [
+            chart(metric, lines, history[place]["epoch"])
+            for metric, lines in curves(history).items()
+            if _BY_CLASS not in metric
+        ],
     }
-    return _rendered(of_training, sections or Sections())
-
-
-def _of_pace(title: str, points: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """A chart over the whole training; a rate at a point covers the steps before it."""
-    epochs, values = zip(*points, strict=True) if points else ((), ())
-    bounds = (0.0, max(epochs), min(values), max(values)) if points else None
-    return chart(title, {title: points}, bounds=bounds)
+    return _rendered(of_training, sections)
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
@@ -124,13 +106,6 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
         "charts": _charts(sections.figures),
     }
     return rendered(Path(__file__).with_name("templates"), "run.html.j2", context)
-
-
-def _curves(run: Trained) -> Iterator[dict[str, Any]]:
-    mark = run.history[run.best]["epoch"]
-    for name, lines in curves(run.history).items():
-        if _BY_CLASS not in name:
-            yield chart(name, lines, mark)
 
 
 def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from trainer.options.shared import InputConfig
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.records.held_out import checksums
-from trainer.report.history import value_of
+from trainer.report.history import Best
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
@@ -206,22 +206,16 @@ def _first_values(dataset: Dataset, split: str, name: str) -> Any:
     return next(iter(batches))[name].numpy()
 
 
-def num_records(config: TrainConfig, dataset: Dataset, split: str) -> int:
-    """The records of the train split.
+def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
+    """Steps per epoch: the full batches of a pass, or those of the option.
 
     Raises:
-        ConfigError: It has none.
+        ConfigError: There are no records.
     """
-    number = dataset.num_records(split)
-    if number == 0:
+    if num_records == 0:
         raise ConfigError(
             f"the train split of {config.data} has no records; build the dataset again"
         )
-    return number
-
-
-def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
-    """The steps of an epoch: the full batches in a pass, or what the option says."""
     if num_records < config.global_batch:
         progress.say(
             f"a batch of {config.global_batch} is larger than the {num_records} training records; "
@@ -244,44 +238,33 @@ def batch_size(num_records: int, num_replicas: int = 1) -> int:
 def with_plan(
     config: TrainConfig, task: Task, num_records: int, *, num_replicas: int, is_validated: bool
 ) -> TrainConfig:
-    """The options of a new run with what they leave open.
+    """Complete the options of a new run.
 
-    Without `epochs`, the rate is half a cosine after a rise, and the run ends early where it is
-    validated; with it, what is not given stays as plain as it can be.
-
-    Args:
-        config: The options, as they were given.
-        task: What is trained.
-        num_records: Of the train split.
-        num_replicas: As for `batch_size`.
-        is_validated: Whether there is a validation split.
+    Without `epochs`, the rate is half a cosine after a rise, and a validated run ends early; with
+    it, the rate is constant, and only `early_stopping` ends a run early.
     """
     size = config.batch_size or batch_size(num_records, num_replicas)
     steps_per_epoch = config.steps_per_epoch or max(1, num_records // size)
-    chosen: dict[str, Any] = {"batch_size": size}
-    if config.epochs is None:
-        wanted = math.ceil(_steps(task) / steps_per_epoch)
-        epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
-        num_steps = epochs * steps_per_epoch
-        patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
-        chosen |= {
-            "epochs": epochs,
-            "schedule": config.schedule or "cosine",
-            "warmup_steps": min(int(_WARM_UP_SHARE * num_steps), _MOST_WARM_UP)
-            if config.warmup_steps is None
-            else config.warmup_steps,
-            "early_stopping": config.early_stopping or (patience if is_validated else None),
-        }
-    plain = {
+    chosen: dict[str, Any] = {
+        "batch_size": size,
         "schedule": "constant",
         "warmup_steps": 0,
         "best_by": task.goal.best_by if is_validated else "loss",
     }
-    found = dataclasses.replace(config, **chosen)
+    if config.epochs is None:
+        wanted = math.ceil(_steps(task) / steps_per_epoch)
+        epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
+        patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
+        chosen |= {
+            "epochs": epochs,
+            "schedule": "cosine",
+            "warmup_steps": min(int(_WARM_UP_SHARE * epochs * steps_per_epoch), _MOST_WARM_UP),
+            "early_stopping": patience if is_validated else None,
+        }
     left: dict[str, Any] = {
-        name: value for name, value in plain.items() if getattr(found, name) is None
+        name: value for name, value in chosen.items() if getattr(config, name) is None
     }
-    return dataclasses.replace(found, **left)
+    return dataclasses.replace(config, **left)
 
 
 def _steps(task: Task) -> int:
@@ -307,34 +290,6 @@ def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:
             f"ends after {config.early_stopping} validations without a better {config.best_by}"
         )
     return ", ".join(parts)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Best:
-    """How rows are compared.
-
-    Attributes:
-        metric: Its name; of the validation split where rows have that.
-        is_least: Whether the best row has the lowest.
-    """
-
-    metric: str = "loss"
-    is_least: bool = True
-
-    def rank(self, row: Mapping[str, float]) -> float:
-        """The best row has the lowest value; NaN and infinity are never the best."""
-        value = value_of(row, self.metric)
-        if not math.isfinite(value):
-            return math.inf
-        return value if self.is_least else -value
-
-    def place(self, rows: Sequence[Mapping[str, float]]) -> int:
-        """Of the best row; of equal ones, that with the lowest loss, and of these the first."""
-        ranks = [(self.rank(row), _LOSS.rank(row)) for row in rows]
-        return ranks.index(min(ranks))
-
-
-_LOSS = Best()
 
 
 def best_of(stated: str | None, rows: Sequence[Mapping[str, float]]) -> Best:

@@ -19,7 +19,6 @@ from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
 from trainer.options.train import TrainConfig
-from trainer.report.page import Sections
 from trainer.tasks import Task
 from trainer.tasks.task_json import task_from_json
 
@@ -51,7 +50,6 @@ class RunConfig:
         data: The identity of the training data, by name.
         order: Of the records.
         class_weights: In the training loss; none where all are 1.
-        weights: (path, shape) of each of the model's.
         own: Names of the user's loss, optimizer and augmentation, where the run has them.
     """
 
@@ -59,7 +57,6 @@ class RunConfig:
     data: Mapping[str, Any]
     order: RunOrder
     class_weights: tuple[float, ...]
-    weights: tuple[tuple[str, tuple[int, ...]], ...]
     own: Mapping[str, str]
 
 
@@ -78,7 +75,7 @@ def read_edited(file: Path) -> dict[str, Any]:
 
 
 def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
-    """The object in config.json, task.json or report.json.
+    """The object in config.json or task.json.
 
     Raises:
         FileNotFoundError: The file does not exist.
@@ -139,7 +136,6 @@ class RunDirectory:
     model.keras    the model of the best validation, by --best-by; without one, the last
     last.keras     the model at the end
     report.html    a page to look at, which no command reads
-    report.json    figures and pictures of the last validation, from which it is drawn again
     """
 
     def __init__(self, path: str) -> None:
@@ -152,7 +148,6 @@ class RunDirectory:
         self.model = self.path / "model.keras"
         self.last_model = self.path / "last.keras"
         self.report = self.path / "report.html"
-        self.sections = self.path / "report.json"
 
     def holds_run(self) -> bool:
         """Whether a run was started here.
@@ -204,8 +199,8 @@ class RunDirectory:
         """Removes the files of a run, and nothing else; config.json for good before the others."""
         self.config_file.unlink(missing_ok=True)
         durable.sync(os.fspath(self.path))
-        models, pages = (self.model, self.last_model), (self.report, self.sections)
-        for file in (self.task_file, self.history_file, *models, *pages):
+        models = (self.model, self.last_model)
+        for file in (self.task_file, self.history_file, *models, self.report):
             file.unlink(missing_ok=True)
         for directory in (self.checkpoints, self.logs):
             shutil.rmtree(directory, ignore_errors=True)
@@ -245,14 +240,6 @@ class RunDirectory:
         except (JsonError, ConfigError) as error:
             raise damaged(file, error) from error
 
-    def version(self) -> tuple[int, int] | None:
-        """What tells the run that is here from one that takes its place later."""
-        try:
-            facts = self.task_file.stat()
-        except OSError:  # which reading will tell
-            return None
-        return facts.st_ino, facts.st_mtime_ns
-
     def trained_model(self, which: str) -> Path:
         """The file of the model of the best epoch ("best"), or at the end ("last").
 
@@ -282,30 +269,9 @@ class RunDirectory:
         durable.write(os.fspath(self.history_file), text.getvalue().encode())
 
     def write_report(self, page: str) -> None:
-        """Writes report.html; it is made anew at any time, so no disk is waited for."""
+        """Write report.html without waiting for the disk."""
         with durable.replacing(os.fspath(self.report), synced=False) as handle:
             handle.write(page.encode())
-
-    def write_sections(self, sections: Mapping[str, Any]) -> None:
-        """Writes report.json, as unsynced as the page."""
-        with durable.replacing(os.fspath(self.sections), synced=False) as handle:
-            handle.write(sealed({"sections": sections}))
-
-    def read_sections(self) -> Sections:
-        """report.json; nothing where there is none.
-
-        Raises:
-            RunDamagedError: It is not what `write_sections` wrote.
-        """
-        remedy = "delete it to report without figures"
-        try:
-            record = read_sealed(self.sections, remedy)
-            found: Sections = typed(record.get("sections"), Sections)
-        except FileNotFoundError:
-            return Sections()
-        except JsonError as error:
-            raise damaged(self.sections, error, remedy) from error
-        return found
 
     def read_history(self) -> list[Row]:
         """The rows; none without a history.

@@ -9,7 +9,6 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from tfrecord_dataset import users_code
 from tfrecord_dataset.format.feature import Feature
 from trainer import parsing
 from trainer.dataset import Dataset
@@ -34,7 +33,6 @@ from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.class_weights import class_weights
 from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.models import path_of
 from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
 from trainer.tasks.task_json import check_same_records
 from trainer.training import batch_normalization, fine_tuning
@@ -139,49 +137,32 @@ NOTHING_OWN = OwnParts()
 
 
 def batch_changes(
-    config: TrainConfig,
-    task: Task,
-    dataset: Dataset,
-    split: str,
-    previous: RunConfig | None,
+    config: TrainConfig, task: Task, dataset: Dataset, split: str, previous: RunConfig | None = None
 ) -> BatchChanges:
-    """What the options change in batches.
-
-    Args:
-        config: The options.
-        task: What is trained.
-        dataset: With the records of each class.
-        split: To train on.
-        previous: config.json of a run that goes on, which keeps its weights of classes; or None.
+    """The changes of batches by the options; a run that is continued keeps its class weights.
 
     Raises:
-        ConfigError: The task does not suit an option.
+        ConfigError: An option does not suit the task.
     """
+    if config.label_smoothing:
+        task.goal.check(task.goal.takes_shares, "--label-smoothing needs classes")
     weights: Sequence[float] = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
         weights = class_weights(config.class_weights, task, dataset, split)
-    changes = BatchChanges(
-        label_smoothing=config.label_smoothing,
-        class_weights=tuple(weights),
-    )
-    changes.check(task)
-    return changes
+    return BatchChanges(label_smoothing=config.label_smoothing, class_weights=tuple(weights))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingInput:
-    """What the batches of a training are made of.
+    """The source of a training's batches.
 
     Attributes:
         dataset: The records.
-        split: That is read.
-        task: What is trained on it.
+        split: Split to train on.
+        task: The task.
         config: The options of the training, completed, with a seed.
-        changes: What they change in batches.
-        augment: The user's own function of an image and a seed; None for none.
-
-    Raises:
-        ConfigError: The function does not take the task's images.
+        changes: Changes of batches.
+        augment: The user's function of an image and a seed; None for none.
     """
 
     dataset: Dataset
@@ -189,14 +170,14 @@ class TrainingInput:
     task: Task
     config: TrainConfig
     changes: BatchChanges
-    augment: Augment | None
+    augment: Augment | None = None
 
     def __post_init__(self) -> None:
         if self.augment is not None:
-            _check_augmentation(self.augment, self.task)
+            check_images(f"augment={models.path_of(self.augment)}", self.task.inputs.values())
 
     def batches(self, **more: Any) -> tf.data.Dataset:
-        """`training_batches` with all that the options say of them, and more of its arguments."""
+        """`training_batches` with the options, and more of its arguments."""
         assert self.config.seed is not None
         return training_batches(
             self.task,
@@ -210,38 +191,8 @@ class TrainingInput:
         )
 
 
-def _check_augmentation(function: Augment, task: Task) -> None:
-    """Raises ConfigError unless the user's function takes the task's images, and returns such."""
-    path = path_of(function)
-    check_images(f"augment={path}", task.inputs.values())
-    image = tf.TensorSpec(task.images[0].shape, tf.uint8)
-    try:
-        made = tf.function(function).get_concrete_function(image, tf.TensorSpec([2], tf.int64))
-    except Exception as error:  # whatever the user's function raises
-        if users_code.place_of(error):
-            raise
-        raise ConfigError(
-            f"augment={path} does not take an image, uint8 {image.shape}, and a seed, int64 "
-            f"[2]: {error}"
-        ) from error
-    found = made.structured_outputs
-    if not isinstance(found, tf.Tensor | tf.TensorSpec) or (
-        found.dtype != tf.uint8 or not found.shape.is_compatible_with(image.shape)
-    ):
-        raise ConfigError(
-            f"augment={path} returns {_kind(found)}; return an image of the same kind, uint8 "
-            f"{image.shape}"
-        )
-
-
-def _kind(value: Any) -> str:
-    """What a function has returned, as `uint8 (16, 16, 3)`."""
-    is_tensor = isinstance(value, tf.Tensor | tf.TensorSpec)
-    return f"{value.dtype.name} {value.shape}" if is_tensor else repr(value)
-
-
 def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> TrainingInput:
-    """The input of the new training whose options a command has.
+    """Open the input of the new training that a command describes.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -255,40 +206,27 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     if options.batch_size is None:
         size = choices.batch_size(dataset.num_records(split))
         options = dataclasses.replace(options, batch_size=size)
-    return TrainingInput(
-        dataset=dataset,
-        split=split,
-        task=task,
-        config=options,
-        changes=batch_changes(options, task, dataset, split, None),
-        augment=None,
-    )
+    changes = batch_changes(options, task, dataset, split)
+    return TrainingInput(dataset=dataset, split=split, task=task, config=options, changes=changes)
 
 
 def order_of(dataset: Dataset, split: str) -> RunOrder:
-    """What decides the order besides the seed."""
+    """The parameters of the order in addition to the seed."""
     index = dataset.index(split)
     return RunOrder(window=window_size(index.num_records, index.num_bytes))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Prepared(TrainingInput):
-    """All that a training is made of; its task has the user's loss and metrics.
+    """A training before its model is made; its task has the user's loss and metrics.
 
     Attributes:
-        run: The directory.
         previous: config.json of a run that is continued; else None.
-        history: The rows of a run that is continued.
-        own: The user's parts.
-        workers: That train together.
-        strategy: The replicas.
-        validation_split: To validate on, or None.
-        steps_per_epoch: Steps.
-        data: The identity of the training data.
-        order: Of the records.
-        cache: Of the images of the train split.
-        validation_cache: Of those of the validation split.
-        progress: For messages.
+        history: Rows of a run that is continued.
+        validation_split: Split to validate on, or None.
+        data: Identity of the training data.
+        cache: Cache of the images of the train split.
+        validation_cache: Cache of those of the validation split.
     """
 
     run: RunDirectory
@@ -313,14 +251,7 @@ def prepare(
     dataset: Dataset | None,
     own: OwnParts,
 ) -> Prepared:
-    """Begins or resumes a run: options, replicas, data, task, input.
-
-    Args:
-        run: The directory, held.
-        workers: That train together.
-        given: Fields of `TrainConfig` by name.
-        dataset: That of `data`, if it is open already.
-        own: The user's parts.
+    """Begin or resume a run in a locked directory: options, replicas, data, task, input.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -343,7 +274,7 @@ def prepare(
     split = choices.train_split(dataset, config.train_split)
     dataset, config = choices.hold_out(dataset, config, split, progress)
     validation_split = choices.validation_split(dataset, config)
-    num_records = choices.num_records(config, dataset, split)
+    num_records = dataset.num_records(split)
     data = choices.describe_data(dataset, split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress, as_text
-from trainer.runs.choices import Best
+from trainer.report.history import Best
 from trainer.runs.directory import Row, RunDirectory
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.follower import Done

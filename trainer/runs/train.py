@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,8 +18,8 @@ from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepa
 from trainer.runs.recorder import Events, Recorder
 from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
-from trainer.training import fine_tuning, loop
-from trainer.training.checkpoint import Checkpoints, check_same_weights, weight_shapes
+from trainer.training import loop
+from trainer.training.checkpoint import Checkpoints
 from trainer.training.loop import Plan
 from trainer.training.optimizers import averaged, inner_optimizer
 from trainer.training.strategy import read_workers
@@ -29,12 +28,12 @@ from trainer.training.strategy import read_workers
 def train(
     given: Mapping[str, Any], dataset: Dataset | None = None, own: OwnParts = NOTHING_OWN
 ) -> Row:
-    """Trains, or goes on with the run in `output`; returns the row of its result in the history.
+    """Train, or continue the run in `output`; return the row of its result in the history.
 
     Args:
-        given: Fields of `TrainConfig` by name; of a run that goes on, at least `output`.
+        given: Fields of `TrainConfig` by name; of a run that is continued, at least `output`.
         dataset: That of `data`, if it is open already.
-        own: What the user brings as objects.
+        own: The user's objects.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -42,14 +41,14 @@ def train(
     run, workers = RunDirectory(given["output"]), read_workers()
     with run.held() if workers.is_chief else contextlib.nullcontext():
         prepared = prepare(run, workers, given, dataset, own)
-        plan = build(prepared)
-        return follow(prepared, plan)
+        return follow(prepared, build(prepared))
 
 
 def follow(prepared: Prepared, plan: Plan) -> Row:
-    """Trains by the plan, and writes what is to be kept; returns the row of the result."""
+    """Train by the plan and record the run; return the row of the result."""
     run, config, progress = prepared.run, prepared.config, prepared.progress
-    recorder = _recorder(prepared, plan)
+    page = RunPage(prepared, plan)
+    recorder = _recorder(prepared, plan, page)
     progress.say(choices.describe_plan(config, plan.steps_per_epoch))
     progress.say(
         f"{plan.model.name}: {plan.model.count_params():,} parameters, "
@@ -63,8 +62,6 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
         previous = prepared.previous
         if previous and config.learning_rate != previous.options.learning_rate:
             _set_learning_rate(plan.optimizer, config)
-        if line := _change_of_rate(prepared, plan, recorder.step):
-            progress.say(line)
     with recorder.following():
         if recorder.is_done:
             progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
@@ -72,13 +69,13 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     with averaged(plan.optimizer):
         if prepared.workers.is_chief:
             run.save_model(plan.model, run.last_model)
-    for line in _closing(prepared, recorder):
+    for line in _closing(prepared, recorder, page.baseline):
         progress.say(line)
     return recorder.history[-1 if recorder.validate is None else recorder.best_place]
 
 
-def _closing(prepared: Prepared, recorder: Recorder) -> Iterator[str]:
-    """What came of a training, and where it is."""
+def _closing(prepared: Prepared, recorder: Recorder, baseline: str) -> Iterator[str]:
+    """Yield the result of a training, and its files."""
     run, history = prepared.run, recorder.history
     if recorder.validate is None:
         yield f"model: {run.model}, the last one: it was not validated"
@@ -90,39 +87,34 @@ def _closing(prepared: Prepared, recorder: Recorder) -> Iterator[str]:
             f"best: epoch {best['epoch']:g}, {metric} {found:.4g} on "
             f"{prepared.validation_split}{then if best is not history[-1] else ''}"
         )
-        if baseline := run.read_sections().baseline:
+        if baseline:
             yield f"in comparison, {baseline}"
         yield f"model: {run.model}"
     if run.report.exists():
         yield f"report: {run.report}"
 
 
-def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
-    """What records the run, once a batch was validated and config.json is written."""
-    run, config, previous = prepared.run, prepared.config, prepared.previous
-    is_chief = prepared.workers.is_chief
-    validate, page = validator(prepared, plan), RunPage(prepared, plan)
+def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
+    """The recorder of the run, after the validation of one batch and with config.json written."""
+    run, config = prepared.run, prepared.config
+    is_chief, validate = prepared.workers.is_chief, validator(prepared, plan)
+    names = sums = loop.metric_names(plan.task)
     if validate is not None:
         validate = page.watching(validate)
-    if previous:
-        check_same_weights(plan.model, previous.weights, config.output)
-    names = loop.metric_names(plan.task)
-    if validate is not None:
         names = [*validate(num_batches=1)]  # a fault there is found before training
     names = [name for name in names if name != plan.task.goal.least_score]
-    own = plan.task.more_metrics
-    best = choices.best_by(config.best_by or "loss", names, own, validated=validate is not None)
+    best = choices.best_by(
+        config.best_by or "loss", names, plan.task.more_metrics, validated=validate is not None
+    )
     if is_chief:
         if config.overwrite:
             run.clear()
-        run.write_config(
-            _config_json(prepared, plan), task_to_json(plan.task, prepared.dataset.features)
-        )
+        run.write_config(_config_json(prepared), task_to_json(plan.task, prepared.dataset.features))
     checkpoints = Checkpoints(
         run.checkpoints,
         plan.model,
         plan.optimizer,
-        num_sums=len(loop.metric_names(plan.task)),
+        num_sums=len(sums),
         writes=is_chief,
         say=prepared.progress.warn,
     )
@@ -139,8 +131,8 @@ def _recorder(prepared: Prepared, plan: Plan) -> Recorder:
     )
 
 
-def _config_json(prepared: Prepared, plan: Plan) -> dict[str, Any]:
-    task = plan.task
+def _config_json(prepared: Prepared) -> dict[str, Any]:
+    task = prepared.task
     return {
         "options": prepared.config.to_json(),
         "data": prepared.data,
@@ -150,31 +142,13 @@ def _config_json(prepared: Prepared, plan: Plan) -> dict[str, Any]:
         "target": task.target,
         "classes": list(task.classes),
         "class_weights": list(prepared.changes.class_weights),
-        "weights": weight_shapes(plan.model),
         "own": prepared.own.recorded(),
         "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
     }
 
 
 def _set_learning_rate(optimizer: keras.optimizers.Optimizer, config: TrainConfig) -> None:
-    """Replaces the constant rate that a checkpoint holds; a schedule is new in each run."""
+    """Replace the constant rate that a checkpoint contains; a schedule is new in each run."""
     inner = inner_optimizer(optimizer)
     if not isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
         inner.learning_rate = config.learning_rate
-
-
-def _change_of_rate(prepared: Prepared, plan: Plan, step: int) -> str | None:
-    """How the learning rate goes on where other epochs than before make another cosine."""
-    config, own, previous = prepared.config, prepared.own, prepared.previous
-    has_own = own.schedule is not None or own.optimizer is not None
-    if previous is None or has_own or config.schedule != "cosine":
-        return None
-    now, before = (
-        fine_tuning.rate_at(each, plan.steps_per_epoch, step) for each in (config, previous.options)
-    )
-    if math.isclose(now, before, rel_tol=1e-6):
-        return None
-    return (
-        f"the cosine now ends with epoch {config.epochs}: the learning rate goes on at {now:.3g}, "
-        f"instead of {before:.3g}, and falls to 0"
-    )

@@ -173,7 +173,6 @@ def load_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
         RunDamagedError: A file of the run is not what was written.
     """
     directory = RunDirectory(path)
-    version = directory.version()
     file = directory.trained_model(which)
     config = directory.read_config()
     options = config.options
@@ -184,8 +183,6 @@ def load_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
     elif options.model_fn is not None:
         remedy = f"if it has layers of its own, add --model-fn {shlex.quote(options.model_fn)}"
     model = load_model(file, task, remedy)
-    if directory.version() != version:
-        raise ConfigError(f"a training replaced the run in {path} while it was read; try again")
     return TrainedRun(file=file, model=model, config=config, task=task, features=features)
 
 

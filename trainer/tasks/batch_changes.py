@@ -21,11 +21,6 @@ class BatchChanges:
     label_smoothing: float = 0.0
     class_weights: Sequence[float] = ()
 
-    def check(self, task: Task) -> None:
-        """Raises ConfigError if a task's batches cannot be changed like this."""
-        if self.label_smoothing:
-            task.goal.check(task.goal.takes_shares, "--label-smoothing needs classes")
-
     def function(self, task: Task) -> Callable[..., tuple[Any, ...]]:
         """The function (inputs, target, and weight if there is one) to the same."""
 

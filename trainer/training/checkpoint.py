@@ -1,6 +1,5 @@
 """Atomic checkpoints of a run's weights, optimizer and position."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -91,7 +90,7 @@ class Checkpoints:
         """Restore a checkpoint; return why its files cannot be read, or None."""
         prefix = checkpoint_files.prefix(self._directory, step)
         try:
-            self._checkpoint.read(prefix).assert_existing_objects_matched()
+            self._checkpoint.read(prefix).assert_consumed()
         except (AssertionError, ValueError) as error:
             raise CheckpointError(
                 f"checkpoint {prefix} belongs to another model: {_first_line(error)}; pass the "
@@ -107,25 +106,3 @@ def _first_line(error: Exception) -> str:
     """Return the message without values of variables, which may follow it."""
     text = getattr(error, "message", str(error))
     return text.partition("\n")[0].partition(" Target variable:")[0].rstrip(".")
-
-
-def weight_shapes(model: keras.Model) -> list[tuple[str, list[int]]]:
-    """Return the path and the shape of each weight, in order."""
-    return [(weight.path, list(weight.shape)) for weight in model.weights]
-
-
-def check_same_weights(
-    model: keras.Model, trained: Sequence[tuple[str, Sequence[int]]], run: str
-) -> None:
-    """Raise CheckpointError with the first difference if a run has another model."""
-    pairs = itertools.zip_longest(trained, weight_shapes(model))
-    for before, now in pairs:
-        if before is None or now is None or list(before[1]) != now[1]:
-            raise CheckpointError(
-                f"the run in {run} has another model: its weight {_describe(before)}, here "
-                f"{_describe(now)}; pass the same model, or train again with --overwrite"
-            )
-
-
-def _describe(weight: tuple[str, Sequence[int]] | None) -> str:
-    return "is missing" if weight is None else f"{weight[0]} of shape {list(weight[1])}"

@@ -44,12 +44,6 @@ def schedule(
     return HeadFirst(config.learning_rate, first, then) if first else then
 
 
-def rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
-    """Return the learning rate of a step."""
-    rate = schedule(config, steps_per_epoch)
-    return float(rate(step)) if callable(rate) else float(rate)
-
-
 def backbones(model: keras.Model) -> list[keras.Model]:
     """Parts of a built-in model with pretrained weights."""
     return [layer for layer in model.layers if isinstance(layer, keras.Model)]

@@ -6,8 +6,8 @@ import pytest
 
 from trainer.options.train import TrainConfig
 from trainer.report.chart import chart, thinned
-from trainer.report.history import curves, verdict
-from trainer.report.page import Pictured, Sections, Trained, command, html
+from trainer.report.history import Best, curves, verdict
+from trainer.report.page import Pictured, Sections, command, html
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -99,18 +99,12 @@ def test_names_of_others_are_escaped():
     }
     examples = [Pictured(pictures={"": "data:,"}, text=HOSTILE)]
     page = html(
-        Trained(
-            name=HOSTILE,
-            options=TrainConfig(data="d", output="o"),
-            history=rows([2, 1], [2, 1]),
-        ),
+        HOSTILE,
+        TrainConfig(data="d", output="o", target=HOSTILE),
+        rows([2, 1], [2, 1]),
+        Best(),
         task="classification",
         sections=Sections(split=HOSTILE, examples=examples, figures={"classes": classes}),
-        other=Trained(
-            name=HOSTILE,
-            options=TrainConfig(data="d", output="o", target=HOSTILE),
-            history=rows([3], [3]),
-        ),
     )
     assert HOSTILE not in page
     assert page.count("&lt;script&gt;alert") > 5

@@ -16,7 +16,6 @@ CONFIG = {
     "data": {"fingerprint": "f"},
     "order": {"window": 8},
     "class_weights": [],
-    "weights": [["dense/kernel", [3, 2]]],
     "own": {"loss": "mine:loss"},
 }
 ROWS = [
@@ -99,7 +98,6 @@ def test_options_and_task_are_read_as_written(tmp_path):
     config = run.read_config()
     assert config.options == TrainConfig(data="D", output="R", pad={"a": 3})
     assert config.order == RunOrder(window=8)
-    assert config.weights == (("dense/kernel", (3, 2)),)
     assert run.read_task() == (task, features)
     assert {file.name for file in run.path.iterdir()} == {"config.json", "task.json"}
 

@@ -42,7 +42,7 @@ def test_train_leaves_a_run(finished):
     names = {file.name for file in run.iterdir()}
     assert names == {
         *("config.json", "task.json", "history.csv", "model.keras", "last.keras"),
-        *("checkpoints", "logs", "report.html", "report.json"),
+        *("checkpoints", "logs", "report.html"),
     }
     page = (run / "report.html").read_text()
     assert " on validation, best at epoch " in page

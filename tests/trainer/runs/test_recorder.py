@@ -11,7 +11,7 @@ from tiers import first_quick
 
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
-from trainer.runs.choices import Best
+from trainer.report.history import Best
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recorder import Events, Recorder
 from trainer.training.checkpoint import Checkpoints

@@ -1,4 +1,4 @@
-"""`report`: the page of a run again."""
+"""`evaluate --report`: a page of another split."""
 
 import pytest
 
@@ -12,26 +12,10 @@ def options(data, run, *more):
 
 
 @pytest.mark.slow
-def test_the_page_again_without_its_figures_and_of_another_split(colors, tmp_path, capsys):
-    run, facts = tmp_path / "run", tmp_path / "run" / "report.json"
+def test_a_page_of_another_split(colors, tmp_path):
+    run, page = tmp_path / "run", tmp_path / "test.html"
     assert main(options(colors, run, "--seed", "1")) == 0
-    page = (run / "report.html").read_text()
-    capsys.readouterr()
-
-    (run / "report.html").unlink()
-    assert main(["report", str(run)]) == 0
-    assert capsys.readouterr().out.strip() == str(run / "report.html")
-    assert (run / "report.html").read_text() == page
-
-    facts.write_text(facts.read_text().replace('"batch"', '"hatch"'))
-    assert main(["report", str(run)]) == 3
-    assert "delete it to report without figures" in capsys.readouterr().err
-    facts.unlink()
-    assert main(["report", str(run)]) == 0
-    assert 'id="batch"' not in (run / "report.html").read_text()
-
-    other = tmp_path / "test.html"
     of_run = ("--data", str(colors), "--run", str(run), "--quiet")
-    assert main(["evaluate", *of_run, "--split", "test", "--report", str(other)]) == 0
-    assert "Of the split test." in other.read_text()
-    assert 'id="curves"' not in other.read_text()
+    assert main(["evaluate", *of_run, "--split", "test", "--report", str(page)]) == 0
+    assert "Of the split test." in page.read_text()
+    assert 'id="curves"' not in page.read_text()

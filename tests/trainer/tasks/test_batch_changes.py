@@ -1,18 +1,10 @@
-"""Smoothed classes and weights of classes: what they do, and for which tasks."""
+"""Smoothed classes and weights of classes."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.errors import ConfigError
 from trainer.tasks.batch_changes import BatchChanges
-
-
-def test_smoothing_needs_classes(choose):
-    changes = BatchChanges(label_smoothing=0.1)
-    changes.check(choose("s=ids label")[0])
-    with pytest.raises(ConfigError, match="--label-smoothing needs classes"):
-        changes.check(choose("i=image y=float")[0])
 
 
 def changed(task, changes, target, weights=()):

@@ -340,25 +340,6 @@ def test_a_file_takes_the_place_of_a_folder(stub_run, tmp_path):
     assert [each.name for each in output.parent.iterdir()] == ["model.keras"]
 
 
-def test_a_run_that_a_training_replaces_meanwhile(directory_of, tmp_path, monkeypatch):
-    """The module of its model's function, which is imported meanwhile, stands for that training."""
-    make_run(tmp_path / "run", trainer.open(directory_of("regression")))
-    (tmp_path / "meanwhile.py").write_text(
-        "import pathlib\n"
-        "task = pathlib.Path('run/task.json')\n"
-        "text = task.read_bytes()\n"
-        "task.unlink()\n"
-        "task.write_bytes(text)\n"
-        "def model_fn(task): ...\n"
-    )
-    monkeypatch.chdir(tmp_path)
-
-    with pytest.raises(ConfigError, match=r"a training replaced the run in run while it was read"):
-        export("run", "out", model_fn="meanwhile:model_fn")
-    assert not (tmp_path / "out").exists()
-    assert not list(tmp_path.glob(".exporting-*"))
-
-
 def test_an_output_elsewhere(stub_run):
     with pytest.raises(
         ConfigError, match=r"output \(--output\) 's3://bucket/1' is not on this machine; copy it"

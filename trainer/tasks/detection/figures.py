@@ -80,7 +80,7 @@ class BoxFigures:
         return float(self._f1[best]), float((self._scores[best] + following) / 2)
 
     def facts(self) -> dict[str, Any]:
-        """For the report: "rows" by class, "sizes", "recalls", "curves", "f1", "best"."""
+        """For the report: "rows" by class, "sizes", "curves", "f1", "best"."""
         stats = [_known_or_none(value) for value in self._evaluation.stats]
         ends = self._ends
         f1, scores = self._f1[ends], self._scores[ends]
@@ -89,10 +89,6 @@ class BoxFigures:
             "sizes": [
                 {"name": name, "ap": stats[3 + place], "ar": stats[9 + place]}
                 for place, name in enumerate([*AREAS][1:])
-            ],
-            "recalls": [
-                {"most": most, "ar": stats[6 + place]}
-                for place, most in enumerate(self._evaluation.params.maxDets)
             ],
             "curves": self._curves(),
             "f1": [*zip(scores[::-1].tolist(), f1[::-1].tolist(), strict=True)],
