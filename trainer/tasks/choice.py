@@ -12,6 +12,7 @@ from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.inputs.category import TextCategory
 from trainer.tasks.inputs.dates import Date
 from trainer.tasks.inputs.image import check_images
+from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.table_columns import Column, ColumnKind
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task
@@ -34,15 +35,10 @@ _SHOWN = 6
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def no_sample() -> Mapping[str, Column]:
-    """Nothing is known of the values."""
-    return {}
-
-
 def choose_task(
     features: Mapping[str, Feature],
     options: TrainConfig,
-    columns: Callable[[], Mapping[str, Column]] = no_sample,
+    columns: Callable[[], Mapping[str, Column]] = dict,
 ) -> tuple[Task, str]:
     """The task on `features`, and what it uses and leaves out, in one line.
 
@@ -233,7 +229,7 @@ def _lead(
 
 
 def _no_input(group: str, features: Mapping[str, Feature]) -> ConfigError:
-    names = shorten([*map(describe, features.values())]) or "nothing else"
+    names = _list_features(features) or "nothing else"
     return ConfigError(
         f"there is no input of kind {group!r}; the dataset has: {names}; name inputs by --inputs, "
         "or train on another dataset"
@@ -241,9 +237,8 @@ def _no_input(group: str, features: Mapping[str, Feature]) -> ConfigError:
 
 
 def _joins(feature: Feature) -> bool:
-    return (
-        feature.kind == "tensor" and len(feature.shape) == 1 and feature.dtype.startswith("float")
-    )
+    is_vector = feature.kind == "tensor" and len(feature.shape) == 1
+    return is_vector and feature.dtype.startswith("float")
 
 
 def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) -> None:
@@ -258,24 +253,14 @@ def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) 
 
 
 def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> None:
+    """Raise UnknownNameError unless a feature is one number per record, and not the target."""
     weights = [
         each.name
         for each in features.values()
-        if each.name != goal.name and _why_no_weight(each) is None
+        if each.name != goal.name and each.kind == "scalar" and Numbers.suits(each)
     ]
-    if name not in features:
-        raise UnknownNameError("number per record, for --sample-weight,", name, weights)
     if name not in weights:
-        reason = "it is the target" if name == goal.name else _why_no_weight(features[name])
-        others = f", or name another: {shorten(weights)}" if weights else ""
-        raise ConfigError(
-            f"--sample-weight {name}: {describe(features[name])} is not one number per record: "
-            f"{reason}{others}"
-        )
-
-
-def _why_no_weight(feature: Feature) -> str | None:
-    return (input_type(feature) or Input).why_no_weight(feature)
+        raise UnknownNameError("number per record, for --sample-weight,", name, weights)
 
 
 def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
@@ -292,7 +277,7 @@ def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
 
 
 def _reason(task: Task, features: Mapping[str, Feature], reasons: Mapping[str, str]) -> str:
-    inputs = [features[each.name] for each in task.inputs.values()]
+    inputs = {each.name: features[each.name] for each in task.inputs.values()}
     used = {*task.features, task.sample_weight}
     left_out = [each for each in features.values() if each.name not in used]
     num_classes = len(task.classes)
@@ -308,8 +293,8 @@ def _reason(task: Task, features: Mapping[str, Feature], reasons: Mapping[str, s
     return "; ".join([*parts, *filter(None, assumed)])
 
 
-def _list_features(features: Sequence[Feature]) -> str:
-    return shorten([describe(each) for each in features])
+def _list_features(features: Mapping[str, Feature]) -> str:
+    return shorten([*map(describe, features.values())])
 
 
 def choose_target(
@@ -335,36 +320,28 @@ def choose_target(
     suitable = {each.learns: each for each in kinds if each.suits(feature)}
     usual = "regression" if feature.dtype.startswith("float") else "classification"
     found = suitable.get(usual) or next(iter(suitable.values()), None)
-    if found is not None:
-        return found.from_feature(feature)
-    if task is not None:
+    if found is None:
+        wanted = f"--task {task} does not suit it" if task else "no task learns it"
         raise ConfigError(
-            f"--task {task} does not suit {describe(feature)}; leave it out, or name another "
-            "feature by --target"
+            f"the target {describe(feature)}: {wanted}; name another by --target, or declare a "
+            "class_label, with shape [null] if records may have several"
         )
-    for kind in kinds:
-        if why := kind.why_not(feature):
-            raise ConfigError(f"{describe(feature)} {why}; name another by --target")
-    raise ConfigError(
-        f"{describe(feature)} has no class to predict; declare it a class_label, with shape [null] "
-        "if records may have several, or name another by --target"
-    )
+    return found.from_feature(feature)
 
 
 def _suiting(
     features: Mapping[str, Feature], kinds: Sequence[type[Target]], task: str | None
 ) -> Mapping[str, Feature]:
-    """The features of which a task can be learned."""
+    """The features that a task can learn."""
     suiting = {
         name: each
         for name, each in features.items()
         if task is None or any(kind.suits(each) for kind in kinds)
     }
     if not suiting:
-        names = shorten([*map(describe, features.values())])
         raise ConfigError(
-            f"--task {task} does not suit the dataset's features: {names}; leave it out, or train "
-            f"on another dataset{next((each.needs for each in kinds if each.needs), '')}"
+            f"--task {task} does not suit the dataset's features: {_list_features(features)}; "
+            "leave it out, or train on another dataset"
         )
     return suiting
 
@@ -385,21 +362,18 @@ def _usual(features: Mapping[str, Feature]) -> str:
     labels = [each.name for each in features.values() if each.kind == "class_label"]
     if len(labels) == 1:
         return labels[0]
-    usual = [name for name in _USUAL_NAMES if name in (labels or _learnable(features.values()))]
+    learnable = [each.name for each in features.values() if each.kind in _LEARNABLE]
+    usual = [name for name in _USUAL_NAMES if name in (labels or learnable)]
     if usual:
         return usual[0]
     for kind in _IN_IMAGES:
         of_kind = [each.name for each in features.values() if kind.suits(each)]
         if len(of_kind) == 1 and not labels:
             return of_kind[0]
-    names = shorten([*map(describe, features.values())])
+    names = _list_features(features)
     if labels:
         raise ConfigError(f"the dataset has several class labels: {names}; name one by --target")
     raise ConfigError(
         f"no task suits the dataset's features: {names}; none is a class_label, or named label, "
         "target or y; name the target by --target"
     )
-
-
-def _learnable(features: Iterable[Feature]) -> list[str]:
-    return [each.name for each in features if each.kind in _LEARNABLE]

@@ -63,11 +63,6 @@ def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
             what = "the mean replaces them and an additional input marks them"
         most = counted(max(missing.values()), "record")
         yield f"missing numbers (NaN) of {shorten([*missing])} in up to {most}: {what}"
-    if blurred := [each.name for each in numbers if each.is_blurred]:
-        yield (
-            f"float32 cannot distinguish the large numbers of {shorten(blurred)}, which are close "
-            "together; store the difference from a number near them"
-        )
 
 
 def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]) -> Iterator[str]:

@@ -13,8 +13,6 @@ from trainer.errors import ConfigError
 MAX_CLASSES = 10_000
 EPSILON = 2.0**-23  # float32's
 _LARGEST = float(np.finfo(np.float32).max)
-# Numbers that differ by fewer steps of float32 are hardly distinguishable.
-_STEPS = 16
 # The largest relative difference between equal numbers and their mean.
 _ROUNDING = 1e-12
 
@@ -101,10 +99,9 @@ class Moments:
         self._rows += len(rows)
 
     def found(self) -> dict[str, Any]:
-        """`mean` and `variance` by column; with missing numbers also `missing`, `is_blurred`.
+        """`mean` and `variance` by column; if numbers may be missing, also their count `missing`.
 
-        The variance is 1 where all values are equal, so that they can be divided by it. A column
-        is blurred that varies by less than the precision of float32.
+        The variance is 1 where all values are equal, so that they can be divided by it.
 
         Raises:
             ConfigError: A column has no number in any record.
@@ -121,14 +118,9 @@ class Moments:
             "mean": tuple(self._mean.tolist()),
             "variance": tuple(np.where(vary, variance, 1.0).tolist()),
         }
-        if not self._allow_missing:
-            return found
-        step = EPSILON * np.abs(self._mean)
-        return {
-            **found,
-            "missing": tuple((self._rows - self._counts).tolist()),
-            "is_blurred": bool((vary & (variance < (_STEPS * step) ** 2)).any()),
-        }
+        if self._allow_missing:
+            found["missing"] = tuple((self._rows - self._counts).tolist())
+        return found
 
 
 @dataclasses.dataclass
@@ -189,75 +181,58 @@ class Largest:
         return {self.field: self.made(self.largest + 1)}
 
 
-class Distinct:
-    """The distinct strings."""
+class Strings:
+    """The distinct strings of a feature and their counts.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: Name of the feature.
+        field: Field that is found: "classes", all strings in order, at most MAX_CLASSES; or
+            "vocabulary", the most frequent ones first.
+        most: Largest number of strings in a vocabulary.
+    """
+
+    def __init__(self, name: str, field: str, most: int = MAX_CLASSES) -> None:
         self._name = name
-        self._values: set[bytes] = set()
-
-    def take(self, facts: Mapping[str, Any]) -> bool:
-        """Takes the `strings`."""
-        self._values = {text.encode() for text in facts.get("strings", ())}
-        return bool(self._values)
-
-    def add(self, values: Any) -> None:
-        """Adds strings of any shape.
-
-        Raises:
-            ConfigError: There are too many distinct values for classes.
-        """
-        self._values.update(np.ravel(values).tolist())
-        if len(self._values) > MAX_CLASSES:
-            raise ConfigError(
-                f"{self._name!r} has more than {MAX_CLASSES} distinct values, too many for "
-                "classes; name another feature by --target"
-            )
-
-    def found(self) -> dict[str, Any]:
-        """`classes`: the strings, sorted, as text.
-
-        Raises:
-            ConfigError: A string is not UTF-8.
-        """
-        return {"classes": tuple(sorted(_decoded(self._name, self._values)))}
-
-
-class Frequent:
-    """The most frequent strings."""
-
-    def __init__(self, name: str, most: int) -> None:
-        self._name = name
+        self._field = field
         self._most = most
         self._counts: Counter[bytes] = Counter()
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Takes the counts of `strings`."""
+        """Take the counts of `strings`."""
         stated = facts.get("strings", {})
         self._counts = Counter({text.encode(): count for text, count in stated.items()})
         return bool(stated)
 
     def add(self, values: Any) -> None:
-        """Adds strings of any shape."""
+        """Add strings of any shape.
+
+        Raises:
+            ConfigError: There are too many distinct values for classes.
+        """
         self._counts.update(np.ravel(values).tolist())
+        if self._field == "classes" and len(self._counts) > self._most:
+            raise ConfigError(
+                f"{self._name!r} has more than {self._most} distinct values, too many for "
+                "classes; name another feature by --target"
+            )
 
     def found(self) -> dict[str, Any]:
-        """`vocabulary`: the strings, the most frequent first.
+        """The field.
 
         Raises:
             ConfigError: A string is not UTF-8.
         """
+        if self._field == "classes":
+            return {"classes": tuple(sorted(self._decoded(self._counts)))}
         by_count = sorted(self._counts.items(), key=lambda each: (-each[1], each[0]))
-        most = [text for text, _ in by_count[: self._most]]
-        return {"vocabulary": tuple(_decoded(self._name, most))}
+        most = (text for text, _ in by_count[: self._most])
+        return {self._field: tuple(self._decoded(most))}
 
-
-def _decoded(name: str, texts: Iterable[bytes]) -> list[str]:
-    """The texts of a feature; raises ConfigError if one is not UTF-8."""
-    try:
-        return [text.decode() for text in texts]
-    except UnicodeDecodeError as error:
-        raise ConfigError(not_utf8(name, error)) from error
+    def _decoded(self, texts: Iterable[bytes]) -> list[str]:
+        try:
+            return [text.decode() for text in texts]
+        except UnicodeDecodeError as error:
+            raise ConfigError(not_utf8(self._name, error)) from error
 
 
 def not_utf8(name: str, error: UnicodeDecodeError) -> str:

@@ -85,25 +85,7 @@ def _part(fields: Mapping[str, Any], kinds: Mapping[str, Any], place: str) -> An
     if not isinstance(kind, str) or kind not in kinds:
         raise JsonError(f"{place}.kind is {kind!r}, not one of {', '.join(kinds)}")
     values = {name: value for name, value in fields.items() if name != "kind"}
-    part = typed(values, kinds[kind], place)
-    for field in dataclasses.fields(part):
-        _check_value(part, field.name, f"{place}.{field.name}")
-    return part
-
-
-def _check_value(part: Any, name: str, place: str) -> None:
-    """Raises JsonError for what no training writes, though its type is right."""
-    value = getattr(part, name)
-    several = value if isinstance(value, tuple) else (value,)
-    if name != "mean" and any(type(each) in (int, float) and each < 0 for each in several):
-        raise JsonError(f"{place} is negative")
-    if len(set(several)) < len(several) and name in ("classes", "vocabulary"):
-        raise JsonError(f"{place} has a name twice")
-    columns = part.sizes[-1:] if hasattr(part, "sizes") else (getattr(part, "size", None),)
-    if name in ("mean", "variance", "missing") and value and columns != (len(value),):
-        raise JsonError(f"{place} has {len(value)} numbers")
-    if name in ("mean", "variance") and not value:
-        raise JsonError(f"{place} is empty")
+    return typed(values, kinds[kind], place)
 
 
 def check_same_records(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:

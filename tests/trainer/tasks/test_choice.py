@@ -76,7 +76,7 @@ image first=map second=map | task=segmentation
 image map=map-without-classes
   -> the map 'map' has no class names, which segmentation needs; declare them by --schema
 image map=depth-map | target=map
-  -> map .map. holds depths, which no task predicts; name another by --target
+  -> the target map .map.: no task learns it; name another by --target
 image age=float map | inputs=image,age
   -> segmentation learns from one image alone, but the inputs are image, age
 text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
@@ -87,24 +87,17 @@ image sex=label age=label | target=aeg -> there is no .*did you mean 'age'
 left=image right=image label -> several features of kind 'image'.*by --inputs$
 city=text job=text age=float label -> by --inputs, such as all numbers: --inputs age$
 a=float y=float | target=y task=classification
-  -> --task classification does not suit y .scalar of float32.
+  -> target y .scalar of float32.: --task classification does not suit it
 a=float tags=ids | target=tags -> declare it a class_label, with shape \[null\]
-a=float t=text | target=t task=regression -> --task regression does not suit t .text.
+a=float t=text | target=t task=regression -> --task regression does not suit it
 a=float label | inputs=b -> there is no .*'b'.*there are: a, label
 a=float label | inputs=a,label -> 'label', which is the target
 a=float label | inputs=a,a -> named twice
 a=float b=blob label | inputs=b -> models cannot take b
 a/b=float a_b=float label -> both named 'a_b' in Keras
-a=float t=text label | inputs=a sample_weight=t
-  -> --sample-weight t: t \(text\) is not one .* it holds strings; .* name another: a$
-a=vector w=series label | sample_weight=w
-  -> w \(sequence of float32\) .* missing in some records, or of other lengths;
-  write one number per record$
-a=vector label | sample_weight=a -> it has shape \[5\]
-a=float other=label label | sample_weight=other
-  -> its numbers are classes; declare it a scalar, or name another: a
-a=float label=integer | sample_weight=label -> it is the target
-a=vector grid=image label | inputs=a sample_weight=grid -> it is not a number
+a=float t=text other=label label | inputs=a sample_weight=t
+  -> no number per record, for --sample-weight, 't'; there is: a
+a=float label=integer | sample_weight=label -> no number per record
 a=float label | sample_weight=w -> no number per record, for --sample-weight, 'w'; there is: a
 a=float label | pad=a -> there is no .*--pad, 'a'
 a=float label | model=MobileNetV2 -> --model MobileNetV2 .* needs an image

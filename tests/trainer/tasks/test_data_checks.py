@@ -79,11 +79,6 @@ def warned(write_dataset, tmp_path):
             ["missing numbers (NaN) of z in up to 1 record: the mean replaces"],
             id="missing",
         ),
-        pytest.param(
-            {"t": (FLOAT, [1.7e9 + 300 * (i % 7) for i in range(60)]), "y": (FLOAT, Y)},
-            ["float32 cannot distinguish the large numbers of t, which are close"],
-            id="blurred",
-        ),
     ],
 )
 def test_warnings(warned, columns, expected):

@@ -214,14 +214,6 @@ def test_missing_numbers_become_the_mean_and_are_marked():
     np.testing.assert_allclose(x, [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
 
 
-def test_numbers_that_float32_cannot_distinguish_are_blurred():
-    second = np.array([1_700_000_000, 1_700_000_020])
-
-    assert with_statistics(Numbers(name="time", size=1), second).is_blurred
-    for fine in (second - 1_700_000_000, second[:1], np.array([2020.0, 2023.0])):
-        assert not with_statistics(Numbers(name="x", size=1), fine).is_blurred
-
-
 @pytest.mark.parametrize(
     ("each", "values", "wrong"),
     [

@@ -63,18 +63,16 @@ TABLE = [
     (f"{TRAIN} TEXT --image-size 8", 2, "--image-size needs an image"),
     (f"{TRAIN} TEXT --model MobileNetV2", 2, "needs an image"),
     (f"{TRAIN} TEXT --pad captoin=3", 2, "did you mean 'caption'"),
-    (f"{TRAIN} TEXT --target caption --task regression", 2, "does not suit caption"),
+    (f"{TRAIN} TEXT --target caption --task regression", 2, "regression does not suit it"),
     (f"{TRAIN} TEXT --sample-weight weigth", 2, "did you mean 'weight'"),
     (f"{TRAIN} TEXT --model-fn no_such:f", 2, "No module named"),
     (f"{TRAIN} TABLE --target code", 2, "must be less than"),
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.2", 2, "--label-smoothing needs classes"),
-    (f"{TRAIN} SEGMENTATION --label-smoothing 0.1", 2, "--label-smoothing needs"),
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
     (f"{TRAIN} SEGMENTATION --image-size 40", 2, "--image-size 40x40 is not a multiple"),
     ("show-batch --data x --output batch.jpg", 2, "end its name in .png"),
     ("tune x --seconds 0", 2, r"--seconds\): 0 is out of bounds"),
     ("tune x --batch-size 0", 2, r"--batch-size\): 0 is out"),
-    ("report nowhere", 2, "does not hold a run"),
     # Schemas of bare files
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/no.json", 2, "cannot be read as JSON"),
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/yaml.json", 2, "read as JSON: Expecting"),
@@ -86,12 +84,7 @@ TABLE = [
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/key.json", 2, "did you mean 'label'"),
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/type.json", 2, "holds int64"),
     (f"{TRAIN} SEQUENCE --schema schema.json", 2, "--schema is for bare .* a directory; remove it"),
-    (
-        f"{TRAIN} FILES/lacking.tfrecord --sample-weight weight",
-        2,
-        r"weight \(sequence of float32\) is not one number per record.*"
-        r'{"weight": {"kind": "scalar", "dtype": "float32", "default": 1}}',
-    ),
+    (f"{TRAIN} FILES/lacking.tfrecord --sample-weight weight", 2, "no number per record"),
     (f"{TRAIN} FILES/two-kinds.tfrecord", 2, "--schema"),
     (f"{TRAIN} FILES/empty.tfrecord", 2, "--schema"),
 ]

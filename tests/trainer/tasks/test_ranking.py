@@ -38,17 +38,16 @@ def test_the_mean_over_classes_is_that_of_all_pairs(scale):
     logits = rng.normal(0, scale, (600, 4)) + scale * (np.arange(4) == target[:, None])
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
-    halves = [AreaUnderCurve(5), AreaUnderCurve(5)]
-    for part, rows in zip(halves, (slice(0, 250), slice(250, None)), strict=True):
+    ranking = AreaUnderCurve(5)
+    for rows in (slice(0, 250), slice(250, None)):
         padded = np.pad(probabilities[rows], [(0, 0), (0, 1)])
-        part.update(target[rows], {"probabilities": padded})
-    halves[0].merge(halves[1])
+        ranking.update(target[rows], {"probabilities": padded})
 
     expected = [by_pairs(target == number, probabilities[:, number]) for number in range(4)]
-    *found, of_no_record = halves[0].by_class
+    *found, of_no_record = ranking.by_class
     assert found == pytest.approx(expected, abs=0.003)
     assert np.isnan(of_no_record)
-    assert halves[0].result() == {"auc": pytest.approx(np.mean(found))}
+    assert ranking.result() == {"auc": pytest.approx(np.mean(found))}
 
 
 def test_several_classes_per_record_and_a_diverged_model():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from trainer.errors import ConfigError
-from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Moments
+from trainer.tasks.statistics import MAX_CLASSES, Largest, Moments, Strings
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
 
@@ -135,7 +135,7 @@ TOO_MANY = [str(number).encode() for number in range(MAX_CLASSES + 1)]
     ],
 )
 def test_distinct_strings(batches, expected):
-    distinct = Distinct("name")
+    distinct = Strings("name", "classes")
 
     def found():
         for batch in batches:

@@ -1,14 +1,11 @@
 """What a whole split tells of a model: metrics, figures for a report, records to look at."""
 
 import abc
-import collections
 import dataclasses
 import heapq
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 Arrays = Mapping[str, Any]
 
@@ -62,19 +59,6 @@ class Accumulator(abc.ABC):
             predictions: What the target's `predict` returned, likewise.
         """
 
-    def merge(self, other: Self) -> None:
-        """Adds the records of another accumulator, which has seen those after these.
-
-        What is counted in arrays and counters adds up, lists follow each other.
-        """
-        for name, kept in vars(self).items():
-            theirs = getattr(other, name)
-            if isinstance(kept, Worst):
-                kept.merge(theirs, self.seen)
-            elif isinstance(kept, np.ndarray | collections.Counter | list):
-                kept += theirs
-        self.seen += other.seen
-
     def result(self) -> dict[str, float]:
         """The metrics by name, over all records so far; none where it is for the report alone."""
         return {}
@@ -108,15 +92,7 @@ class Worst:
                 self._kept, entry
             )
 
-    def merge(self, other: Self, offset: int) -> None:
-        """Adds the records of another, whose numbers begin at `offset`."""
-        for badness, (number, *facts) in other._in_order():
-            self.add(badness, offset + number, *facts)
-
-    def _in_order(self) -> Iterator[tuple[float, Any]]:
-        for badness, _, record in sorted(self._kept, reverse=True, key=lambda each: each[:2]):
-            yield badness, record
-
     def __iter__(self) -> Iterator[Any]:
         """(number, *facts) of each, the worst first."""
-        return (record for _, record in self._in_order())
+        ordered = sorted(self._kept, reverse=True, key=lambda each: each[:2])
+        return (record for _, _, record in ordered)

@@ -1,6 +1,6 @@
 """Figures of numbers: the predicted ones against the true ones."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +36,6 @@ class NumberFigures(Accumulator):
             if np.isfinite(badness):
                 self._worst.add(badness, number, one, other)
         self.seen += len(true)
-
-    def merge(self, other: Self) -> None:
-        """Adds the figures of another, of whose points the last ones are kept."""
-        super().merge(other)
-        self._points = self._points[-_MOST_POINTS:]
 
     def figures(self) -> dict[str, Any]:
         """`numbers`: of each column the fit, and points (true, predicted)."""

@@ -52,11 +52,6 @@ class Input(abc.ABC):
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         """The input for `feature`, without statistics."""
 
-    @classmethod
-    def why_no_weight(cls, feature: Feature) -> str | None:
-        """Why the feature cannot weigh records, and what to do about it; None if it can."""
-        return "it is not a number; leave it out"
-
     @property
     @abc.abstractmethod
     def in_words(self) -> str:
@@ -154,16 +149,6 @@ class VaryingInput(Input):
 
     varies: ClassVar[bool] = True
     length: int | None
-
-    @classmethod
-    def why_no_weight(cls, feature: Feature) -> str | None:
-        scalar = {feature.name: {"kind": "scalar", "dtype": feature.dtype, "default": 1}}
-        declaration = json.dumps(scalar, ensure_ascii=False)
-        declare = f", or declare the features by --schema, this one as {declaration}"
-        return (
-            "it is a sequence, missing in some records, or of other lengths; write one number per "
-            f"record{declare if feature.bare else ''}"
-        )
 
     @property
     def shape(self) -> tuple[int | None, ...]:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks.inputs.base import Input, statistic_field
-from trainer.tasks.statistics import MAX_CLASSES, Frequent, Largest, Statistic
+from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 
 _EMBEDDING = 16
 _MOST_VALUES = 1_000
@@ -42,10 +42,6 @@ class Category(Input):
     @classmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name, num_classes=len(feature.classes))
-
-    @classmethod
-    def why_no_weight(cls, feature: Feature) -> str | None:
-        return "its numbers are classes; declare it a scalar"
 
     def statistic(self) -> Statistic | None:
         if self.num_classes:
@@ -95,7 +91,7 @@ class TextCategory(Input):
         return cls(name=feature.name)
 
     def statistic(self) -> Statistic:
-        return Frequent(self.name, _MOST_VALUES)
+        return Strings(self.name, "vocabulary", _MOST_VALUES)
 
     def host_step(self) -> keras.Layer:
         return keras.layers.StringLookup(vocabulary=list(self.vocabulary))

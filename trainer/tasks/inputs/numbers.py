@@ -33,7 +33,6 @@ class Numbers(Input):
         mean: By column, over the train split.
         variance: By column.
         missing: Records of the train split without the number, by column.
-        is_blurred: Whether float32 cannot distinguish the numbers of a column.
     """
 
     kind: ClassVar[str] = "numbers"
@@ -43,7 +42,6 @@ class Numbers(Input):
     mean: tuple[float, ...] = statistic_field()
     variance: tuple[float, ...] = statistic_field()
     missing: tuple[int, ...] = statistic_field()
-    is_blurred: bool = statistic_field(False)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -53,11 +51,6 @@ class Numbers(Input):
     @classmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
-
-    @classmethod
-    def why_no_weight(cls, feature: Feature) -> str | None:
-        shape = list(feature.shape)
-        return f"it has shape {shape}; write one number per record" if shape else None
 
     @property
     def in_words(self) -> str:

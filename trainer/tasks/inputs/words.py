@@ -56,10 +56,6 @@ class Words(VaryingInput):
             length=options.pad.get(feature.name),
         )
 
-    @classmethod
-    def why_no_weight(cls, feature: Feature) -> str | None:
-        return "it holds strings; leave it out"
-
     @property
     def in_words(self) -> str:
         return "a text" if self.is_text else "a sequence of strings, of any length"

@@ -13,7 +13,7 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.base import STRINGS, statistic_field
-from trainer.tasks.statistics import MAX_CLASSES, Distinct, Largest, Statistic
+from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 from trainer.tasks.targets.target import PerExample, Target
 from trainer.tensors import checked
 
@@ -125,7 +125,7 @@ class OneClass(_Classes):
 
     def statistic(self) -> Statistic | None:
         if self.is_text:
-            return None if self.classes else Distinct(self.name)
+            return None if self.classes else Strings(self.name, "classes")
         return self._numbers("predict a number by --task regression")
 
     def host_step(self) -> Callable[[Tensors], Any]:

@@ -36,7 +36,6 @@ class MapTarget(PlacesTarget):
     kind: ClassVar[str] = "map"
     in_words: ClassVar[str] = "a class for each pixel"
     learns: ClassVar[str] = "segmentation"
-    needs: ClassVar[str] = ": one built of images with a map of classes each, not of boxes' masks"
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mIoU"
     makes_maps: ClassVar[bool] = True
@@ -60,11 +59,6 @@ class MapTarget(PlacesTarget):
                 'them by --schema, such as {"classes": ["background", "cell"]}'
             )
         return cls(name=feature.name, classes=feature.classes)
-
-    @classmethod
-    def why_not(cls, feature: Feature) -> str | None:
-        is_map = feature.kind == "map" and not cls.suits(feature)
-        return "holds depths, which no task predicts" if is_map else None
 
     @property
     def output_shape(self) -> tuple[int, ...]:

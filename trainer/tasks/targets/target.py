@@ -31,7 +31,6 @@ class Target(abc.ABC):
     Attributes:
         kind: In task.json.
         learns: The value of `--task` that gives this target.
-        needs: Ends the message that no feature suits it; "" where features of many kinds do.
         metrics: By name; each is a mean over examples.
         best_by: The metric that tells the best validation.
         leader: The group of the only input that is taken by default; None for any.
@@ -55,7 +54,6 @@ class Target(abc.ABC):
 
     kind: ClassVar[str]
     learns: ClassVar[str]
-    needs: ClassVar[str] = ""
     metrics: ClassVar[Mapping[str, PerExample]]
     best_by: ClassVar[str] = "loss"
     leader: ClassVar[str | None] = None
@@ -81,11 +79,6 @@ class Target(abc.ABC):
     @abc.abstractmethod
     def from_feature(cls, feature: Feature) -> Self:
         """The target for `feature`, without statistics."""
-
-    @classmethod
-    def why_not(cls, feature: Feature) -> str | None:
-        """Why a feature that looks like this target is none, for messages; None for others."""
-        return None
 
     @property
     @abc.abstractmethod
