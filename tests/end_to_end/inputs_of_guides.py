@@ -8,7 +8,7 @@ from end_to_end.inputs_of_pages import TREES
 import beam_pipeline
 import trainer
 from tfrecord_dataset.format import frames
-from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format.example import encode
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 _CELLS = EXAMPLES / "data/cells"
@@ -27,11 +27,11 @@ def _records(path: Path, **more: int) -> None:
     with path.open("wb") as file:
         for number, (_, image) in enumerate(_images()):
             features = {
-                "image": bytes_feature(image.read_bytes()),
-                "label": int64_feature(number % 2),
-                **{name: int64_feature(number % count) for name, count in more.items()},
+                "image": [image.read_bytes()],
+                "label": [number % 2],
+                **{name: [number % count] for name, count in more.items()},
             }
-            file.write(frames.framed(serialize(features)))
+            file.write(frames.framed(encode(features)))
 
 
 def _data_checks(root: Path) -> None:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from tfrecord_dataset.format import frames
-from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format.example import encode
 
 _DATA = Path(__file__).parents[2] / "examples/data"
 _CLASSES = ["Platelets", "RBC", "WBC"]
@@ -194,10 +194,10 @@ def _tfrecords(root: Path) -> None:
     with (root / "downloads/cells.tfrecord").open("wb") as file:
         for name, image in _cells():
             features = {
-                "image": bytes_feature(image.read_bytes()),
-                "label": int64_feature(_CLASSES.index(name)),
+                "image": [image.read_bytes()],
+                "label": [_CLASSES.index(name)],
             }
-            file.write(frames.framed(serialize(features)))
+            file.write(frames.framed(encode(features)))
 
 
 def _answers(root: Path) -> None:

@@ -13,7 +13,7 @@ from tiers import first_quick
 
 from beam_pipeline.cli import commands
 from tfrecord_dataset import standard_streams
-from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.sealed_json import sealed
 
@@ -126,8 +126,8 @@ def labelme(root, write_image):
 
 def examples(root, write_image):
     records = [
-        serialize({EVIL: int64_feature(1), "text": bytes_feature(EVIL)}),
-        serialize({EVIL: bytes_feature(EVIL)}),
+        encode({EVIL: [1], "text": [EVIL.encode()]}),
+        encode({EVIL: [EVIL.encode()]}),
     ]
     (root / f"{EVIL}.tfrecord").write_bytes(b"".join(map(framed, records)))
     return root

@@ -6,7 +6,7 @@ import pytest
 from file_bytes import tar_bytes
 
 import beam_pipeline
-from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
+from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.store import clients
 
@@ -37,9 +37,7 @@ def tar(images):
 
 def records(images):
     return b"".join(
-        framed(
-            serialize({"image/encoded": bytes_feature(data), "label": int64_feature(number % 2)})
-        )
+        framed(encode({"image/encoded": [data], "label": [number % 2]}))
         for number, data in enumerate(images)
     )
 

@@ -1,15 +1,15 @@
 """`tf.train.Example` without TensorFlow.
 
->>> from tfrecord_dataset.format.example import bytes_feature, int64_feature, serialize
->>> len(serialize({"image": bytes_feature(b"jpeg"), "label": int64_feature(3)}))
-37
+>>> from tfrecord_dataset.format.example import decode, encode
+>>> decode(encode({"image": [b"jpeg"], "label": [3]}))
+{'image': [b'jpeg'], 'label': [3]}
 
 The bytes equal TensorFlow's own with `deterministic=True`.
 """
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,18 +66,8 @@ _POOL = descriptor_pool.DescriptorPool()
 _POOL.Add(text_format.Parse(_PROTO, descriptor_pb2.FileDescriptorProto()))
 
 
-def _message_class(name: str) -> Any:
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"tensorflow.{name}"))
-
-
-# The message classes; each is tf.train's of that name, on the wire and in use.
-Example = _message_class("Example")
-Features = _message_class("Features")
-Feature = _message_class("Feature")
-BytesList = _message_class("BytesList")
-FloatList = _message_class("FloatList")
-Int64List = _message_class("Int64List")
-
+Example = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
+"""The message class, equal to tf.train.Example on the wire and in use."""
 
 MAX_KEYS = 20_000
 """Maximal number of keys of an Example and of features of a dataset."""
@@ -301,150 +291,6 @@ def _before_feature(key: str, num_bytes: int) -> bytes:
 def _empty(key: str, kind: str | None) -> bytes:
     """Encode an entry with an empty list."""
     return _before_list(key, kind, 0) if kind else _before_feature(key, 0)
-
-
-# Not np.bytes_, whose `item` drops trailing zeros.
-_NUMPY_SCALARS = (np.number, np.bool_)
-
-
-def bytes_feature(value: object) -> Any:
-    """Make a Feature with a bytes list.
-
-    Args:
-        value: Bytes, or text, which is stored as UTF-8; or a list, tuple or NumPy array of
-            those, arrays in C order. For numbers as raw bytes pass `array.tobytes()`.
-
-    Raises:
-        RecordError: "unsupported value" for another type, "not UTF-8" for text with surrogates.
-    """
-    return Feature(bytes_list=BytesList(value=_flat(value, "SUO", _bytes, "bytes or text")))
-
-
-def float_feature(value: object) -> Any:
-    """Make a Feature with a list of 32-bit floats, rounding wider ones.
-
-    Args:
-        value: A number of Python or NumPy, including NaN and infinity; or a list, tuple or NumPy
-            array of numbers, arrays in C order.
-
-    Raises:
-        RecordError: "unsupported value" for another type, "value out of range" beyond the largest
-            32-bit float, which TensorFlow would store as infinity.
-    """
-    return Feature(float_list=FloatList(value=_rounded(_flat(value, "fiub", _float, "numbers"))))
-
-
-def int64_feature(value: object) -> Any:
-    """Make a Feature with a list of 64-bit ints.
-
-    Args:
-        value: A whole number or bool of Python or NumPy; or a list, tuple or NumPy array of them,
-            arrays in C order. Floats are refused, even 3.0.
-
-    Raises:
-        RecordError: "unsupported value" for another type, "value out of range" beyond 64 bits.
-    """
-    values = _flat(value, "iub", _int, "whole numbers")
-    try:
-        return Feature(int64_list=Int64List(value=values))
-    except ValueError as error:
-        raise RecordError("value out of range", f"int64_feature: {error}") from error
-
-
-def serialize(features: Mapping[str, Any]) -> bytes:
-    """Serialize an Example of features by name, as in a TFRecord file.
-
-    Equal features give equal bytes, in any order.
-
-    Raises:
-        RecordError: "unsupported value" for anything but a Feature.
-    """
-    for name, feature in features.items():
-        if not isinstance(feature, Feature):
-            raise RecordError(
-                "unsupported value",
-                f"feature {name!r} is {_shown(feature)}; make it with bytes_feature, "
-                "float_feature or int64_feature",
-            )
-    example = Example(features=Features(feature=features))
-    data: bytes = example.SerializeToString(deterministic=True)
-    return data
-
-
-def _flat(value: object, kinds: str, convert: Callable[[object], Any], wanted: str) -> list[Any]:
-    """Flatten `value` to values of Python's own types.
-
-    Args:
-        value: One value, a sequence of them, or an array.
-        kinds: NumPy's letters for accepted array dtypes; an empty array may have any dtype.
-        convert: Converts a value for the list; None if it cannot.
-        wanted: Accepted values, for messages.
-    """
-    single = isinstance(value, str | bytes | bytearray | memoryview)
-    if not single and hasattr(value, "__array__"):  # including TensorFlow's eager tensors
-        array = np.asarray(value)
-        if not array.size:
-            return []
-        if array.dtype.kind not in kinds:
-            raise RecordError(
-                "unsupported value", f"an array of dtype {array.dtype}, expected {wanted}"
-            )
-        values: Sequence[Any] = array.ravel().tolist()
-    else:
-        values = value if isinstance(value, Sequence) and not single else [value]
-        values = [each.item() if isinstance(each, _NUMPY_SCALARS) else each for each in values]
-    converted = [convert(each) for each in values]
-    for number, each in enumerate(converted):
-        if each is None:
-            where = f" at index {number}" if len(converted) > 1 else ""
-            raise RecordError(
-                "unsupported value",
-                f"{_shown(values[number])}{where}, expected {wanted}",
-            )
-    return converted
-
-
-def _shown(value: object) -> str:
-    """Format `value` and its type for messages."""
-    text = repr(value)
-    return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(value).__name__})"
-
-
-def _bytes(value: object) -> bytes | None:
-    if isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError as error:
-            raise RecordError("not UTF-8", f"{value!a}") from error
-    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
-
-
-def _float(value: object) -> float | None:
-    if not isinstance(value, float | int | np.longdouble):
-        return None
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise RecordError("value out of range", f"float_feature: {_shown(value)}") from error
-
-
-def _int(value: object) -> int | None:
-    return int(value) if isinstance(value, int) else None
-
-
-def _rounded(values: list[float]) -> list[float]:
-    """Round `values` to 32-bit floats."""
-    wide = np.asarray(values, np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrow = wide.astype(np.float32)
-    if (lost := np.isinf(narrow) & np.isfinite(wide)).any():
-        raise RecordError(
-            "value out of range",
-            f"float_feature: {wide[lost][0]:g} exceeds the largest 32-bit float, "
-            f"{np.finfo(np.float32).max:g}",
-        )
-    rounded: list[float] = narrow.tolist()
-    return rounded
 
 
 def decode(data: bytes) -> dict[str, list[bytes] | list[int] | list[float]]:

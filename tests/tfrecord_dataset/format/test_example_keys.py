@@ -10,9 +10,6 @@ from beam_pipeline.records import FileRef, Inspected
 from tfrecord_dataset.format import inference
 from tfrecord_dataset.format.example import (
     MAX_KEYS,
-    Example,
-    Feature,
-    Features,
     encode,
     has_too_many,
     lists,
@@ -22,7 +19,7 @@ MOST = encode({f"{number}": [number] for number in range(MAX_KEYS)})
 ONE_MORE = encode({f"{number}": [number] for number in range(MAX_KEYS + 1)})
 NAMELESS = bytes.fromhex("0a00")
 # Of a second Features message, which is merged with the first.
-ANOTHER = Example(features=Features(feature={"x": Feature()})).SerializeToString()
+ANOTHER = encode({"x": []})
 
 
 @pytest.mark.parametrize(

@@ -62,15 +62,15 @@ a=float y=integer | task=regression -> regression: a -> numbers
 REFUSED = r"""
 image b=blob -> no task suits .*b \(bytes\)
 image boxes | target=boxes task=classification
-  -> --task classification does not suit boxes \(boxes\); leave it out, or name another
+  -> the target boxes \(boxes\): --task classification does not suit it; name another
 image age=float boxes | inputs=image,age
   -> detection learns from one image alone, but the inputs are image, age
 image label | task=segmentation
   -> --task segmentation does not suit the dataset's features: image .image., label .class
 image boxes | task=segmentation
-  -> boxes .boxes.; .* train on another dataset: one built of images with a map of classes each
+  -> boxes .boxes.; .* train on another dataset
 image map label | task=segmentation target=label
-  -> --task segmentation does not suit label .class_label.; leave it out, or name another
+  -> --task segmentation does not suit it; name another
 image first=map second=map | task=segmentation
   -> no task suits .*first .map., second .map.; .* name the target by --target
 image map=map-without-classes
@@ -88,7 +88,7 @@ left=image right=image label -> several features of kind 'image'.*by --inputs$
 city=text job=text age=float label -> by --inputs, such as all numbers: --inputs age$
 a=float y=float | target=y task=classification
   -> target y .scalar of float32.: --task classification does not suit it
-a=float tags=ids | target=tags -> declare it a class_label, with shape \[null\]
+a=float tags=ids | target=tags -> declare a class_label, with shape \[null\]
 a=float t=text | target=t task=regression -> --task regression does not suit it
 a=float label | inputs=b -> there is no .*'b'.*there are: a, label
 a=float label | inputs=a,label -> 'label', which is the target
