@@ -7,8 +7,7 @@ import typing
 from pathlib import Path
 
 from beam_pipeline.cli import options as cli
-from tfrecord_dataset.command_line import as_table
-from tfrecord_dataset.options import fields_of
+from tfrecord_dataset.options import all_options, fields_of
 from trainer import __main__ as trainer
 from trainer.options.train import TrainConfig
 
@@ -36,6 +35,31 @@ _WIDER = {
     "tfrecord_dataset.image_size.ImageSize": "int | tuple[int, int]",
     "collections.abc.": "",
 }
+
+
+# Value names that are longer are cut in the table.
+_WIDEST = 80
+
+
+def as_table(owner: type) -> str:
+    """Render a class's options as a Markdown table, with a second one for recipe-only options."""
+    options = all_options(owner)
+    rows: dict[bool, list[str]] = {False: [], True: []}
+    for dotted, field in options.items():
+        is_of_recipe = field.option.recipe_only
+        words = [dotted] if is_of_recipe else [] if field.option.is_positional else [field.flag]
+        if field.kind is not bool:
+            metavar = field.metavar or field.name.upper()
+            words.append(metavar if len(metavar) <= _WIDEST else field.name.upper())
+        name = (": " if is_of_recipe else " ").join(words)
+        meaning = field.help.replace("|", "\\|").replace("<", "&lt;")
+        # Python-Markdown keeps the backslash of `\\|` in backticks, which GitHub drops.
+        code = f"<code>{name.replace('|', '&#124;')}</code>" if "|" in name else f"`{name}`"
+        rows[is_of_recipe].append(f"| {code} | {meaning} |\n")
+    table = "| option | meaning |\n|---|---|\n" + "".join(rows[False])
+    if rows[True]:
+        table += "\n| in a recipe | meaning |\n|---|---|\n" + "".join(rows[True])
+    return table
 
 
 def page() -> str:

@@ -16,7 +16,6 @@ UNTRAINED: dict[str, Any] = {
     "data": {},
     "order": {"window": 64},
     "class_weights": [],
-    "weights": [],
     "own": {},
 }
 

@@ -20,8 +20,6 @@ DISTRIBUTION = "beam-tfrecords"
 _HELP_WIDTH = 100
 # Attribute of an action with its text when `help` omits it.
 _TEXT = "text_of_help"
-# Value names that are longer are cut in the table.
-_WIDEST = 80
 
 
 def version() -> str:
@@ -257,24 +255,3 @@ def _add_option(
     flags = filter(None, (field.flag, field.option.other_flag))
     action = group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, **kwargs)
     setattr(action, _TEXT, text)
-
-
-def as_table(owner: type) -> str:
-    """Render a class's options as a Markdown table, with a second one for recipe-only options."""
-    options = all_options(owner)
-    rows: dict[bool, list[str]] = {False: [], True: []}
-    for dotted, field in options.items():
-        is_of_recipe = field.option.recipe_only
-        words = [dotted] if is_of_recipe else [] if field.option.is_positional else [field.flag]
-        if field.kind is not bool:
-            metavar = field.metavar or field.name.upper()
-            words.append(metavar if len(metavar) <= _WIDEST else field.name.upper())
-        name = (": " if is_of_recipe else " ").join(words)
-        meaning = field.help.replace("|", "\\|").replace("<", "&lt;")
-        # Python-Markdown keeps the backslash of `\\|` in backticks, which GitHub drops.
-        code = f"<code>{name.replace('|', '&#124;')}</code>" if "|" in name else f"`{name}`"
-        rows[is_of_recipe].append(f"| {code} | {meaning} |\n")
-    table = "| option | meaning |\n|---|---|\n" + "".join(rows[False])
-    if rows[True]:
-        table += "\n| in a recipe | meaning |\n|---|---|\n" + "".join(rows[True])
-    return table

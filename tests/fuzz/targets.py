@@ -238,7 +238,6 @@ def _configs() -> list[bytes]:
         data={"fingerprint": "x"},
         order=RunOrder(window=100, stored_size=(3, 4)),
         class_weights=(1.0, 2.5),
-        weights=(("dense/kernel", (3, 2)),),
         own={"loss": "mine.loss"},
     )
     return [sealed(dataclasses.asdict(made))]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import pytest
+from options_page import as_table
 
-from tfrecord_dataset.command_line import Parser, add_options, as_table
+from tfrecord_dataset.command_line import Parser, add_options
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.option_values import parse_bytes

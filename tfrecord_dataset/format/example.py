@@ -66,7 +66,7 @@ _POOL = descriptor_pool.DescriptorPool()
 _POOL.Add(text_format.Parse(_PROTO, descriptor_pb2.FileDescriptorProto()))
 
 
-Example = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
+Example: Any = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
 """The message class, equal to tf.train.Example on the wire and in use."""
 
 MAX_KEYS = 20_000

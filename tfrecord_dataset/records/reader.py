@@ -37,12 +37,6 @@ class RecordReader:
             threads or (_REMOTE_THREADS if self._files.is_remote else _THREADS), "read-records"
         )
 
-    @property
-    def reads_singly(self) -> bool:
-        """Whether records are so far apart that even neighbours need separate reads."""
-        mean_bytes = self._index.num_bytes // max(1, self._index.num_records)
-        return not self._files.is_remote and mean_bytes > self._gap
-
     def read(self, numbers: Any) -> Any:
         """Return the serialized records of these numbers, int64 [n]: bytes objects [n], in order.
 

@@ -13,7 +13,7 @@ from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
 from trainer.autograph import converted
-from trainer.dataset.batches import Batches
+from trainer.errors import UnknownNameError
 from trainer.image_cache import ImageCache, KeptImages, resolve
 from trainer.input_pipeline import arguments, lengths
 from trainer.input_pipeline.elements import arranger
@@ -109,7 +109,7 @@ class Dataset(Contents):
         deterministic: bool = True,
         cache: ImageCache | str = "none",
         prepare: Callable[..., Any] | None = None,
-    ) -> Batches:
+    ) -> tf.data.Dataset:
         """Return batches of a split, as dicts of tensors by name, or as (inputs, target) for Keras.
 
             >>> batches = trainer.open("data/cells").batches("train", image_size=16, target="label")
@@ -185,7 +185,8 @@ class Dataset(Contents):
         """
         chosen = self.split(split)
         selected = arguments.select(self.features, features, self.path)
-        arguments.check_choice("image_dtype", image_dtype, ("float32", "uint8"))
+        if image_dtype not in ("float32", "uint8"):
+            raise UnknownNameError("image_dtype", image_dtype, ("float32", "uint8"))
         batch_size = arguments.whole_number("batch_size", batch_size)
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
         share = arguments.share(worker, num_workers, batch_size)
@@ -214,7 +215,7 @@ class Dataset(Contents):
         num_records: int | None = None
         if passes is not None or chosen.num_records is not None:
             num_records = self.num_records(chosen.name)
-        batches: Batches = input_pipeline.batches(
+        return input_pipeline.batches(
             chosen.shards,
             num_records,
             functools.partial(self.index, chosen.name),
@@ -242,7 +243,6 @@ class Dataset(Contents):
             f"one that does not fit: {self.remedy}",
             kept,
         )
-        return batches
 
     def image_cache(
         self,
@@ -321,10 +321,11 @@ class Dataset(Contents):
             shuffle=shuffle,
             seed=seed,
         )
-        return self._read(dataset)
 
-    def _read(self, dataset: Batches) -> Iterator[dict[str, Any]]:
-        try:
-            yield from dataset.as_numpy_iterator()
-        except tf.errors.OpError as error:
-            raise explain(error, self.remedy) from error
+        def read() -> Iterator[dict[str, Any]]:
+            try:
+                yield from dataset.as_numpy_iterator()
+            except tf.errors.OpError as error:
+                raise explain(error, self.remedy) from error
+
+        return read()

@@ -66,13 +66,9 @@ def open(
     if features is not None:
         _check_bare(paths)
         schema_of = functools.partial(declared_schema, features)
+    missing = allow_missing_shards
     return open_paths(
-        Dataset,
-        paths,
-        cache_dir,
-        cache_bytes,
-        schema_of,
-        allow_missing_shards=allow_missing_shards,
+        Dataset, paths, cache_dir, cache_bytes, schema_of, allow_missing_shards=missing
     )
 
 
@@ -103,13 +99,9 @@ def open_data(
         schema_of = functools.partial(declared_schema, read_schema(schema))
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
+    missing = allow_missing_shards
     return open_paths(
-        Dataset,
-        paths,
-        cache_dir,
-        cache_bytes,
-        schema_of,
-        allow_missing_shards=allow_missing_shards,
+        Dataset, paths, cache_dir, cache_bytes, schema_of, allow_missing_shards=missing
     )
 
 

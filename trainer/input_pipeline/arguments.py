@@ -42,12 +42,6 @@ def select(
     return selected
 
 
-def check_choice(argument: str, value: str, choices: Sequence[str]) -> None:
-    """Raise UnknownNameError if an argument is not one of its choices."""
-    if value not in choices:
-        raise UnknownNameError(argument, value, choices)
-
-
 def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:
     """Raise ConfigError if images keep their own sizes, which cannot be batched."""
     for output in outputs:

@@ -66,7 +66,7 @@ def train(
     """
     own = {"model": model, "loss": loss, "augment": augment, "optimizer": optimizer}
     with readable_errors():
-        _check_parts({**own, "schedule": schedule}, metrics, callbacks)
+        _check_parts({**own, "schedule": schedule}, metrics)
         dataset = data if isinstance(data, Dataset) else None
         given = {"data": dataset.path if dataset else data, "output": output, **options}
         parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
@@ -85,8 +85,8 @@ def train(
         return dict(run_train(checked(TrainConfig, given), dataset, OwnParts(**parts)))
 
 
-def _check_parts(own: Mapping[str, Any], metrics: Any, callbacks: Any) -> None:
-    """Raises ConfigError for what cannot be a part of a training, and says all of it."""
+def _check_parts(own: Mapping[str, Any], metrics: Any) -> None:
+    """Raise ConfigError for a part of another type, one error for all of them."""
     wrong = []
     for name, part in own.items():
         if isinstance(part, keras.Model):
@@ -96,9 +96,7 @@ def _check_parts(own: Mapping[str, Any], metrics: Any, callbacks: Any) -> None:
         elif not (
             part is None or isinstance(part, str | keras.optimizers.Optimizer) or callable(part)
         ):
-            wrong.append(f"{name}={part!r} is no function, nor a name; give one of them")
+            wrong.append(f"{name}={part!r} is neither a function nor a name; give one of them")
     if metrics is not None and not isinstance(metrics, Mapping):
-        wrong.append(f"metrics={metrics!r} gives no names; give functions by name, as in a dict")
-    if not isinstance(callbacks, Sequence):
-        wrong.append(f"callbacks={callbacks!r} is no list; give a list of Keras' callbacks")
+        wrong.append(f"metrics={metrics!r} is not a dict; give functions by name")
     raise_together([ConfigError(sentence) for sentence in wrong])

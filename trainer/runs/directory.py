@@ -16,7 +16,7 @@ import keras
 from tfrecord_dataset import durable, regular_files, sealed_json
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.json_file import JsonError, parse_object, typed
+from tfrecord_dataset.json_file import parse_object, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.tasks import Task
@@ -67,36 +67,6 @@ _FIELDS = {field.name for field in dataclasses.fields(RunConfig)}
 def sealed(record: Mapping[str, Any]) -> bytes:
     """The text of config.json or task.json, as UTF-8, with its checksum."""
     return sealed_json.sealed({"format_version": _FORMAT_VERSION, **record}).encode()
-
-
-def read_edited(file: Path) -> dict[str, Any]:
-    """Read a JSON object that people may edit; errors are those of `read_sealed`."""
-    return _read_object(file, _COPY_BACK)
-
-
-def read_sealed(file: Path, remedy: str = _COPY_BACK) -> dict[str, Any]:
-    """The object in config.json or task.json.
-
-    Raises:
-        FileNotFoundError: The file does not exist.
-        RunDamagedError: It cannot be read, or is not what was written.
-    """
-    return _read_object(file, remedy, sealed_json.check_seal)
-
-
-def _read_object(
-    file: Path, remedy: str, check: Callable[[bytes], None] | None = None
-) -> dict[str, Any]:
-    try:
-        data = regular_files.read(file, _MAX_BYTES)
-        record = parse_object(data)
-        if check:
-            check(data)
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise damaged(file, error, remedy) from error
-    return record
 
 
 def run_config(record: Mapping[str, Any]) -> RunConfig:
@@ -219,25 +189,26 @@ class RunDirectory:
             ConfigError: There is no run here.
             RunDamagedError: A value in it is missing or wrong, or it cannot be read.
         """
-        return self._read(self.config_file, run_config, read_edited)
+        return self._read(self.config_file, run_config, is_sealed=False)
 
     def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
         """The task in task.json, and its features; errors are those of `read_config`."""
-        return self._read(self.task_file, task_from_json)
+        return self._read(self.task_file, task_from_json, is_sealed=True)
 
     def _read(
-        self,
-        file: Path,
-        parse: Callable[[Mapping[str, Any]], _Read],
-        read: Callable[[Path], Mapping[str, Any]] = read_sealed,
+        self, file: Path, parse: Callable[[Mapping[str, Any]], _Read], *, is_sealed: bool
     ) -> _Read:
         try:
-            return parse(read(file))
+            data = regular_files.read(file, _MAX_BYTES)
+            record = parse_object(data)
+            if is_sealed:
+                sealed_json.check_seal(data)
+            return parse(record)
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{self.path} does not hold a run: it has no {file.name}; check its path"
             ) from error
-        except (JsonError, ConfigError) as error:
+        except (OSError, ValueError, ConfigError) as error:
             raise damaged(file, error) from error
 
     def trained_model(self, which: str) -> Path:

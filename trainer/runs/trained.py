@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import math
 import shlex
+import textwrap
 import zipfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
-from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.devices import parse_devices
 from trainer.options.train import TrainConfig
@@ -37,11 +38,7 @@ from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy
 
 _REMEDY = "copy it back, or let its training write it again: `python -m trainer train --resume`"
-# What Keras's messages put before and behind the reason: a whole configuration, and how to let
-# somebody else's code run.
-_BEFORE = "Exception encountered: "
-_BEHIND = ("Full object config: ", "If you trust the source", "Make sure custom classes")
-_LONGEST = 300
+_LONGEST_REASON = 300
 
 
 def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
@@ -55,16 +52,19 @@ def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
     try:
         model = keras.models.load_model(file, compile=False, safe_mode=True)
     except Exception as error:  # whatever Keras raises of what somebody has put together
-        raise ConfigError(f"{file} cannot be loaded: {_reason(error)}; {remedy}") from error
+        _, _, reason = str(error).rpartition("Exception encountered: ")
+        reason = textwrap.shorten(reason, _LONGEST_REASON, placeholder="…").rstrip(".")
+        raise ConfigError(f"{file} cannot be loaded: {reason}; {remedy}") from error
     models.outputs_of(model, keras_inputs(task.inputs), task, str(file))
     return model
 
 
 def check_model_file(file: Path) -> None:
-    """Raises RunDamagedError unless a file is a zip archive, whole, as Keras writes them."""
+    """Raise RunDamagedError unless a file is an intact zip archive, as Keras writes them."""
     try:
         with regular_files.opened(file) as handle, zipfile.ZipFile(handle) as archive:
-            _check_names(archive)
+            for name in archive.namelist():
+                inner_path(name.removesuffix("/"), "the name of a part")
             num_bytes = sum(part.file_size for part in archive.infolist())
             if num_bytes > file.stat().st_size:
                 raise ValueError(f"its parts have {num_bytes:,} bytes, more than the file itself")
@@ -72,22 +72,6 @@ def check_model_file(file: Path) -> None:
                 raise ValueError(f"the checksum of its part {part} is wrong")
     except Exception as error:  # whatever zipfile raises of what somebody has put together
         raise damaged(file, error, _REMEDY) from error
-
-
-def _check_names(archive: zipfile.ZipFile) -> None:
-    for name in archive.namelist():
-        try:
-            inner_path(name.removesuffix("/"), "a part")
-        except DatasetDamagedError as error:
-            raise ValueError(f"it has a part for another place, {name!r}") from error
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).rpartition(_BEFORE)[2]
-    for behind in _BEHIND:
-        text = text.partition(behind)[0]
-    text = " ".join(text.split())
-    return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…").rstrip(".")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

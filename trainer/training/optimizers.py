@@ -189,8 +189,3 @@ class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
             "head_steps": self.head_steps,
             "then": self.then,
         }
-
-
-def learning_rate(optimizer: keras.optimizers.Optimizer) -> float:
-    """Return the learning rate of the next step."""
-    return float(keras.ops.convert_to_numpy(inner_optimizer(optimizer).learning_rate))
