@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.errors import DatasetDamagedError
-from tfrecord_dataset.format.frames import FRAME_BYTES, HEADER_BYTES, MAX_FRAME_BYTES, payload_bytes
+from tfrecord_dataset.format.frames import (
+    FOOTER_BYTES,
+    FRAME_BYTES,
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    payload_bytes,
+)
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import not_whole
 from tfrecord_dataset.store import user_cache
@@ -66,6 +72,12 @@ class RecordIndex:
     def bounds_of(self, shard: int) -> Any:
         """Return the start of a shard's records and the end of the last one: int64 [n + 1]."""
         return self.bounds[self.first[shard] + shard : self.first[shard + 1] + shard + 1]
+
+    def checksums(self, shard: int) -> list[bytes]:
+        """Read the checksums in the frames of a shard's records, a few bytes each."""
+        with self.shards.plain.open(shard) as read:
+            ends = self.bounds_of(shard)[1:].tolist()
+            return [read(FOOTER_BYTES, end - FOOTER_BYTES) for end in ends]
 
     def describe(self, number: int) -> str:
         """Describe a record for messages: `record 17 of cells-train.tfrecord-00000-of-00008`."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import io
 from collections.abc import Callable
 
 from tfrecord_dataset.errors import DatasetDamagedError
@@ -63,6 +64,25 @@ class Split:
         """
         return self._index
 
+    def row_identities(self, group_by: str) -> list[bytes] | None:
+        """Return the identities of the records in the shards' index: groups, else digests.
+
+        Args:
+            group_by: Column, or level of the key, of the groups; "" for digests of images and
+                audio.
+
+        Returns:
+            By number; None if a shard has no index, or it does not contain them.
+        """
+        identities: list[bytes] = []
+        for shard in range(len(self.files)):
+            data = self.read_rows(shard)
+            found = None if data is None else _identities_of_rows(data, group_by)
+            if found is None:
+                return None
+            identities += found
+        return identities
+
     @functools.cached_property
     def _index(self) -> RecordIndex:
         try:
@@ -84,6 +104,23 @@ class Split:
         if not self.compression:
             return self._index.num_records
         return _count_packed(self.shards)
+
+
+def _identities_of_rows(data: bytes, group_by: str) -> list[bytes] | None:
+    """Read the identities in the index of a shard; None if it does not contain them."""
+    import pyarrow.parquet  # only needed to divide a split
+
+    file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
+    digests = [name for name in file.schema_arrow.names if name.endswith("sha256")]
+    columns = [name for name in file.schema_arrow.names if name == group_by] or digests
+    if group_by.isdigit():
+        keys = file.read(columns=["key"]).column(0).to_pylist()
+        return [key.split("/")[int(group_by) - 1].encode() for key in keys]
+    if not columns or (group_by and columns == digests):
+        return None
+    table = file.read(columns=["key", *columns]).select(["key", *columns])
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return [repr(stated if any(stated) else key).encode() for key, *stated in rows]
 
 
 def _count_packed(shards: ShardFiles) -> int:

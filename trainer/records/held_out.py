@@ -1,14 +1,11 @@
 """Holds out a share of a split for validation: the records with the lowest hashes."""
 
 import hashlib
-import io
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.format.frames import FOOTER_BYTES
-from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.split import Split
 from trainer.errors import ConfigError
 
@@ -52,40 +49,12 @@ def identities(split: Split, group_by: str) -> list[bytes]:
     Raises:
         ConfigError: The index does not contain the groups.
     """
-    shards = range(len(split.files))
-    rows = [_of_rows(split.read_rows(shard), group_by) for shard in shards]
-    known = [each for each in rows if each is not None]
-    if len(known) == len(rows):
-        return [each for some in known for each in some]
+    if (known := split.row_identities(group_by)) is not None:
+        return known
     if group_by:
         raise ConfigError(
             f"--validation-share: the dataset keeps groups of {group_by!r} together, but its index "
             "does not contain them; choose another split with --validation-split, or none"
         )
-    return [each for shard in shards for each in checksums(split.index(), shard)]
-
-
-def _of_rows(data: bytes | None, group_by: str) -> list[bytes] | None:
-    """Read the identities in the index of a shard; None if it has none."""
-    if data is None:
-        return None
-    import pyarrow.parquet  # not needed with a validation split
-
-    file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
-    digests = [name for name in file.schema_arrow.names if name.endswith("sha256")]
-    columns = [name for name in file.schema_arrow.names if name == group_by] or digests
-    if group_by.isdigit():
-        keys = file.read(columns=["key"]).column(0).to_pylist()
-        return [key.split("/")[int(group_by) - 1].encode() for key in keys]
-    if not columns or (group_by and columns == digests):
-        return None
-    table = file.read(columns=["key", *columns]).select(["key", *columns])
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return [repr(stated if any(stated) else key).encode() for key, *stated in rows]
-
-
-def checksums(index: RecordIndex, shard: int) -> list[bytes]:
-    """Read the checksums in the frames of a shard's records, a few bytes each."""
-    with index.shards.plain.open(shard) as read:
-        ends = index.bounds_of(shard)[1:].tolist()
-        return [read(FOOTER_BYTES, end - FOOTER_BYTES) for end in ends]
+    index = split.index()
+    return [each for shard in range(len(split.files)) for each in index.checksums(shard)]

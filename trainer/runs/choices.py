@@ -20,7 +20,6 @@ from trainer.options.commands import EvaluateConfig
 from trainer.options.shared import InputConfig
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
-from trainer.records.held_out import checksums
 from trainer.report.history import Best
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
@@ -159,7 +158,7 @@ def _digest(index: RecordIndex, shard: int) -> str:
     """Of a bare file: the sha256 of its records' checksums, of which few bytes are read."""
     if index.shards.files.is_remote:
         return index.shards.files.identity(shard)
-    return hashlib.sha256(b"".join(checksums(index, shard))).hexdigest()
+    return hashlib.sha256(b"".join(index.checksums(shard))).hexdigest()
 
 
 def columns_of(dataset: Dataset, split: str) -> Columns:

@@ -75,13 +75,6 @@ def test_small_records_of_one_shard_are_read_at_once(shards, monkeypatch):
     assert [shard for shard, _ in opened] == [0, 2]
 
 
-@pytest.mark.parametrize("num_bytes", [1 << 12, 1 << 15])
-def test_large_records_are_read_by_themselves(tmp_path, num_bytes):
-    write(tmp_path / "a.tfrecord", [{"image": [bytes(num_bytes)]}] * 3)
-
-    reader = RecordReader(read_index(open_shards([str(tmp_path / "a.tfrecord")])))
-
-
 def test_an_index_beside_the_shards_is_used(shards, monkeypatch):
     files = shards()
     expected = read_index(open_shards(files))
