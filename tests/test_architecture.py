@@ -110,7 +110,7 @@ LAYERS = {
         training report
         runs
         predicting exporting tuner
-        finished
+        api
         __init__ __main__
     """,
 }

@@ -56,12 +56,11 @@ __all__ = [
 if TYPE_CHECKING:
     from tfrecord_dataset.format.feature import Feature
     from tfrecord_dataset.records.split import Split
+    from trainer.api import Run, evaluate, open_run, predict, train
     from trainer.dataset import Dataset
     from trainer.dataset.opening import open
     from trainer.exporting import export
-    from trainer.finished import Run, evaluate, open_run, predict
     from trainer.image_cache import ImageCache
-    from trainer.runs.api import train
     from trainer.views import Views
 
     __version__: str
@@ -74,15 +73,15 @@ else:  # out of the sight of type checkers, which would take any name for one of
         "Dataset": "trainer.dataset",
         "Feature": "tfrecord_dataset.format.feature",
         "ImageCache": "trainer.image_cache",
-        "Run": "trainer.finished",
+        "Run": "trainer.api",
         "Split": "tfrecord_dataset.records.split",
         "Views": "trainer.views",
-        "evaluate": "trainer.finished",
+        "evaluate": "trainer.api",
         "export": "trainer.exporting",
         "open": "trainer.dataset.opening",
-        "open_run": "trainer.finished",
-        "predict": "trainer.finished",
-        "train": "trainer.runs.api",
+        "open_run": "trainer.api",
+        "predict": "trainer.api",
+        "train": "trainer.api",
     }
 
     def __getattr__(name):

@@ -21,7 +21,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.input_pipeline import lengths, padding
+from trainer.input_pipeline import padding
 from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import check_model_file, load_run
 from trainer.tasks import Task
@@ -192,11 +192,11 @@ class _Reading:
         self._features = [features[each.name] for each in task.inputs.values()]
         self._decoding = dataclasses.replace(task.decoding, portable=True)
         outputs = parsing.outputs(self._features, self._decoding)
-        self._batching = lengths.Batching(
+        self._batching = padding.Batching(
             size=None,
-            lengths=lengths.pad_lengths(arguments["pad"], outputs),
+            lengths=padding.pad_lengths(arguments["pad"], outputs),
             truncate=arguments["truncate"],
-            padding=lengths.padding(arguments["padding_value"], outputs),
+            padding=padding.padding_values(arguments["padding_value"], outputs),
         )
         self._varies = {each.name for each in outputs if each.varies}
         by_name = {output.name: output for output in outputs}

@@ -8,7 +8,7 @@ from trainer.options.train import TrainConfig
 from trainer.report import pictures
 from trainer.report.page import Pictured, Sections, Trained, html
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
-from trainer.tasks.figures.classes import ClassFigures
+from trainer.tasks.figures import ClassFigures
 
 pytestmark = pytest.mark.readers
 

@@ -15,7 +15,7 @@ from trainer import input_pipeline, parsing
 from trainer.autograph import converted
 from trainer.errors import UnknownNameError
 from trainer.image_cache import ImageCache, KeptImages, resolve
-from trainer.input_pipeline import arguments, lengths
+from trainer.input_pipeline import arguments, padding
 from trainer.input_pipeline.elements import arranger
 from trainer.input_pipeline.record_source import Reading
 from trainer.input_pipeline.tensorflow_errors import explain
@@ -96,7 +96,7 @@ class Dataset(Contents):
         masks: bool = True,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
-        padding_value: Mapping[str, lengths.Padding] | None = None,
+        padding_value: Mapping[str, padding.Padding] | None = None,
         ragged: bool | Sequence[str] = False,
         shuffle: bool = False,
         seed: int | None = None,
@@ -231,13 +231,13 @@ class Dataset(Contents):
                 deterministic=deterministic,
             ),
             decoding,
-            lengths.Batching(
+            padding.Batching(
                 size=batch_size if share is None else share.size,
                 drop_remainder=drop_remainder,
-                lengths=lengths.pad_lengths(pad, outputs),
+                lengths=padding.pad_lengths(pad, outputs),
                 truncate=truncate,
-                padding=lengths.padding(padding_value, outputs),
-                ragged=lengths.ragged_names(ragged, outputs),
+                padding=padding.padding_values(padding_value, outputs),
+                ragged=padding.ragged_names(ragged, outputs),
             ),
             arrange if prepare is None else lambda by_name: converted(prepare)(arrange(by_name)),
             f"one that does not fit: {self.remedy}",

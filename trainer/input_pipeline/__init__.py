@@ -18,7 +18,7 @@ from trainer import parsing
 from trainer.autograph import unconverted
 from trainer.image_cache import KeptImages
 from trainer.input_pipeline import padding
-from trainer.input_pipeline.lengths import Batching
+from trainer.input_pipeline.padding import Batching
 from trainer.input_pipeline.record_source import PARALLEL_CALLS, Reading, Records
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
-from trainer.options.devices import MOST_RECORDS_PER_STEP
 from trainer.options.shared import (
+    MOST_RECORDS_PER_STEP,
     AllowMissingShards,
     CacheBytes,
     CacheDir,

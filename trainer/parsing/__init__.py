@@ -13,8 +13,7 @@ from trainer.errors import ConfigError
 from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes, FlatBoxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
-from trainer.parsing.images import Image
-from trainer.parsing.maps import Map
+from trainer.parsing.images import Image, Map
 from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
 from trainer.parsing.record_views import decode_stored, read_record, record_seed
 

@@ -12,9 +12,8 @@ from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.page import data_uri
 from tfrecord_dataset.shown_text import shown
 from trainer.tasks import Task
-from trainer.tasks.detection.drawing import with_boxes
+from trainer.tasks.drawing import resized, tinted, with_boxes
 from trainer.tasks.figures import Overlay
-from trainer.tasks.segmentation import resized, tinted
 from trainer.tasks.targets.results import results_of
 
 _SIDE = 320  # pixels

@@ -15,7 +15,7 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError, RunExistsError
 from trainer.image_cache import ImageCache, describe
 from trainer.options.commands import ShowBatchConfig, TuneConfig
-from trainer.options.devices import parse_devices
+from trainer.options.shared import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.parsing import Augment
 from trainer.progress import Progress
@@ -29,8 +29,7 @@ from trainer.runs.continuing import (
 )
 from trainer.runs.directory import Row, RunConfig, RunDirectory, RunOrder
 from trainer.tasks import Task, data_checks, models
-from trainer.tasks.batch_changes import BatchChanges
-from trainer.tasks.class_weights import class_weights
+from trainer.tasks.batch_changes import BatchChanges, class_weights
 from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics

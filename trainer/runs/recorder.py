@@ -16,9 +16,8 @@ from trainer.progress import Progress, as_text
 from trainer.report.history import Best
 from trainer.runs.directory import Row, RunDirectory
 from trainer.training.checkpoint import Checkpoints
-from trainer.training.follower import Done
 from trainer.training.interruption import Interruption
-from trainer.training.loop import Plan, metric_names
+from trainer.training.loop import Done, Plan, metric_names
 from trainer.training.optimizers import averaged
 from trainer.training.pace import Pace, time_text
 

@@ -20,7 +20,7 @@ from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
-from trainer.options.devices import parse_devices
+from trainer.options.shared import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress, as_text
 from trainer.report.page import html_of_predictions

@@ -1,11 +1,17 @@
-"""Changes of batches during training only: smoothed and weighted classes."""
+"""Changes of batches in training: smoothed classes, and weights of classes."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from trainer.autograph import unconverted
+from trainer.dataset import Dataset
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.tasks.reading import decoding_arguments
 from trainer.tasks.task import Task
 
 
@@ -36,3 +42,78 @@ class BatchChanges:
             return inputs, target, *weights
 
         return change
+
+
+BALANCED = "balanced"
+_BATCH_SIZE = 64
+
+
+def read_weights(text: str) -> Mapping[str, float] | None:
+    """Parse `--class-weights`: weights by class from `WBC=2,RBC=0.5`; None for "balanced".
+
+    Raises:
+        ConfigError: It is neither, or a weight is not a number from 0.
+    """
+    if text == BALANCED:
+        return None
+    weights = {}
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            number = ""
+        if not name or not number or not 0 <= weights[name.strip()] < math.inf:
+            raise ConfigError(
+                f"--class-weights: {part!r} is not a class with a weight from 0; give balanced, or "
+                "weights such as WBC=2,RBC=0.5"
+            )
+    return weights
+
+
+def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[float]:
+    """The weight of each class, in the order of the task's classes.
+
+    Balanced weights are the records (of maps, the pixels) divided by those of the class and by the
+    classes: then all classes together weigh alike, and the mean over the records is 1. Classes that
+    are not named weigh 1.
+
+    Raises:
+        ConfigError: The target is not one class per record or per pixel, or a weight is wrong.
+        UnknownNameError: No such class.
+    """
+    suits = task.goal.weighs_classes
+    task.goal.check(suits, "--class-weights needs one class per record or per pixel")
+    stated = read_weights(text)
+    if stated is None:
+        return balanced(count_by_class(task, dataset, split))
+    for name in stated:
+        if name not in task.classes:
+            raise UnknownNameError("class, for --class-weights,", name, task.classes)
+    return [stated.get(name, 1.0) for name in task.classes]
+
+
+def balanced(counts: Sequence[int]) -> list[float]:
+    """The weight of each class from its records, or pixels; 1 for those without any."""
+    present = sum(count > 0 for count in counts)
+    return [sum(counts) / (present * count) if count else 1.0 for count in counts]
+
+
+def count_by_class(task: Task, dataset: Dataset, split: str) -> list[int]:
+    """The records (of maps, the pixels) of each class: by statistics.json, else in one pass."""
+    facts = dataset.statistics(split).get(task.target, {})
+    stated = facts.get("classes") or facts.get("strings")
+    if stated and task.goal.has_one_class:
+        return [stated.get(name, 0) for name in task.classes]
+    batches = dataset.batches(
+        split,
+        batch_size=_BATCH_SIZE,
+        features=[task.target],
+        prepare=unconverted(task.goal.host_step()),
+        **decoding_arguments(task),
+    )
+    size = len(task.classes)
+    counts = np.zeros(size, np.int64)
+    for numbers in batches.as_numpy_iterator():
+        counts += np.bincount(numbers[numbers < size], minlength=size)
+    return counts.tolist()

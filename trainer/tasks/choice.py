@@ -10,9 +10,8 @@ from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
 from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.inputs.category import TextCategory
-from trainer.tasks.inputs.dates import Date
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.inputs.numbers import Date, Numbers
 from trainer.tasks.table_columns import Column, ColumnKind
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task

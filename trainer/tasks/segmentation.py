@@ -1,10 +1,9 @@
 """Segmentation: the class of every pixel, by an encoder and a small decoder.
 
-Model, loss, metrics and drawings. The loss is of each image alone, so it is the same on any number
+Model, loss and metrics. The loss is of each image alone, so it is the same on any number
 of replicas.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks import image_models
 from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
 from trainer.tasks.image_sizes import check_size
@@ -25,11 +23,6 @@ _WIDTH = 64
 _U_WIDTHS = (16, 32, 64, 128, 192)
 # At half the image's size, where most of the time is spent; few backbones have such a map.
 _FINE_WIDTH = 32
-_NUM_COLORS = 256
-# Of the classes' colors over the image, on which they are drawn.
-_OPACITY = 0.5
-# Names of a first class that is what no other class is.
-_BACKGROUND = frozenset({"background", "_background_", "unlabeled", "none", "other", "void"})
 
 
 def segmenter(image: Image, num_classes: int) -> keras.Model:
@@ -199,78 +192,3 @@ class PixelConfusion(Accumulator):
             )
             for number, share, true, found in self._worst
         ]
-
-
-@functools.cache
-def palette() -> Any:
-    """The colors of PASCAL VOC's maps, by the bits of the class numbers: uint8 [256, 3].
-
-    http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html, VOClabelcolormap.
-    """
-    numbers = np.arange(_NUM_COLORS)
-    colors = np.zeros((_NUM_COLORS, 3), np.int64)
-    for bit in range(8):
-        for channel in range(3):
-            colors[:, channel] |= ((numbers >> (3 * bit + channel)) & 1) << (7 - bit)
-    return colors.astype(np.uint8)
-
-
-def resized(classes: Any, size: ImageSize) -> Any:
-    """A map [height, width] at another size, by the nearest pixel."""
-    rows, columns = (
-        np.minimum((np.arange(side) + 0.5) * old / side, old - 1).astype(np.int64)
-        for side, old in zip(size, classes.shape, strict=True)
-    )
-    return classes[rows[:, None], columns]
-
-
-def in_colors(classes: Any) -> Any:
-    """An image of Pillow whose pixels are the class numbers, shown in the colors of `palette`.
-
-    Args:
-        classes: uint8 [height, width].
-    """
-    from PIL import Image as Pixels
-
-    image = Pixels.fromarray(classes)
-    image.putpalette(palette().tobytes())
-    return image
-
-
-def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
-    """An image with half the colors of the classes over it, where they are shown.
-
-    Args:
-        pixels: uint8 [height, width, 3].
-        classes: uint8 [height, width].
-        is_shown: bool [height, width].
-    """
-    over = _OPACITY * is_shown[..., None] * (palette()[classes] - pixels.astype(np.float32))
-    return np.round(pixels + over).astype(np.uint8)
-
-
-def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
-    """An image of Pillow, in RGB, with the colors of the classes over it, and their names.
-
-    A first class named background, or so, is not colored.
-
-    Args:
-        image: Any.
-        classes: uint8, of any size.
-        names: Of the classes.
-    """
-    from PIL import Image as Pixels
-    from PIL import ImageDraw, ImageFont
-
-    classes = resized(classes, ImageSize(image.height, image.width))
-    is_shown = (classes > 0) | (names[0].lower() not in _BACKGROUND)
-    image = Pixels.fromarray(tinted(np.asarray(image), classes, is_shown))
-    canvas = ImageDraw.Draw(image)
-    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
-    top = 0.0
-    for number in np.unique(classes[is_shown]):
-        place = canvas.textbbox((0, top), names[number], font=font)
-        canvas.rectangle((0, top, place[2], place[3]), fill=tuple(palette()[number].tolist()))
-        canvas.text((0, top), names[number], fill="white", font=font)
-        top = place[3]
-    return image

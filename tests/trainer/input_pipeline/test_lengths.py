@@ -5,7 +5,7 @@ import pytest
 
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
-from trainer.input_pipeline import lengths
+from trainer.input_pipeline import padding
 from trainer.parsing import Decoding, outputs
 
 ALL = {
@@ -35,7 +35,7 @@ def of(*names):
     ],
 )
 def test_stated_lengths(pad, expected):
-    assert lengths.pad_lengths(pad, of()) == expected
+    assert padding.pad_lengths(pad, of()) == expected
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_stated_lengths(pad, expected):
 )
 def test_wrong_lengths(pad, message):
     with pytest.raises(ConfigError, match=message):
-        lengths.pad_lengths(pad, of())
+        padding.pad_lengths(pad, of())
 
 
 USUAL = {
@@ -74,9 +74,9 @@ USUAL = {
     ],
 )
 def test_padding(value, changed):
-    padding = lengths.padding(value, of())
+    made = padding.padding_values(value, of())
 
-    assert {name: each.numpy() for name, each in padding.items()} == USUAL | changed
+    assert {name: each.numpy() for name, each in made.items()} == USUAL | changed
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_padding(value, changed):
 )
 def test_wrong_padding(value, message):
     with pytest.raises(ConfigError, match=message):
-        lengths.padding(value, of())
+        padding.padding_values(value, of())
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_wrong_padding(value, message):
     ],
 )
 def test_ragged_names(ragged, expected):
-    assert lengths.ragged_names(ragged, of()) == expected
+    assert padding.ragged_names(ragged, of()) == expected
 
 
 def test_what_is_fixed_cannot_be_ragged():
     with pytest.raises(ConfigError, match="ragged names 'age'"):
-        lengths.ragged_names(["age"], of())
+        padding.ragged_names(["age"], of())
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_what_is_fixed_cannot_be_ragged():
 )
 def test_arguments_that_do_not_go_together(arguments, message):
     with pytest.raises(ConfigError, match=message):
-        lengths.Batching(size=2, **arguments)
+        padding.Batching(size=2, **arguments)

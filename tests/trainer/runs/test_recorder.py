@@ -15,7 +15,7 @@ from trainer.report.history import Best
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recorder import Events, Recorder
 from trainer.training.checkpoint import Checkpoints
-from trainer.training.follower import Done
+from trainer.training.loop import Done
 
 
 class Callback(keras.callbacks.Callback):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainer.tasks.ranking import AreaUnderCurve, area_under_curve
+from trainer.tasks.figures import AreaUnderCurve, area_under_curve
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from kinds_of_learning import training
 
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.tasks import choose_task
-from trainer.tasks.inputs.dates import days
+from trainer.tasks.inputs.numbers import days
 from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 
 TEXT, INT, FLOAT = {"kind": "text"}, {"kind": "scalar", "dtype": "int64"}, {"kind": "scalar"}

@@ -8,10 +8,9 @@ from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.base import Input
 from trainer.tasks.inputs.category import Category, TextCategory
-from trainer.tasks.inputs.dates import Date
 from trainer.tasks.inputs.image import Image
 from trainer.tasks.inputs.merging import encode, keras_inputs, single_or_dict
-from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.inputs.numbers import Date, Numbers
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 

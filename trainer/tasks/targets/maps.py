@@ -13,11 +13,7 @@ from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
-from trainer.tasks.segmentation import (
-    STRIDES,
-    segmentation_loss,
-    segmenter,
-)
+from trainer.tasks.segmentation import STRIDES, segmentation_loss, segmenter
 from trainer.tasks.targets.target import PlacesTarget
 from trainer.tensors import checked
 

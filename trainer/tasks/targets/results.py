@@ -15,14 +15,11 @@ from trainer.tasks.baselines import (
     MostFrequentClass,
     MostFrequentPixel,
 )
-from trainer.tasks.detection.drawing import with_boxes
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
-from trainer.tasks.figures import Accumulator, Overlay
-from trainer.tasks.figures.classes import ClassFigures
-from trainer.tasks.figures.numbers import NumberFigures
+from trainer.tasks.drawing import in_colors, resized, with_boxes, with_map
+from trainer.tasks.figures import Accumulator, AreaUnderCurve, ClassFigures, NumberFigures, Overlay
 from trainer.tasks.image_sizes import size_of
-from trainer.tasks.ranking import AreaUnderCurve
-from trainer.tasks.segmentation import PixelConfusion, in_colors, resized, with_map
+from trainer.tasks.segmentation import PixelConfusion
 from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.maps import MapTarget

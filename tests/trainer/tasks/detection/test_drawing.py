@@ -3,7 +3,7 @@
 import pytest
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.detection.drawing import label_corner
+from trainer.tasks.drawing import label_corner
 
 
 @pytest.mark.parametrize(

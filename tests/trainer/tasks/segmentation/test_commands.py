@@ -13,8 +13,8 @@ from run_files import weights_of
 import trainer
 from trainer.__main__ import main
 from trainer.tasks import choose_task
+from trainer.tasks.drawing import resized
 from trainer.tasks.reading import training_batches
-from trainer.tasks.segmentation import resized
 
 CLASSES = ("background", "red", "blue")
 OPTIONS = ("--image-size", "32", "--batch-size", "8", "--epochs", "1", "--seed", "1")
@@ -128,7 +128,7 @@ def test_replicas_learn_what_one_learns(start, data, tmp_path):
 
 @pytest.mark.slow
 def test_balanced_weights_are_by_pixels(data):
-    from trainer.tasks.class_weights import class_weights
+    from trainer.tasks.batch_changes import class_weights
 
     dataset = trainer.open(data)
     task, _ = choose_task(dataset.features, training(image_size=32))

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.segmentation import in_colors, palette, resized, with_map
+from trainer.tasks.drawing import in_colors, palette, resized, with_map
 
 
 def test_colors_are_those_of_pascal_voc():

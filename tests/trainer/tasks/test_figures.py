@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from trainer.tasks.figures import Worst
-from trainer.tasks.figures.classes import ClassFigures, precision_recall
-from trainer.tasks.figures.numbers import NumberFigures
+from trainer.tasks.figures import ClassFigures, NumberFigures, Worst, precision_recall
 from trainer.tasks.segmentation import PixelConfusion
 
 CLASSES = ("a", "b", "c")

@@ -1,0 +1,125 @@
+"""Images with boxes or maps drawn on them."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfrecord_dataset.image_size import ImageSize
+
+# Opacity of the classes' colors on an image.
+_OPACITY = 0.5
+_NUM_COLORS = 256
+# Names of a first class that is what no other class is.
+_BACKGROUND = frozenset({"background", "_background_", "unlabeled", "none", "other", "void"})
+_COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
+
+
+def label_corner(
+    box: Sequence[float], text: tuple[float, float], image: ImageSize
+) -> tuple[float, float]:
+    """Where the text of a box begins: at the box's corner, or where it is all in the image."""
+    whole_sides = (image.width, image.height)
+    x, y = (
+        max(0.0, min(at, whole - size))
+        for at, size, whole in zip(box[:2], text, whole_sides, strict=True)
+    )
+    return x, y
+
+
+def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
+    """An image of Pillow, in RGB, with boxes drawn on it.
+
+    Args:
+        image: Which is changed.
+        boxes: Each with "label", its number; "text"; "box", in pixels. The first is on top.
+    """
+    from PIL import ImageDraw, ImageFont
+
+    canvas, shown = ImageDraw.Draw(image), ImageSize(image.height, image.width)
+    line = max(1, round(min(image.size) / 250))
+    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
+    for each in reversed(boxes):
+        color = _COLORS[each["label"] % len(_COLORS)]
+        canvas.rectangle(each["box"], outline=color, width=line)
+        _, _, *size = canvas.textbbox((0, 0), each["text"], font=font)
+        corner = label_corner(each["box"], (size[0], size[1]), shown)
+        canvas.rectangle(canvas.textbbox(corner, each["text"], font=font), fill=color)
+        canvas.text(corner, each["text"], fill="white", font=font)
+    return image
+
+
+@functools.cache
+def palette() -> Any:
+    """The colors of PASCAL VOC's maps, by the bits of the class numbers: uint8 [256, 3].
+
+    http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html, VOClabelcolormap.
+    """
+    numbers = np.arange(_NUM_COLORS)
+    colors = np.zeros((_NUM_COLORS, 3), np.int64)
+    for bit in range(8):
+        for channel in range(3):
+            colors[:, channel] |= ((numbers >> (3 * bit + channel)) & 1) << (7 - bit)
+    return colors.astype(np.uint8)
+
+
+def resized(classes: Any, size: ImageSize) -> Any:
+    """A map [height, width] at another size, by the nearest pixel."""
+    rows, columns = (
+        np.minimum((np.arange(side) + 0.5) * old / side, old - 1).astype(np.int64)
+        for side, old in zip(size, classes.shape, strict=True)
+    )
+    return classes[rows[:, None], columns]
+
+
+def in_colors(classes: Any) -> Any:
+    """An image of Pillow whose pixels are the class numbers, shown in the colors of `palette`.
+
+    Args:
+        classes: uint8 [height, width].
+    """
+    from PIL import Image as Pixels
+
+    image = Pixels.fromarray(classes)
+    image.putpalette(palette().tobytes())
+    return image
+
+
+def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
+    """An image with half the colors of the classes over it, where they are shown.
+
+    Args:
+        pixels: uint8 [height, width, 3].
+        classes: uint8 [height, width].
+        is_shown: bool [height, width].
+    """
+    over = _OPACITY * is_shown[..., None] * (palette()[classes] - pixels.astype(np.float32))
+    return np.round(pixels + over).astype(np.uint8)
+
+
+def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
+    """An image of Pillow, in RGB, with the colors of the classes over it, and their names.
+
+    A first class named background, or so, is not colored.
+
+    Args:
+        image: Any.
+        classes: uint8, of any size.
+        names: Of the classes.
+    """
+    from PIL import Image as Pixels
+    from PIL import ImageDraw, ImageFont
+
+    classes = resized(classes, ImageSize(image.height, image.width))
+    is_shown = (classes > 0) | (names[0].lower() not in _BACKGROUND)
+    image = Pixels.fromarray(tinted(np.asarray(image), classes, is_shown))
+    canvas = ImageDraw.Draw(image)
+    font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
+    top = 0.0
+    for number in np.unique(classes[is_shown]):
+        place = canvas.textbbox((0, top), names[number], font=font)
+        canvas.rectangle((0, top, place[2], place[3]), fill=tuple(palette()[number].tolist()))
+        canvas.text((0, top), names[number], fill="white", font=font)
+        top = place[3]
+    return image

@@ -1,0 +1,377 @@
+"""Metrics over a whole split, figures of a report, and records to look at."""
+
+import abc
+import collections
+import dataclasses
+import heapq
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Arrays = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Overlay:
+    """What is drawn on an image.
+
+    Attributes:
+        boxes: Each with "label", its number; "text", shown beside it; and "box", its xmin, ymin,
+            xmax, ymax in 0..1 of the image. The first is drawn on top.
+        classes: Of the pixels, uint8 [height, width] of any size; or None.
+    """
+
+    boxes: Sequence[Mapping[str, Any]] = ()
+    classes: Any = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A record to look at.
+
+    Attributes:
+        number: Of the record in its split, from 0.
+        text: What it is, and what is predicted for it.
+        overlays: What is drawn on its image, by what that shows; the image alone if there are none.
+    """
+
+    number: int
+    text: str
+    overlays: Mapping[str, Overlay] = dataclasses.field(default_factory=dict)
+
+
+class Accumulator(abc.ABC):
+    """A metric over a whole split that is more than a mean over its records, on the host.
+
+    It sees every record once, batch after batch.
+
+    Attributes:
+        seen: Records so far, where their numbers matter.
+    """
+
+    seen: int = 0
+
+    @abc.abstractmethod
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Adds a batch of records.
+
+        Args:
+            target: What the target's `host_step` returned: NumPy arrays, [b, …] each.
+            predictions: What the target's `predict` returned, likewise.
+        """
+
+    def result(self) -> dict[str, float]:
+        """The metrics by name, over all records so far; none where it is for the report alone."""
+        return {}
+
+    def figures(self) -> dict[str, Any]:
+        """What the report's template draws, by the name of the section; after `result`."""
+        return {}
+
+    def examples(self) -> list[Example]:
+        """Records to look at, the worst first."""
+        return []
+
+
+class Worst:
+    """Keeps the records with the highest badness, of any number."""
+
+    def __init__(self, most: int = 12) -> None:
+        self._most = most
+        self._kept: list[tuple[float, int, Any]] = []
+        self._order = itertools.count()
+
+    def takes(self, badness: float) -> bool:
+        """Whether a record this bad would be kept."""
+        return len(self._kept) < self._most or badness > self._kept[0][0]
+
+    def add(self, badness: float, number: int, *facts: Any) -> None:
+        """Takes a record of a number, with what is known of it, and lets the least bad go."""
+        if self.takes(badness):
+            entry = (badness, -next(self._order), (number, *facts))
+            (heapq.heappush if len(self._kept) < self._most else heapq.heapreplace)(
+                self._kept, entry
+            )
+
+    def __iter__(self) -> Iterator[Any]:
+        """(number, *facts) of each, the worst first."""
+        ordered = sorted(self._kept, reverse=True, key=lambda each: each[:2])
+        return (record for _, _, record in ordered)
+
+
+# Records are counted by the logit of their probability, in steps: so memory does not grow with
+# records, and probabilities near 0 and 1, of which a sure model has many, stay apart.
+_LEAST_LOGIT, _LARGEST_LOGIT = -88.0, 18.0  # float32 has no probability nearer to 0 or 1
+_MOST_STEPS = 1 << 17
+_MOST_COUNTS = 1 << 22
+
+
+class AreaUnderCurve(Accumulator):
+    """The area under the ROC curve of each class against the others, and their mean.
+
+    It is the chance that a record with the class gets a higher probability of it than one without;
+    probabilities whose logits are within 0.001 count as equal, of over 32 classes within more.
+    """
+
+    def __init__(self, num_classes: int) -> None:
+        self._steps = max(2, min(_MOST_STEPS, _MOST_COUNTS // max(1, num_classes)))
+        shape = (num_classes, self._steps)
+        self._members = np.zeros(shape, np.int64)
+        self._others = np.zeros(shape, np.int64)
+
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Adds records.
+
+        Args:
+            target: Class numbers [b], or 0 and 1 for each class [b, classes].
+            predictions: `probabilities` [b, classes].
+        """
+        probabilities = np.asarray(predictions["probabilities"], np.float64)
+        target = np.asarray(target)
+        classes = np.arange(probabilities.shape[1])
+        is_member = target[:, None] == classes if target.ndim == 1 else target > 0.5
+        with np.errstate(divide="ignore"):
+            logits = np.log(probabilities) - np.log1p(-probabilities)
+        logits = np.clip(np.nan_to_num(logits), _LEAST_LOGIT, _LARGEST_LOGIT)  # NaN: diverged
+        shares = (logits - _LEAST_LOGIT) / (_LARGEST_LOGIT - _LEAST_LOGIT)
+        steps = np.minimum((shares * self._steps).astype(np.int64), self._steps - 1)
+        columns = np.broadcast_to(classes, steps.shape)
+        np.add.at(self._members, (columns[is_member], steps[is_member]), 1)
+        np.add.at(self._others, (columns[~is_member], steps[~is_member]), 1)
+
+    @property
+    def by_class(self) -> list[float]:
+        """Of each class; NaN where no record has it, or every one."""
+        return [
+            area_under_curve(*counts) for counts in zip(self._members, self._others, strict=True)
+        ]
+
+    def result(self) -> dict[str, float]:
+        """`auc`: the mean over the classes that have one; of two classes both have the same."""
+        known = [area for area in self.by_class if not np.isnan(area)]
+        return {"auc": float(np.mean(known)) if known else float("nan")}
+
+
+def area_under_curve(members: Any, others: Any) -> float:
+    """AUC of the ROC curve, from counts of records by rising probability: [steps] each.
+
+    Records in the same step count as half. NaN without members or others.
+    """
+    below = np.cumsum(others) - others
+    pairs = float(members.sum()) * float(others.sum())
+    return float((members * (below + others / 2)).sum() / pairs) if pairs else float("nan")
+
+
+_STEPS = 200  # of a probability, for precision and recall
+_BINS = 10  # for reliability
+# Of more classes the confusions that are most frequent are told, and the curves are left out.
+_MOST_CONFUSED, _MOST_CURVES = 24, 8
+
+
+class ClassFigures(Accumulator):
+    """Counts what is predicted of one class per record, or of any number of them."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._classes = tuple(classes)
+        size = len(self._classes)
+        # By (class, predicted class) as one number: of many classes few pairs occur.
+        self._pairs: collections.Counter[int] = collections.Counter()
+        self._members = np.zeros((size, _STEPS), np.int64)  # by the probability's step
+        self._others = np.zeros((size, _STEPS), np.int64)
+        self._reliability = np.zeros((3, _BINS))  # records, right ones, sum of probabilities
+        # Of one class per record the worst are kept; the same ones by what was thought instead.
+        self._least_true, self._most_sure = Worst(), Worst()
+
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Adds records.
+
+        Args:
+            target: Class numbers [b], or 0 and 1 for each class [b, classes].
+            predictions: `probabilities` [b, classes].
+        """
+        target = np.asarray(target)
+        probabilities = np.nan_to_num(np.asarray(predictions["probabilities"], np.float64))
+        size = len(self._classes)
+        is_member = target[:, None] == np.arange(size) if target.ndim == 1 else target > 0.5
+        steps = np.minimum((probabilities * _STEPS).astype(np.int64), _STEPS - 1)
+        places = np.arange(size) * _STEPS + steps
+        for counts, chosen in ((self._members, is_member), (self._others, ~is_member)):
+            counts += np.bincount(places[chosen], minlength=counts.size).reshape(counts.shape)
+        if target.ndim == 1:
+            self._add_choices(target, probabilities)
+        else:
+            sure = np.maximum(probabilities, 1 - probabilities)
+            self._add_reliability(sure, is_member == (probabilities > 0.5))
+        self.seen += len(target)
+
+    def _add_choices(self, target: Any, probabilities: Any) -> None:
+        predicted = probabilities.argmax(axis=1)
+        rows = np.arange(len(target))
+        sure, of_true = probabilities[rows, predicted], probabilities[rows, target]
+        pairs, counts = np.unique(target * len(self._classes) + predicted, return_counts=True)
+        self._pairs.update(dict(zip(pairs.tolist(), counts.tolist(), strict=True)))
+        self._add_reliability(sure, predicted == target)
+        for row in np.flatnonzero(predicted != target).tolist():
+            true, instead = int(target[row]), int(predicted[row])
+            record = (self.seen + row, true, float(of_true[row]), instead, float(sure[row]))
+            self._least_true.add(-record[2], *record)
+            self._most_sure.add(record[4], *record)
+
+    def _add_reliability(self, sure: Any, is_right: Any) -> None:
+        sure, is_right = np.ravel(sure), np.ravel(is_right)
+        bins = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
+        for row, weights in zip(self._reliability, (None, is_right, sure), strict=True):
+            row += np.bincount(bins, weights, _BINS)
+
+    def figures(self) -> dict[str, Any]:
+        """`classes`: "rows" by class, "confusion" or "confusions", "curves", "reliability"."""
+        rows = self._rows()
+        shown = _MOST_CURVES if len(rows) > _MOST_CURVES else len(rows)
+        pooled = precision_recall(self._members.sum(axis=0), self._others.sum(axis=0))
+        curves = {"all classes": pooled}
+        if len(rows) == shown and len(rows) > 1:
+            each = zip(self._classes, self._members, self._others, strict=True)
+            curves |= {name: precision_recall(*counts) for name, *counts in each}
+        found: dict[str, Any] = {"rows": rows, "curves": curves} | self._confusions()
+        return {"classes": found | self._calibration()}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Of each class; a share of nothing is None."""
+        size = len(self._classes)
+        if self._pairs:
+            pairs = np.array([*self._pairs.items()], np.int64)
+            true, predicted = np.divmod(pairs[:, 0], size)
+            records = np.bincount(true, pairs[:, 1], size)
+            chosen = np.bincount(predicted, pairs[:, 1], size)
+            hit = true == predicted
+            right = np.bincount(true[hit], pairs[hit, 1], size)
+        else:
+            half = _STEPS // 2
+            records = self._members.sum(axis=1)
+            right = self._members[:, half:].sum(axis=1)
+            chosen = right + self._others[:, half:].sum(axis=1)
+        return [
+            {
+                "name": name,
+                "records": int(records[number]),
+                "precision": _share(right[number], chosen[number]),
+                "recall": _share(right[number], records[number]),
+                "f1": _share(2 * right[number], records[number] + chosen[number]),
+            }
+            for number, name in enumerate(self._classes)
+        ]
+
+    def _confusions(self) -> dict[str, Any]:
+        size = len(self._classes)
+        by_pair = [(*divmod(pair, size), count) for pair, count in self._pairs.items()]
+        matrix: list[list[int]] = []
+        if self._pairs and size <= _MOST_CONFUSED:
+            cells = np.zeros((size, size), np.int64)
+            for true, predicted, count in by_pair:
+                cells[true, predicted] = count
+            matrix = cells.tolist()
+        wrong = sorted(
+            (each for each in by_pair if each[0] != each[1]), key=lambda each: (-each[2], each)
+        )
+        named = [(self._classes[a], self._classes[b], count) for a, b, count in wrong]
+        return {"confusion": matrix, "confusions": named[:_MOST_CONFUSED]}
+
+    def _calibration(self) -> dict[str, Any]:
+        """Points (mean probability, share that is right) of the bins, and how far they lie off."""
+        records, right, sums = self._reliability
+        known = records > 0
+        points = np.stack([sums[known] / records[known], right[known] / records[known]], axis=1)
+        off = np.abs(points[:, 0] - points[:, 1]) @ records[known] / max(1.0, records.sum())
+        return {"reliability": [tuple(each) for each in points.tolist()], "off": float(off)}
+
+    def examples(self) -> list[Example]:
+        """Mistakes: those whose class was thought the least probable, and the most sure ones."""
+        records = dict.fromkeys([*self._least_true, *self._most_sure])
+        return [
+            Example(
+                number=number,
+                text=f"{self._classes[true]} ({of_true:.2f}), "
+                f"predicted {self._classes[predicted]} ({sure:.2f})",
+            )
+            for number, true, of_true, predicted, sure in records
+        ]
+
+
+def precision_recall(members: Any, others: Any) -> list[tuple[float, float]]:
+    """Points (recall, precision) by falling threshold, from counts by rising probability [steps].
+
+    None without members.
+    """
+    right, wrong = np.cumsum(members[::-1]), np.cumsum(others[::-1])
+    chosen = right + wrong
+    if not right[-1]:
+        return []
+    known = np.flatnonzero((chosen > 0) & ((members + others)[::-1] > 0))
+    points = np.stack([right[known] / right[-1], right[known] / chosen[known]], axis=1)
+    return [(recall, precision) for recall, precision in points.tolist()]
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    return float(part / whole) if whole else None
+
+
+_MOST_POINTS = 1_000
+_MOST_COLUMNS = 6
+
+
+class NumberFigures(Accumulator):
+    """Keeps some true and predicted numbers of each column, and the sums that tell the fit."""
+
+    def __init__(self, size: int) -> None:
+        self._sums = np.zeros((5, size))  # true, its square, error, its square, its size
+        self._points: list[Any] = []
+        self._every = 1  # of so many records one is kept
+        self._worst = Worst()
+
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Adds records: target and `values`, float32 [b, size] each."""
+        true = np.asarray(target, np.float64)
+        predicted = np.asarray(predictions["values"], np.float64)
+        error = predicted - true
+        sums = (true, true**2, error, error**2, np.abs(error))
+        self._sums += np.stack([each.sum(axis=0) for each in sums])
+        for row, (one, other) in enumerate(zip(true, predicted, strict=True)):
+            number = self.seen + row
+            if not number % self._every:
+                self._points.append((one, other))
+                if len(self._points) > _MOST_POINTS:
+                    self._points, self._every = self._points[::2], 2 * self._every
+            badness = float(np.abs(other - one).max())
+            if np.isfinite(badness):
+                self._worst.add(badness, number, one, other)
+        self.seen += len(true)
+
+    def figures(self) -> dict[str, Any]:
+        """`numbers`: of each column the fit, and points (true, predicted)."""
+        true, squares, error, error_squares, sizes = self._sums / max(1, self.seen)
+        variance = squares - true**2
+        columns = [
+            {
+                "r2": float(1 - error_squares[place] / variance[place])
+                if variance[place] > 0
+                else None,
+                "bias": float(error[place]),
+                "mae": float(sizes[place]),
+                "points": [(float(a[place]), float(b[place])) for a, b in self._points],
+            }
+            for place in range(min(len(true), _MOST_COLUMNS))
+        ]
+        return {"numbers": columns}
+
+    def examples(self) -> list[Example]:
+        """Those with the largest error first."""
+        return [
+            Example(number=number, text=f"{_text(true)}, predicted {_text(predicted)}")
+            for number, true, predicted in self._worst
+        ]
+
+
+def _text(values: Any) -> str:
+    return ", ".join(f"{value:.4g}" for value in values[:_MOST_COLUMNS].tolist())
