@@ -262,7 +262,6 @@ def test_only_kinds_tell_kinds_apart():
 ASK_FOR_KINDS = {
     "dataset/declaration.py",
     "dataset/opening.py",
-    "input_pipeline/lengths.py",
     "tasks/choice.py",
     "tasks/table_columns.py",
 }

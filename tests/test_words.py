@@ -38,7 +38,7 @@ _ALLOWED: dict[str, dict[str, int]] = {
     "beam_pipeline/dataset": {},
     "beam_pipeline/report": {},
     "trainer/training": {},
-    "trainer/report": {"beside": 1},
+    "trainer/report": {},
     "trainer/views": {"a file a line": 1},
     "trainer/augmentation": {},
     "trainer/parsing": {"beside": 1},

@@ -29,10 +29,15 @@ from trainer.runs.continuing import (
 )
 from trainer.runs.directory import Row, RunConfig, RunDirectory, RunOrder
 from trainer.tasks import Task, data_checks, models
-from trainer.tasks.batch_changes import BatchChanges, class_weights
+from trainer.tasks.class_weights import class_weights
 from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.reading import evaluation_batches, training_batches, with_statistics
+from trainer.tasks.reading import (
+    BatchChanges,
+    evaluation_batches,
+    training_batches,
+    with_statistics,
+)
 from trainer.tasks.task_json import check_same_records
 from trainer.training import batch_normalization, fine_tuning
 from trainer.training.evaluation import evaluator

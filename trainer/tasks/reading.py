@@ -10,7 +10,6 @@ from trainer.autograph import converted, unconverted
 from trainer.dataset import Dataset
 from trainer.image_cache import ImageCache
 from trainer.parsing import Augment
-from trainer.tasks.batch_changes import BatchChanges
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import Input
 from trainer.tasks.statistics import Statistic
@@ -21,6 +20,35 @@ from trainer.tensors import Tensor
 _Part = TypeVar("_Part", Input, Target)
 
 _STATISTICS_BATCH_SIZE = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BatchChanges:
+    """What happens to batches of (inputs, target, and weight if there is one).
+
+    Attributes:
+        label_smoothing: The share of the loss that is given to all classes alike.
+        class_weights: The weight of each class in the loss; empty for none.
+    """
+
+    label_smoothing: float = 0.0
+    class_weights: Sequence[float] = ()
+
+    def function(self, task: Task) -> Callable[..., tuple[Any, ...]]:
+        """The function (inputs, target, and weight if there is one) to the same."""
+
+        def change(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
+            shares = task.goal.shares(target) if self.label_smoothing else None
+            if self.class_weights:
+                of_records = weights[0] if weights else tf.ones(tf.shape(target)[:1])
+                by_class = tf.constant(self.class_weights, tf.float32)
+                target, weight = task.goal.weighted(target, of_records, by_class)
+                weights = (weight,)
+            if shares is not None:
+                target = task.goal.smoothed(shares, self.label_smoothing)
+            return inputs, target, *weights
+
+        return change
 
 
 def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str], None]) -> Task:

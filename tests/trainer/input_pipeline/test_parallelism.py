@@ -8,8 +8,7 @@ from kinds_of_learning import training
 import trainer
 from trainer.input_pipeline import record_source, with_mask
 from trainer.tasks import choose_task
-from trainer.tasks.batch_changes import BatchChanges
-from trainer.tasks.reading import evaluation_batches, training_batches
+from trainer.tasks.reading import BatchChanges, evaluation_batches, training_batches
 from trainer.views import Views
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.tasks.batch_changes import BatchChanges
+from trainer.tasks.reading import BatchChanges
 
 
 def changed(task, changes, target, weights=()):

@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.errors import ConfigError
-from trainer.tasks.batch_changes import balanced, read_weights
+from trainer.tasks.class_weights import balanced, read_weights
 
 
 @pytest.mark.parametrize(

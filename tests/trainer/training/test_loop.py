@@ -10,8 +10,7 @@ import pytest
 import tensorflow as tf
 from following import Follower
 
-from trainer.tasks.batch_changes import BatchChanges
-from trainer.tasks.reading import training_batches
+from trainer.tasks.reading import BatchChanges, training_batches
 from trainer.training import loop
 
 

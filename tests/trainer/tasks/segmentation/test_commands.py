@@ -128,7 +128,7 @@ def test_replicas_learn_what_one_learns(start, data, tmp_path):
 
 @pytest.mark.slow
 def test_balanced_weights_are_by_pixels(data):
-    from trainer.tasks.batch_changes import class_weights
+    from trainer.tasks.class_weights import class_weights
 
     dataset = trainer.open(data)
     task, _ = choose_task(dataset.features, training(image_size=32))
