@@ -14,7 +14,7 @@ COMMANDS = ("resume", "evaluate", "predict", "export")
 # What config.json holds besides its options, of a run that nothing was trained in.
 UNTRAINED: dict[str, Any] = {
     "data": {},
-    "order": {"window": 64},
+    "window": 64,
     "class_weights": [],
     "own": {},
 }

@@ -161,7 +161,7 @@ COMMANDS = {
         summary="measure the input of a training on this machine",
         description="Measures reading, parsing, decoding, augmenting and batching, and names the "
         "stage that bounds the input, and what helps. The last line on stdout is a JSON object "
-        "with the rates, and with options of train that are faster than the defaults.",
+        "with the rates.",
     ),
 }
 

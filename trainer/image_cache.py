@@ -28,21 +28,19 @@ _CGROUP = Path("/sys/fs/cgroup")
 Read = Callable[[Any], Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class ImageCache:
     """How decoded images are kept in memory, so that further passes need not decode them.
 
         >>> cache = trainer.ImageCache(place="memory", max_bytes=1 << 30)
         >>> batches = trainer.open("data/cells").batches("train", image_size=16, cache=cache)
 
+    Only whole images are kept, which may be mirrored.
+
     Attributes:
-        place: "memory"; "none"; or "auto": memory, where all images fit and crops are not changed
-            by it.
+        place: "memory"; "none"; or "auto": memory, if all images fit.
         max_bytes: None for half of the free memory. If the images exceed it, as many are kept as
             fit.
-        size: (height, width) at which whole images are kept, of which views are taken; None for
-            `stored_size`. Where it is given, views are taken of images of this size whatever the
-            place.
 
     Raises:
         UnknownNameError: Unknown place.
@@ -50,25 +48,10 @@ class ImageCache:
 
     place: str = "auto"
     max_bytes: int | None = None
-    size: ImageSize | None = None
 
     def __post_init__(self) -> None:
         if self.place not in CACHES:
             raise UnknownNameError("cache", self.place, CACHES)
-        if self.size is not None:
-            object.__setattr__(self, "size", ImageSize(*self.size))
-
-
-def stored_size(views: Views | None, size: ImageSize) -> ImageSize:
-    """The size at which whole images are kept: that of a view, or larger where views are crops.
-
-    The side is 1 / √(a median window's area) of a view's: so half of all windows have as many
-    pixels as are shown. Half of the windows have less than √(least · largest) of the area.
-    """
-    if views is None or views.are_whole:
-        return size
-    margin = max(1.0, 1 / math.sqrt(math.sqrt(views.area[0] * views.area[1])))
-    return ImageSize(round(size.height * margin), round(size.width * margin))
 
 
 def resolve(
@@ -81,43 +64,37 @@ def resolve(
     *,
     is_seen_again: bool = True,
 ) -> ImageCache:
-    """The cache with a place other than "auto", its bound, and the size of what is kept.
+    """Return the cache with a place other than "auto", and its bound.
 
     Args:
-        cache: As the caller asked for it.
-        images: The features that are kept.
-        views: Of the images.
-        size: Of a view.
+        cache: The caller's cache.
+        images: Features to keep.
+        views: Views of the images.
+        size: Size of a view.
         count: Returns the number of records in the split.
         taken: Bytes that are promised to others.
         is_seen_again: Whether there are further passes.
 
     Raises:
-        ConfigError: There is no size; or views are letterboxes.
+        ConfigError: Images have no size, or are not seen as a whole.
     """
+    none = ImageCache(place="none")
+    are_whole = views is None or (views.are_whole and not views.letterbox)
     if not images or cache.place == "none":
-        return dataclasses.replace(cache, place="none", size=cache.size if images else None)
-    keeps_aspect = views is not None and views.letterbox
-    if cache.place == "auto" and (size is None or keeps_aspect):
-        return ImageCache(place="none")
-    if size is None:
+        return none
+    if size is None or not are_whole:
+        if cache.place == "auto":
+            return none
         raise ConfigError(
-            "cache='memory' keeps images of one size; give image_size=(height, width)"
+            "cache='memory' keeps whole images, stretched to one size; give image_size=(height, "
+            "width), and no crops or letterbox (--augment flip or none)"
         )
-    if keeps_aspect:
-        raise ConfigError(
-            "cache='memory' keeps images stretched to one size, but here they keep their aspect; "
-            "leave it out"
-        )
-    stored, bound = cache.size or stored_size(views, size), cache.max_bytes
+    bound = cache.max_bytes
     if bound is None:
         bound = int(free_memory() * _SHARE_OF_FREE_MEMORY)
     bound = max(0, bound - taken)
-    changes_crops = cache.size is None and not (views is None or views.are_whole)
-    fits = is_seen_again and not changes_crops and count() * row_bytes(images, stored) <= bound
-    if cache.place == "auto" and not fits:
-        return dataclasses.replace(cache, place="none")
-    return ImageCache(place="memory", max_bytes=bound, size=stored)
+    fits = is_seen_again and count() * row_bytes(images, size) <= bound
+    return none if cache.place == "auto" and not fits else ImageCache("memory", bound)
 
 
 def row_bytes(images: Sequence[Feature], size: ImageSize) -> int:
@@ -136,14 +113,15 @@ def free_memory() -> int:
     return free if limit == "max" else min(free, max(0, int(limit) - used))
 
 
-def describe(cache: ImageCache, num_records: int, images: Sequence[Feature]) -> str:
+def describe(
+    cache: ImageCache, num_records: int, images: Sequence[Feature], size: ImageSize
+) -> str:
     """The message about a resolved cache."""
-    assert cache.size is not None
     assert cache.max_bytes is not None
-    num_bytes = num_records * row_bytes(images, cache.size)
+    num_bytes = num_records * row_bytes(images, size)
     part = "" if num_bytes <= cache.max_bytes else f", of which {_size(cache.max_bytes)} fit"
     return (
-        f"decoded images are kept in memory: {num_records:,} of {cache.size}, "
+        f"decoded images are kept in memory: {num_records:,} of {size}, "
         f"{_size(num_bytes)}{part} (--cache {cache.place})"
     )
 
@@ -156,19 +134,20 @@ class KeptImages:
     """Whole images at one size by the number of their record, and the rest of these records.
 
     Args:
-        cache: Resolved, with the place "memory".
-        features: Of the images.
-        num_records: Of the split.
+        max_bytes: Bound of the images.
+        features: Features of the images.
+        size: Size of the images.
+        num_records: Number of records in the split.
 
     Attributes:
         num_bytes: Bytes that the images may take.
     """
 
-    def __init__(self, cache: ImageCache, features: Sequence[Feature], num_records: int) -> None:
-        assert cache.size is not None
-        assert cache.max_bytes is not None
-        self._row_bytes = row_bytes(features, cache.size)
-        self._num_rows = min(num_records, cache.max_bytes // self._row_bytes)
+    def __init__(
+        self, max_bytes: int, features: Sequence[Feature], size: ImageSize, num_records: int
+    ) -> None:
+        self._row_bytes = row_bytes(features, size)
+        self._num_rows = min(num_records, max_bytes // self._row_bytes)
         self.num_bytes = self._num_rows * self._row_bytes
         # The last row is for records that are not kept. A row takes no memory before it is written.
         self._rows = np.zeros((self._num_rows + 1, self._row_bytes), np.uint8)
@@ -176,7 +155,7 @@ class KeptImages:
         self._rests: dict[int, bytes] = {}  # serialized Examples without their images
         self._room = self.num_bytes // _SHARE_OF_RESTS
         self._keys = [each.key for each in features]
-        self._shapes = {each.name: (*cache.size, each.shape[2] or 3) for each in features}
+        self._shapes = {each.name: (*size, each.shape[2] or 3) for each in features}
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
         """The rows of these records, uint8 [n, row], and whether each is kept, bool [n]."""

@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from trainer import parsing
-from trainer.image_cache import ImageCache, stored_size
 from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.options.commands import TuneConfig
@@ -19,8 +18,8 @@ from trainer.runs.preparing import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
 
 _SEED = 0
-# Measurements of the same input differ by less.
-_WORTH = 1.1
+# Sides of stored images for random crops, in sides of the result.
+_FOR_CROPS = 1.4
 
 # By stage.
 _REMEDIES: Mapping[str, str] = {
@@ -36,8 +35,8 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     """Measures the input of a training.
 
     Returns:
-        `records_per_s` by stage, each on top of those before; the stage that `bounds`; the
-        `remedy`; and the `options` of `train` that are faster than the defaults.
+        `records_per_s` by stage, each on top of those before; the stage that `bounds`; and the
+        `remedy`.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -51,24 +50,19 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     for line in as_lines(ladder):
         progress.say(line)
     stage, share, rest = find_bound(ladder)
-    remedy, options = _REMEDIES[stage], {}
-    cached = _cached_rate(source, config.seconds)
-    if cached is not None:
-        progress.say(f"decoded images kept in memory, from the second epoch: {cached:,.0f}/s")
-        if cached > ladder["batch"] * _WORTH:
-            options["cache"] = "memory"
-    if stage == "decode":
-        remedy = "; or ".join([*_ways_to_decode_less(source, keeps=bool(options)), remedy])
+    remedy, size = _REMEDIES[stage], source.task.decoding.image_size
+    if stage == "decode" and size is not None:
+        views = source.task.augmentation.views
+        side = max(size) if views is None or views.are_whole else round(_FOR_CROPS * max(size))
+        remedy = f"store smaller images (build --image-max-side {side}); or {remedy}"
     progress.say(
         f"{stage} bounds: {share:.0%} of the time of a record; without it {rest:,.0f} records/s. "
         f"Remedy: {remedy}"
     )
-    rates = ladder if cached is None else {**ladder, "batch, memory": cached}
     return {
-        "records_per_s": {stage: round(rate, 1) for stage, rate in rates.items()},
+        "records_per_s": {stage: round(rate, 1) for stage, rate in ladder.items()},
         "bounds": stage,
         "remedy": remedy,
-        "options": options,
     }
 
 
@@ -97,42 +91,12 @@ def as_lines(ladder: Mapping[str, float]) -> list[str]:
     ]
 
 
-def _ways_to_decode_less(source: TrainingInput, *, keeps: bool) -> Iterator[str]:
-    if keeps:
-        yield "train --cache memory"
-    size = source.task.decoding.image_size
-    if size is not None:
-        seen = stored_size(source.task.augmentation.views, size)
-        yield f"store smaller images (build --image-max-side {max(seen)})"
-
-
 def _rate(source: TrainingInput, batches: tf.data.Dataset, seconds: float) -> float:
     """Records a second of an endless dataset."""
     iterator = iter(batches)
     next(iterator)
     _take(iterator, seconds / 3)  # what waited from its start
     count, taken_s = _take(iterator, seconds)
-    return count * source.config.global_batch / taken_s
-
-
-def _cached_rate(source: TrainingInput, seconds: float) -> float | None:
-    """Records a second once decoded images are kept; None if they cannot be."""
-    task, dataset = source.task, source.dataset
-    images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
-    views, size = task.augmentation.views, task.decoding.image_size
-    cache = dataset.image_cache(source.split, ImageCache(), images, views, size)
-    if cache.place == "none":
-        return None
-    batches = source.batches(cache=cache)
-    filled, _ = _take(iter(batches), seconds)
-    # An endless dataset begins anew with the same records.
-    count, taken_s = 0, 0.0
-    while taken_s < seconds:
-        again = iter(batches.take(filled))
-        next(again)
-        began = time.monotonic()
-        count += sum(1 for _ in again) or 1
-        taken_s += time.monotonic() - began
     return count * source.config.global_batch / taken_s
 
 

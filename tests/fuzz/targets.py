@@ -231,12 +231,12 @@ def _of_run(name: str) -> Reads:
 
 def _configs() -> list[bytes]:
     from trainer.options.train import TrainConfig
-    from trainer.runs.directory import RunConfig, RunOrder, sealed
+    from trainer.runs.directory import RunConfig, sealed
 
     made = RunConfig(
         options=TrainConfig(data="d", output="o", batch_size=8, inputs=("a",)),
         data={"fingerprint": "x"},
-        order=RunOrder(window=100, stored_size=(3, 4)),
+        window=100,
         class_weights=(1.0, 2.5),
         own={"loss": "mine.loss"},
     )

@@ -10,7 +10,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer import image_cache
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.image_cache import ImageCache, KeptImages, resolve, stored_size
+from trainer.image_cache import ImageCache, KeptImages, resolve
 from trainer.views import Views
 
 CROPS = Views(area=(0.25, 1.0), mirror=True)
@@ -21,8 +21,7 @@ FLIPS = Views(mirror=True)
 @pytest.fixture
 def kept():
     """Room for three of four records, of one pixel each."""
-    cache = ImageCache(place="memory", max_bytes=3 * 3, size=ImageSize(1, 1))
-    return KeptImages(cache, [IMAGE], 4)
+    return KeptImages(3 * 3, [IMAGE], ImageSize(1, 1), 4)
 
 
 def test_what_was_kept_is_found(kept):
@@ -52,38 +51,22 @@ def test_a_row_that_another_thread_keeps_meanwhile(kept, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("views", "expected"),
+    ("place", "views", "num_records", "expected"),
     [
-        pytest.param(None, (100, 200), id="whole"),
-        pytest.param(FLIPS, (100, 200), id="mirrored"),
-        pytest.param(CROPS, (141, 283), id="half of the windows have half of the area"),
-        pytest.param(Views(area=(0.5, 2.0)), (100, 200), id="as many larger windows as smaller"),
+        pytest.param("auto", None, 10, "memory", id="fits the memory"),
+        pytest.param("auto", FLIPS, 10, "memory", id="mirrored"),
+        pytest.param("auto", None, 1000, "none", id="does not fit"),
+        pytest.param("auto", CROPS, 10, "none", id="crops"),
+        pytest.param("memory", None, 1000, "memory", id="a part fits"),
+        pytest.param("none", CROPS, 10, "none", id="none"),
     ],
 )
-def test_the_size_of_what_is_kept(views, expected):
-    assert stored_size(views, ImageSize(100, 200)) == expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "views", "num_records", "place", "size"),
-    [
-        pytest.param(ImageCache(), None, 10, "memory", (10, 10), id="fits the memory"),
-        pytest.param(ImageCache(), None, 1000, "none", None, id="does not fit"),
-        pytest.param(ImageCache(), CROPS, 10, "none", None, id="would change crops"),
-        pytest.param(ImageCache(size=(9, 9)), CROPS, 10, "memory", (9, 9), id="size is given"),
-        pytest.param(ImageCache(place="memory"), CROPS, 10, "memory", (14, 14), id="asked for"),
-        pytest.param(ImageCache(place="memory"), None, 1000, "memory", (10, 10), id="a part fits"),
-        pytest.param(
-            ImageCache(place="none", size=(9, 9)), CROPS, 10, "none", (9, 9), id="only a size"
-        ),
-    ],
-)
-def test_the_place(monkeypatch, asked, views, num_records, place, size):
+def test_the_place(monkeypatch, place, views, num_records, expected):
     monkeypatch.setattr(image_cache, "free_memory", lambda: 20_000)
 
-    chosen = resolve(asked, [IMAGE], views, ImageSize(10, 10), lambda: num_records)
+    chosen = resolve(ImageCache(place), [IMAGE], views, ImageSize(10, 10), lambda: num_records)
 
-    assert (chosen.place, chosen.size) == (place, size)
+    assert chosen.place == expected
 
 
 def test_images_that_are_seen_once_are_not_kept():
@@ -93,8 +76,9 @@ def test_images_that_are_seen_once_are_not_kept():
 
 
 def test_what_cannot_be_kept(dataset):
-    with pytest.raises(ConfigError, match="cache='memory' keeps images of one size"):
-        dataset.batches("train", batch_size=None, cache="memory")
+    for options in ({}, {"image_size": 8, "views": CROPS}):
+        with pytest.raises(ConfigError, match="cache='memory' keeps whole images, stretched to"):
+            dataset.batches("train", batch_size=None, cache="memory", **options)
     with pytest.raises(UnknownNameError, match="memroy"):
         dataset.batches("train", image_size=8, cache="memroy")
 
@@ -118,28 +102,6 @@ def test_batches_are_equal_bit_for_bit(colors, views, dtype):
 
     np.testing.assert_array_equal(rest, kept[70:])
     np.testing.assert_allclose(kept, expected, rtol=0, atol=0 if dtype == "uint8" else 0.501 / 255)
-
-
-@pytest.mark.slow
-def test_crops_are_equal_wherever_images_are_kept(colors):
-    """They are views of the images at the stored size: kept in full, in part, or not at all."""
-    options = {"image_size": 16, "views": CROPS, "shuffle": True, "seed": 3, "repeat": 2}
-    size = stored_size(CROPS, ImageSize(16, 16))
-    caches = [
-        ImageCache(place="memory"),
-        ImageCache(place="memory", max_bytes=20_000),
-        ImageCache(place="none", size=size),
-        ImageCache(place="auto", size=size),
-    ]
-
-    first, *others = (
-        images(trainer.open(colors).batches("train", cache=cache, **options)) for cache in caches
-    )
-
-    for other in others:
-        np.testing.assert_array_equal(other, first)
-    plain = images(trainer.open(colors).batches("train", **options))
-    assert (plain != first).any()
 
 
 @pytest.mark.slow

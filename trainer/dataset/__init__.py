@@ -206,8 +206,7 @@ class Dataset(Contents):
         )
         images = parsing.keepable(selected)
         caching = self.image_cache(chosen.name, cache, images, views, size)
-        decoding = dataclasses.replace(decoding, stored_size=caching.size)
-        kept = self._kept_images(chosen.name, caching, images)
+        kept = self._kept_images(chosen.name, caching, images, size)
         outputs = parsing.outputs(selected, decoding)
         if batch_size is not None:
             arguments.check_equal_sizes(outputs)
@@ -254,7 +253,7 @@ class Dataset(Contents):
         *,
         is_seen_again: bool = True,
     ) -> ImageCache:
-        """Resolve the `cache` of `batches`: choose for "auto", and set its bound and size.
+        """Resolve the `cache` of `batches`: choose for "auto", and set its bound.
 
         Args:
             split: Split of the images.
@@ -265,7 +264,7 @@ class Dataset(Contents):
             is_seen_again: Whether there are further passes, as "auto" requires.
 
         Raises:
-            ConfigError: There is no image size.
+            ConfigError: Images have no size, or are not seen as a whole.
         """
         return resolve(
             ImageCache(place=cache) if isinstance(cache, str) else cache,
@@ -278,14 +277,15 @@ class Dataset(Contents):
         )
 
     def _kept_images(
-        self, split: str, cache: ImageCache, images: Sequence[Feature]
+        self, split: str, cache: ImageCache, images: Sequence[Feature], size: ImageSize | None
     ) -> KeptImages | None:
         """Return the cached images of a split for a resolved cache; None without one."""
-        if cache.place == "none":
+        if cache.max_bytes is None or size is None:
             return None
-        key = (split, cache.size, *(each.name for each in images))
+        key = (split, size, *(each.name for each in images))
         if key not in self._kept:
-            self._kept[key] = KeptImages(cache, images, super().num_records(split))
+            num_records = super().num_records(split)
+            self._kept[key] = KeptImages(cache.max_bytes, images, size, num_records)
         return self._kept[key]
 
     def numpy(

@@ -181,8 +181,8 @@ class TrainConfig(InputConfig):
     cache: Annotated[
         str,
         RunOption(
-            "keep decoded images, so that only the first epoch decodes them; auto: in memory, if "
-            "all fit and crops are not changed by it",
+            "keep decoded images in memory, so that only the first epoch decodes them; auto: if "
+            "all fit, and none is cropped",
             choices=CACHES,
             may_change=True,
             is_rare=True,

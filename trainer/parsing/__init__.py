@@ -54,10 +54,6 @@ _READERS: Mapping[tuple[str, str], Reader] = {
 Recall = Callable[[Callable[[], Tensors]], Tensors]
 
 
-def _always_decode(decode: Callable[[], Tensors]) -> Tensors:
-    return decode()
-
-
 def _reader(feature: Feature) -> Reader:
     return _READERS[feature.kind, feature.encoding]
 
@@ -159,12 +155,11 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
     images = images_of(features)
     if not images:
         decoding = dataclasses.replace(decoding, views=None)
-    changes = images and (decoding.views or decoding.augment or decoding.stored_size)
 
-    def parse(serialized: Any, key: Any = None, recall: Recall = _always_decode) -> Tensors:
+    def parse(serialized: Any, key: Any = None, recall: Recall | None = None) -> Tensors:
         examples = tf.fill(tf.shape(serialized), misfit) if serialized.shape.rank else None
         parsed = tf.io.parse_example(serialized, spec, examples, name=operation)
-        if not changes:
+        if not (images and (decoding.views or decoding.augment or recall)):
             decoded: Tensors = {}
             for feature in features:
                 decoded |= _reader(feature).decode(feature, parsed, decoding)
@@ -172,7 +167,7 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
         assert key is not None, "views are drawn by record"
         seed = record_seed(decoding.seed, key)
         stored = None
-        if decoding.stored_size is not None:
+        if recall is not None:
             stored = recall(lambda: decode_stored(keepable(images), parsed, decoding, _reader))
         decoded = read_record(features, parsed, decoding, seed, _reader, stored)
         return {each.name: decoded[each.name] for each in outputs(features, decoding)}

@@ -50,11 +50,9 @@ class Decoding:
         seed: Seed of views and augmentation, with the record's number and the pass.
         formats_are_known: Whether each image has the format of its feature, as in a dataset that
             was completely inspected; else it is detected per image.
-        stored_size: (height, width) of cached whole images, from which views are taken.
-            None decodes each view from the encoded image.
 
     Raises:
-        ConfigError: `views` or a `stored_size` without an `image_size`; or both in a letterbox.
+        ConfigError: `views` without an `image_size`.
     """
 
     image_size: ImageSize | None = None
@@ -67,13 +65,10 @@ class Decoding:
     augment: Augment | None = None
     seed: int = 0
     formats_are_known: bool = False
-    stored_size: ImageSize | None = None
 
     def __post_init__(self) -> None:
-        if (self.views or self.stored_size) and self.image_size is None:
+        if self.views and self.image_size is None:
             raise ConfigError("views are shown at image_size; give image_size=(height, width)")
-        if self.letterbox is not None and self.stored_size:
-            raise ConfigError("kept images have lost the aspect that a letterbox needs; keep none")
 
     @property
     def letterbox(self) -> ImageSize | None:

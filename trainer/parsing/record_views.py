@@ -64,7 +64,7 @@ def read_record(
         elif stored is None or feature.name not in stored:
             outputs, view = of.decode_view(feature, parsed, pixels, choose)
         else:
-            view = choose(tf.constant(decoding.stored_size))
+            view = choose(tf.constant(decoding.image_size))
             outputs = {feature.name: of.see_pixels(view, stored[feature.name], pixels)}
         if augment is not None:
             changed = _augmented(augment, outputs[feature.name], seed)
@@ -114,10 +114,8 @@ def decode_stored(
     decoding: Decoding,
     reader: Callable[[Feature], Reader],
 ) -> Tensors:
-    """Decode whole images at `decoding.stored_size` by name, uint8 [height, width, channels]."""
-    whole_image = dataclasses.replace(
-        decoding, image_size=decoding.stored_size, image_dtype="uint8", views=None, augment=None
-    )
+    """Decode whole images at `decoding.image_size` by name, uint8 [height, width, channels]."""
+    whole_image = dataclasses.replace(decoding, image_dtype="uint8", views=None, augment=None)
     stored: Tensors = {}
     for feature in images:
         stored |= reader(feature).decode(feature, parsed, whole_image)

@@ -15,7 +15,6 @@ import keras
 
 from tfrecord_dataset import durable, regular_files, sealed_json
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import parse_object, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
 from trainer.options.train import TrainConfig
@@ -28,34 +27,20 @@ _COPY_BACK = "copy it back, or train again with --overwrite"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RunOrder:
-    """What decides the order of a run's records besides its seed.
-
-    Attributes:
-        window: Records that are shuffled among themselves.
-        stored_size: (height, width) of decoded images that are kept, where crops are taken of
-            them; else None.
-    """
-
-    window: int
-    stored_size: ImageSize | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
     """config.json, as far as a run is continued and used by it.
 
     Attributes:
         options: Of the command that started or continued it.
         data: The identity of the training data, by name.
-        order: Of the records.
+        window: Records that are shuffled among themselves.
         class_weights: In the training loss; none where all are 1.
         own: Names of the user's loss, optimizer and augmentation, where the run has them.
     """
 
     options: TrainConfig
     data: Mapping[str, Any]
-    order: RunOrder
+    window: int
     class_weights: tuple[float, ...]
     own: Mapping[str, str]
 

@@ -9,10 +9,9 @@ import keras
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from tfrecord_dataset.format.feature import Feature
 from trainer import parsing
 from trainer.dataset import Dataset
-from trainer.errors import ConfigError, RunExistsError
+from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, describe
 from trainer.options.commands import ShowBatchConfig, TuneConfig
 from trainer.options.shared import parse_devices
@@ -27,7 +26,7 @@ from trainer.runs.continuing import (
     continued_config,
     new_config,
 )
-from trainer.runs.directory import Row, RunConfig, RunDirectory, RunOrder
+from trainer.runs.directory import Row, RunConfig, RunDirectory
 from trainer.tasks import Task, data_checks, models
 from trainer.tasks.class_weights import class_weights
 from trainer.tasks.image_models import check_name
@@ -214,10 +213,10 @@ def open_input(config: ShowBatchConfig | TuneConfig, progress: Progress) -> Trai
     return TrainingInput(dataset=dataset, split=split, task=task, config=options, changes=changes)
 
 
-def order_of(dataset: Dataset, split: str) -> RunOrder:
-    """The parameters of the order in addition to the seed."""
+def window_of(dataset: Dataset, split: str) -> int:
+    """The number of records that are shuffled among themselves."""
     index = dataset.index(split)
-    return RunOrder(window=window_size(index.num_records, index.num_bytes))
+    return window_size(index.num_records, index.num_bytes)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -242,7 +241,7 @@ class Prepared(TrainingInput):
     validation_split: str | None
     steps_per_epoch: int
     data: Mapping[str, Any]
-    order: RunOrder
+    window: int
     cache: ImageCache
     validation_cache: ImageCache
     progress: Progress
@@ -282,15 +281,10 @@ def prepare(
     data = choices.describe_data(dataset, split)
     if previous and recorded:
         check_same_data(data, previous.data, config.output)
-        order, task = previous.order, recorded
+        window, task = previous.window, recorded
         check_same_records(task, dataset.features, config)
-        if config.cache == "memory" and order.stored_size is None and _has_crops(task, dataset):
-            raise RunExistsError(
-                f"the run in {config.output} decodes each crop by itself, but --cache memory would "
-                "take them of kept images; continue with --cache none"
-            )
     else:
-        order = order_of(dataset, split)
+        window = window_of(dataset, split)
         columns, splits = choices.columns_of(dataset, split), (split, validation_split)
         task, config = choices.choose(config, dataset, split, columns, progress)
         task = with_statistics(task, dataset, split, progress.say)
@@ -307,10 +301,8 @@ def prepare(
     task = own.in_task(task)
     steps_per_epoch = choices.steps_per_epoch(config, num_records, progress)
     cache, validation_cache = _caches(
-        config, task, dataset, (split, validation_split), order, steps_per_epoch, progress
+        config, task, dataset, (split, validation_split), steps_per_epoch, progress
     )
-    if cache.size is not None and _has_crops(task, dataset):
-        order = dataclasses.replace(order, stored_size=cache.size)
     return Prepared(
         run=run,
         config=config,
@@ -325,7 +317,7 @@ def prepare(
         steps_per_epoch=steps_per_epoch,
         data=data,
         task=task,
-        order=order,
+        window=window,
         cache=cache,
         validation_cache=validation_cache,
         changes=batch_changes(config, task, dataset, split, previous),
@@ -348,21 +340,11 @@ def _set_up_tensorflow(config: TrainConfig) -> None:
         tf.config.experimental.enable_op_determinism()
 
 
-def _keepable(task: Task, dataset: Dataset) -> list[Feature]:
-    return parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
-
-
-def _has_crops(task: Task, dataset: Dataset) -> bool:
-    views = task.augmentation.views
-    return bool(_keepable(task, dataset)) and views is not None and not views.are_whole
-
-
 def _caches(
     config: TrainConfig,
     task: Task,
     dataset: Dataset,
     splits: tuple[str, str | None],
-    order: RunOrder,
     steps_per_epoch: int,
     progress: Progress,
 ) -> tuple[ImageCache, ImageCache]:
@@ -372,25 +354,25 @@ def _caches(
         ConfigError: There are no images to keep.
     """
     none, (split, validation_split) = ImageCache(place="none"), splits
-    images, size = _keepable(task, dataset), task.decoding.image_size
+    images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
+    size, views, num_records = (
+        task.decoding.image_size,
+        task.augmentation.views,
+        dataset.num_records(split),
+    )
     if config.cache == "memory":
         check_images("--cache memory", task.inputs.values())
-    num_records, views = dataset.num_records(split), task.augmentation.views
     num_steps = (config.epochs or 0) * steps_per_epoch
+    is_seen_again = num_steps * config.global_batch > num_records
     cache = dataset.image_cache(
-        split,
-        ImageCache(place=config.cache, size=order.stored_size),
-        images,
-        views,
-        size,
-        is_seen_again=num_steps * config.global_batch > num_records,
+        split, config.cache, images, views, size, is_seen_again=is_seen_again
     )
-    if cache.place == "none":
+    if cache.place == "none" or size is None:
         return cache, none
-    progress.say(describe(cache, num_records, images))
+    progress.say(describe(cache, num_records, images, size))
     if validation_split is None:
         return cache, none
-    return cache, dataset.image_cache(validation_split, ImageCache(), images, None, size)
+    return cache, dataset.image_cache(validation_split, "auto", images, None, size)
 
 
 def build(prepared: Prepared) -> Plan:
@@ -470,4 +452,4 @@ def _optimizer(prepared: Prepared) -> keras.optimizers.Optimizer:
 
 def _batches(prepared: Prepared) -> Callable[..., tf.data.Dataset]:
     """The function that `training.Plan.batches` describes."""
-    return functools.partial(prepared.batches, window=prepared.order.window, cache=prepared.cache)
+    return functools.partial(prepared.batches, window=prepared.window, cache=prepared.cache)

@@ -19,7 +19,7 @@ from trainer.report import pictures
 from trainer.report.page import Pictured, Sections, html
 from trainer.runs.choices import best_of
 from trainer.runs.directory import Row
-from trainer.runs.preparing import Prepared, open_input, order_of
+from trainer.runs.preparing import Prepared, open_input, window_of
 from trainer.tasks import Task
 from trainer.tasks.figures import Accumulator, Example, Overlay
 from trainer.tasks.inputs.image import check_images
@@ -142,7 +142,7 @@ def show_batch(config: ShowBatchConfig) -> str:
     """
     found = open_input(config, Progress(quiet=config.quiet))
     check_images("show-batch", found.task.inputs.values())
-    batches = found.batches(window=order_of(found.dataset, found.split).window)
+    batches = found.batches(window=window_of(found.dataset, found.split))
     batch = pictures.of_batch(found.task, next(iter(batches)), found.config.global_batch)
     durable.make_folders(os.fspath(Path(config.output).parent))
     with durable.replacing(config.output, synced=False) as handle:

@@ -1,7 +1,6 @@
 """The command `train`: prepare, build, follow."""
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -136,7 +135,7 @@ def _config_json(prepared: Prepared) -> dict[str, Any]:
     return {
         "options": prepared.config.to_json(),
         "data": prepared.data,
-        "order": dataclasses.asdict(prepared.order),
+        "window": prepared.window,
         "task": task.name,
         "inputs": [each.name for each in task.inputs.values()],
         "target": task.target,

@@ -132,9 +132,8 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("stored_size", [None, (48, 64)])
 @pytest.mark.parametrize("number", range(4))
-def test_maps_are_seen_with_their_image_and_keep_their_numbers(number, stored_size):
+def test_maps_are_seen_with_their_image_and_keep_their_numbers(number):
     """Every pixel of a map is one of its own numbers, at the place of the image's pixel."""
     rows, columns = np.mgrid[:48, :64]
     pixels = np.stack([rows * 5, columns * 3, rows * 0], axis=-1).astype(np.uint8)
@@ -153,7 +152,6 @@ def test_maps_are_seen_with_their_image_and_keep_their_numbers(number, stored_si
         DECODING,
         image_dtype="float32",
         views=Views(area=(0.5, 2.0), mirror=True, upside_down=True),
-        stored_size=stored_size,
     )
     parse = parsing.parser([*features_from_json(declared).values()], decoding, "no fit")
 

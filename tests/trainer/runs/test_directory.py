@@ -5,7 +5,7 @@ import pytest
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
-from trainer.runs.directory import RunDirectory, RunOrder
+from trainer.runs.directory import RunDirectory
 from trainer.tasks import Task
 from trainer.tasks.inputs.words import Words
 from trainer.tasks.targets import OneClass
@@ -14,7 +14,7 @@ from trainer.tasks.task_json import task_to_json
 CONFIG = {
     "options": TrainConfig(data="D", output="R", pad={"a": 3}).to_json(),
     "data": {"fingerprint": "f"},
-    "order": {"window": 8},
+    "window": 8,
     "class_weights": [],
     "own": {"loss": "mine:loss"},
 }
@@ -97,7 +97,7 @@ def test_options_and_task_are_read_as_written(tmp_path):
 
     config = run.read_config()
     assert config.options == TrainConfig(data="D", output="R", pad={"a": 3})
-    assert config.order == RunOrder(window=8)
+    assert config.window == 8
     assert run.read_task() == (task, features)
     assert {file.name for file in run.path.iterdir()} == {"config.json", "task.json"}
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
-from trainer.errors import ConfigError
 from trainer.tasks.detection.suppression import in_image
 from trainer.views import Views, draw, see_boxes, whole
 from trainer.views.pixels import GREY, see_image
@@ -65,11 +64,6 @@ def test_an_image_of_the_same_aspect_is_seen_as_a_stretched_one():
     boxed = see_image(whole(tf.constant([128, 192]), SIZE), image, SIZE, LETTERBOX)
     stretched = see_image(whole(tf.constant([128, 192])), image, SIZE, None)
     np.testing.assert_array_equal(boxed, stretched)
-
-
-def test_what_is_kept_has_lost_its_aspect():
-    with pytest.raises(ConfigError, match="have lost the aspect"):
-        parsing.Decoding(image_size=SIZE, views=LETTERBOX, stored_size=SIZE)
 
 
 def test_the_window_is_given_with_the_image():
