@@ -53,6 +53,7 @@ def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
         model = keras.models.load_model(file, compile=False, safe_mode=True)
     except Exception as error:  # whatever Keras raises of what somebody has put together
         _, _, reason = str(error).rpartition("Exception encountered: ")
+        reason, _, _ = reason.partition("If you trust the source")  # how to execute it
         reason = textwrap.shorten(reason, _LONGEST_REASON, placeholder="…").rstrip(".")
         raise ConfigError(f"{file} cannot be loaded: {reason}; {remedy}") from error
     models.outputs_of(model, keras_inputs(task.inputs), task, str(file))

@@ -87,7 +87,7 @@ def test_flat_boxes(file):
     dataset = trainer.open(file, features={"objects": {"kind": "boxes", "key": "boxes"}})
 
     assert dataset.features["objects"].encoding == "flat"
-    (batch,) = dataset.batches(pad={"boxes": 3})
+    (batch,) = dataset.batches(pad={"objects": 3})
     expected = [[0.5] * 4, [0.5] * 4, [-1] * 4]
     assert batch["objects"].numpy().tolist() == [expected] * 2
 
