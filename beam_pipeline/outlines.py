@@ -41,6 +41,12 @@ class Outlines(Sequence[Rings]):
             packed_ring(itertools.chain.from_iterable(rings)), _sizes(rings), _sizes(outlines)
         )
 
+    @classmethod
+    def joined(cls, parts: Iterable[Self]) -> Self:
+        """The outlines of all parts, one after the other."""
+        columns = zip(*map(dataclasses.astuple, parts), strict=True)
+        return cls(*map(b"".join, columns))
+
     @property
     def numbers(self) -> npt.NDArray[np.float64]:
         """The numbers of all rings."""

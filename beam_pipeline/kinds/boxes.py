@@ -78,7 +78,8 @@ def place(
         raise RecordError(MALFORMED, f"an image of {frame.size} pixels")
     spoken = frame.of_annotation(objects.image_size, relative=objects.format.startswith("rel_"))
     sides = spoken.boxes(_corners(objects))
-    outside = [_is_outside(box) for box in sides]
+    least, most = -_TOLERANCE, 1 + _TOLERANCE
+    outside = [a < least or b < least or c > most or d > most for a, b, c, d in sides]
     inside = _clipped(sides)
     usable = [box[0] < box[2] and box[1] < box[3] for box in inside]
     if policy == "error":
@@ -172,13 +173,6 @@ def _corners(objects: Objects) -> Sequence[Box]:
             "remove it, or, of a table, COCO or VOC, set box_format to the format of the boxes",
         )
     return boxes
-
-
-def _is_outside(box: Box) -> bool:
-    xmin, ymin, xmax, ymax = box
-    return (
-        xmin < -_TOLERANCE or ymin < -_TOLERANCE or xmax > 1 + _TOLERANCE or ymax > 1 + _TOLERANCE
-    )
 
 
 def _clipped(boxes: Sequence[Box]) -> Sequence[Box]:

@@ -42,6 +42,9 @@ _DECIMALS = 6
 _LEAST_PLAIN = 1e-4
 # An angle this close below π/2 is -π/2.
 _ANGLE_ROUNDING = 1e-6
+# Types of numbers, and a bound within which an Example holds any.
+_NUMBERS = {int, float, bool}
+_PLAIN = 2.0**62
 # All masks of an image; each pixel takes about a nanosecond to store.
 _MOST_PIXELS = 1 << 34
 
@@ -482,7 +485,10 @@ class Attributes(Column):
                     MALFORMED,
                     f"an attribute called {attribute!r}, which is a key of its own; rename it",
                 )
-            for each in column:
+            unusual: Sequence[Any] = column
+            if {*map(type, column)} <= _NUMBERS:
+                unusual = [each for each in column if not -_PLAIN < each < _PLAIN]
+            for each in unusual:
                 if isinstance(each, str):
                     check_text(f"{name}.{attribute}", each)
                 elif isinstance(each, int | float):

@@ -48,17 +48,19 @@ class ObjectsKind(Kind[Objects]):
 
     def check(self, name: str, value: Objects, inspection: Inspection) -> Objects:
         inspection.num_bytes += 8
-        checked: dict[str, Any] = {
-            column.field: column.check(name, getattr(value, column.field)) for column in COLUMNS
-        }
-        if value.image_size is not None:  # a source of the user's may state any pair
+        checked: dict[str, Any] = {}
+        for column in COLUMNS:
+            stated = getattr(value, column.field)
+            if stated and (values := column.check(name, stated)) is not stated:
+                checked[column.field] = values
+        if type(value.image_size) is tuple:  # a source of the user's may state any pair
             checked["image_size"] = ImageSize(*value.image_size)
         if value.masks and not inspection.rules.with_masks:
             checked["masks"] = ()
             if number := sum(mask is not None for mask in value.masks):
                 inspection.notes[MASK_NOT_KEPT] += number
         self._check_keypoint_names(name, value)
-        return dataclasses.replace(value, **checked)
+        return dataclasses.replace(value, **checked) if checked else value
 
     def _check_keypoint_names(self, name: str, value: Objects) -> None:
         names, flips = value.keypoint_names, value.keypoint_flips
@@ -82,9 +84,11 @@ class ObjectsKind(Kind[Objects]):
         placed, changed = place(
             value, frame, policy=rules.box_policy, stated=bool(rules.box_format)
         )
-        inspection.notes.update(changed)
+        if changed:
+            inspection.notes.update(changed)
         inspection.num_bytes += _BOX_BYTES * len(placed.boxes)
-        inspection.num_bytes += _NUMBER_BYTES * Outlines.of(placed.polygons).numbers.size
+        if placed.polygons:
+            inspection.num_bytes += _NUMBER_BYTES * Outlines.of(placed.polygons).numbers.size
         if placed.image_size and placed.masks:
             one = _MASK_BYTES + placed.image_size.height * placed.image_size.width // 500
             inspection.num_bytes += one * len(placed.masks)

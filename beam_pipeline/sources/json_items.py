@@ -178,6 +178,7 @@ class _Text:
 
     def values(self) -> Iterator[Any]:
         """The next values of a list that are in memory whole, each with a comma behind it."""
+        self.peek()
         text = self._text
         with contextlib.suppress(StopIteration, json.JSONDecodeError):  # `value` says what is wrong
             while True:

@@ -32,13 +32,13 @@ from beam_pipeline.sources.annotations.coco.files import (
 )
 from beam_pipeline.sources.annotations.coco.records import (
     ID_LISTS,
-    Annotation,
+    Annotations,
     Caption,
     CaptionedImage,
     ImageItem,
     MapItem,
     elements_of,
-    packed,
+    other_names,
     plain_id,
 )
 from beam_pipeline.sources.annotations.image_files import Images
@@ -50,20 +50,17 @@ from beam_pipeline.sources.malformed import malformed
 # A bucket is held by one worker, some times as large in memory.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 1024
+# Of annotations, which wait for others of their image: so many, and what one takes about.
+_ITEMS_AT_ONCE = 4096
+_ITEM_BYTES = 1024
 # Keys that come before those of images.
 _FACTS, _FINISHED = "", "\0"
-# What records keep of an annotation, and what says where it belongs; of the rest, the names.
-_KEPT = frozenset(
-    {"id", "image_id", "category_id", "bbox", "area", "iscrowd", "keypoints", "num_keypoints"}
-    | {"segmentation"}
-)
 # By these an annotation is of an object, whatever else it has.
 _OF_OBJECTS = frozenset({"bbox", "category_id", "segmentation"})
 # The source of an image is no annotation.
 _OF_IMAGE = frozenset(
     {"id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"}
 )
-_UNSAID: tuple[Any, ...] = (None, "", [], {})
 
 
 @dataclasses.dataclass
@@ -151,19 +148,26 @@ class _Reader:
         self._repeats: dict[str, int] = {}
         self._num_images = self._num_annotations = 0
         self._rejects: list[Rejected] = []
+        self._items: dict[int | str, list[dict[str, Any]]] = {}
 
     def entries(self) -> Iterator[Entry]:
         """What it says of images, each on its way to the others of its image."""
         try:
             for member, name, value in walk(self._file.path):
-                if member == "images":
-                    yield from self._image(self._num_images, value)
-                    self._num_images += 1
-                elif member == "annotations":
-                    yield from self._annotation(self._num_annotations, value)
+                entry = None
+                if member == "annotations":
+                    entry = self._annotation(self._num_annotations, value)
                     self._num_annotations += 1
+                    if not self._num_annotations % _ITEMS_AT_ONCE:
+                        yield from self._waiting_items()
+                elif member == "images":
+                    entry = self._image(self._num_images, value)
+                    self._num_images += 1
                 elif member == "categories" and not name:
                     self.facts.add_category(value)
+                if entry:
+                    yield entry
+            yield from self._waiting_items()
             self._end()
         except RecordError as error:
             self.facts.is_damaged = True
@@ -184,11 +188,10 @@ class _Reader:
         if not facts.is_damaged and facts.names and facts.shows in (BOXES, CLASSES, PANOPTIC):
             yield DeclaredClasses(feature=facts.shows, names=facts.class_names)
 
-    def _entry(self, image_id: Any, order: tuple[int, int], value: Any) -> Entry:
-        file = self._file.captions_of or self._file.relative
-        return Entry(f"{file}\0{plain_id(image_id)}", order, value)
+    def _key(self, image_id: Any) -> str:
+        return f"{self._file.captions_of or self._file.relative}\0{plain_id(image_id)}"
 
-    def _image(self, number: int, image: Any) -> Iterator[Entry]:
+    def _image(self, number: int, image: Any) -> Entry | None:
         image_id, name = (image.get("id"), _file_name(image)) if type(image) is dict else ("", "")
         fault = None
         if not isinstance(image_id, int | float | str) or not name:
@@ -197,10 +200,10 @@ class _Reader:
                 source = f"{self._file.relative}: image number {number}"
                 self._rejects.append(Rejected.of(source, fault))
                 self.facts.num_nameless += 1
-                return
+                return None
         if self._file.captions_of:
-            yield self._entry(image_id, (1, number), CaptionedImage(self._file.relative, name))
-            return
+            captioned = CaptionedImage(self._file.relative, name)
+            return Entry(self._key(image_id), (1, number), captioned)
         key = path = ""
         try:
             if fault:
@@ -217,11 +220,11 @@ class _Reader:
             height=image.get("height"),
             image_id=plain_id(image_id),
             split=self._file.split,
-            others=tuple(f"image {each}" for each in _others(image, _OF_IMAGE.union(ID_LISTS))),
+            others=tuple(f"image {each}" for each in other_names(image, _OF_IMAGE.union(ID_LISTS))),
             lists=lists,
             fault=fault,
         )
-        yield self._entry(image_id, (0, number), item)
+        return Entry(self._key(image_id), (0, number), item)
 
     def _unique(self, key: str) -> str:
         """The key, with the number of the image among those of the file that have the same."""
@@ -231,34 +234,36 @@ class _Reader:
         self._keys.add(hash(key))
         return key
 
-    def _annotation(self, number: int, annotation: Any) -> Iterator[Entry]:
+    def _annotation(self, number: int, annotation: Any) -> Entry | None:
+        """What crosses of an annotation; of one of objects, which waits, None."""
         image_id = annotation.get("image_id") if type(annotation) is dict else None
         if image_id is None:
             fault = malformed(f"has no image_id: {str(annotation)[:200]}")
             source = f"{self._file.relative}: annotation number {number}"
             self._rejects.append(Rejected.of(source, fault))
-            return
+            return None
         if self.facts.shows == UNKNOWN:
             self.facts.shows = _shown(annotation)
         if self.facts.shows == CAPTIONS:
-            value: Any = Caption(
-                self._file.relative, annotation.get("id"), annotation.get("caption")
-            )
+            file, caption = self._file.relative, annotation.get("caption")
+            value: Any = Caption(file, annotation.get("id"), caption)
         elif self.facts.shows == PANOPTIC:
             name, segments = annotation.get("file_name"), annotation.get("segments_info")
             value = MapItem(self._file.relative, name, segments)
         else:
-            value = Annotation(
-                annotation.get("id", f"number {number}"),
-                annotation.get("category_id"),
-                annotation.get("bbox"),
-                annotation.get("area"),
-                annotation.get("iscrowd"),
-                annotation.get("keypoints"),
-                packed(annotation.get("segmentation")),
-                _others(annotation, _KEPT),
-            )
-        yield self._entry(image_id, (2, number), value)
+            if "id" not in annotation:
+                annotation["id"] = f"number {number}"
+            known = image_id if type(image_id) is int else str(plain_id(image_id))
+            self._items.setdefault(known, []).append(annotation)
+            return None
+        return Entry(self._key(image_id), (2, number), value)
+
+    def _waiting_items(self) -> Iterator[Entry]:
+        """The annotations of objects that wait, those of an image as one entry."""
+        waiting, self._items = self._items, {}
+        for image_id, items in waiting.items():
+            order, num_bytes = (2, self._num_annotations), _ITEM_BYTES * len(items)
+            yield Entry(self._key(image_id), order, Annotations.of(items), num_bytes)
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:
@@ -269,13 +274,6 @@ def _shown(annotation: Mapping[str, Any]) -> str:
     if of_objects == {"category_id"} and "keypoints" not in annotation:
         return CLASSES
     return CAPTIONS if "caption" in annotation and not of_objects else BOXES
-
-
-def _others(item: Mapping[str, Any], kept: frozenset[str]) -> tuple[str, ...]:
-    """The names of what an item has and no record keeps."""
-    if item.keys() <= kept:
-        return ()
-    return tuple(sorted(name for name in item.keys() - kept if item[name] not in _UNSAID))
 
 
 def _file_name(image: Mapping[str, Any]) -> str:

@@ -1,21 +1,21 @@
 """Make the record of an image from all that one of COCO's files says of it."""
 
-import array
 import contextlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.kinds.columns import taken
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.media.maps import IGNORED
-from beam_pipeline.outlines import Outlines, packed_ring
+from beam_pipeline.outlines import Outlines, Ring, Rings, packed_ring
 from beam_pipeline.records import (
     ClassLabel,
     Consumed,
@@ -33,7 +33,7 @@ from beam_pipeline.records import (
 from beam_pipeline.running.pickling import crosses
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC
-from beam_pipeline.sources.annotations.shapes import stated_size
+from beam_pipeline.sources.annotations.shapes import around, stated_size
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of
@@ -49,15 +49,17 @@ BOX_OF_MASK = "box made from its mask"
 FEW_CORNERS = "polygon dropped: fewer than 3 corners"
 NO_BOX = "box dropped: no bbox"
 
+# The columns of annotations, and what is known and not kept; of the rest the names are kept.
+_MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
+_KEPT = frozenset({*_MEMBERS, "image_id", "num_keypoints", "segmentation"})
+_UNSAID: tuple[Any, ...] = (None, "", [], {})
 _SHOWN = 3
 _FEWEST_NUMBERS = 6  # of a polygon: three corners
 _LARGEST = 1e30
 _MOST_PIXELS = 1 << 40
 _LARGEST_ID = (1 << 24) - 1  # of a segment, as colours have it
 _ID = re.compile(r"0|-?[1-9]\d{,18}")
-_Ring = tuple[float, ...]
-_Rings = tuple[bytes, tuple[int, ...]]  # of `packed`
-_NO_RINGS: _Rings = (b"", ())
+_CROWDS = (None, 0, 1)
 _Box = tuple[float, float, float, float]
 
 
@@ -83,17 +85,63 @@ class ImageItem(NamedTuple):
 
 
 @crosses
-class Annotation(NamedTuple):
-    """An item of "annotations" that shows an object, or the class of an image, as it is stated."""
+class Annotations(NamedTuple):
+    """Items of "annotations" that show objects of one image, or its class: a column a member.
 
-    annotation_id: Any
-    category_id: Any
-    bbox: Any
-    area: Any
-    is_crowd: Any
-    keypoints: Any
-    segmentation: Any
-    others: tuple[str, ...]
+    Attributes:
+        others: The names of what else each has.
+        polygons: Of those that have some.
+        segments: The segmentations that are no polygons, by the number of their annotation.
+    """
+
+    ids: tuple[Any, ...]
+    categories: tuple[Any, ...]
+    boxes: tuple[Any, ...]
+    areas: tuple[Any, ...]
+    crowds: tuple[Any, ...]
+    keypoints: tuple[Any, ...]
+    others: tuple[tuple[str, ...], ...]
+    polygons: Outlines
+    segments: Mapping[int, Any]
+
+    @classmethod
+    def of(cls, items: Sequence[Mapping[str, Any]]) -> Self:
+        """The columns of items as their file has them."""
+        stated = [item.get("segmentation") for item in items]
+        others = {at: each for at, each in enumerate(stated) if each and not _are_polygons(each)}
+        rings = [() if at in others else each or () for at, each in enumerate(stated)]
+        return cls(
+            *(tuple([item.get(member) for item in items]) for member in _MEMBERS),
+            others=tuple([other_names(item, _KEPT) for item in items]),
+            polygons=Outlines.of(rings),
+            segments=others,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All of one image, at least one part."""
+        if len(parts) == 1:
+            return parts[0]
+        *columns, polygons, segments = zip(*parts, strict=True)
+        starts = itertools.accumulate(map(len, columns[0]), initial=0)
+        return cls(
+            *(tuple(itertools.chain.from_iterable(column)) for column in columns),
+            polygons=Outlines.joined(polygons),
+            segments={
+                start + at: each
+                for start, some in zip(starts, segments, strict=False)
+                for at, each in some.items()
+            },
+        )
+
+    def taken(self, kept: Sequence[int]) -> "Annotations":
+        """Those of some numbers."""
+        *columns, polygons, segments = self
+        return Annotations(
+            *(taken(column, kept) for column in columns),
+            polygons=polygons.taken(kept),
+            segments={new: segments[old] for new, old in enumerate(kept) if old in segments},
+        )
 
 
 @crosses
@@ -122,13 +170,22 @@ class MapItem(NamedTuple):
     segments: Any
 
 
-def packed(segmentation: Any) -> Any:
-    """Polygons as (float64 of all of them, the numbers of each); anything else as it is."""
-    if type(segmentation) is list and {*map(type, segmentation)} == {list}:
-        with contextlib.suppress(TypeError, OverflowError):
-            coordinates = packed_ring(itertools.chain.from_iterable(segmentation))
-            return coordinates, tuple(map(len, segmentation))
-    return segmentation
+_NONE = Annotations((), (), (), (), (), (), (), Outlines(), {})
+
+
+def _are_polygons(segmentation: Any) -> bool:
+    """Whether it is a list of lists of numbers."""
+    with contextlib.suppress(TypeError, OverflowError):
+        are_lists = type(segmentation) is list and {*map(type, segmentation)} == {list}
+        return are_lists and packed_ring(itertools.chain(*segmentation)) is not None
+    return False
+
+
+def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
+    """The names of what an item has and no record keeps."""
+    if item.keys() <= kept:
+        return ()
+    return tuple(sorted(name for name in item.keys() - kept if item[name] not in _UNSAID))
 
 
 def plain_id(value: Any) -> Any:
@@ -196,8 +253,8 @@ def _of_no_image(facts: FileFacts, image_id: str, values: Sequence[Any]) -> Iter
     )
     for value in values:
         match value:
-            case Annotation():
-                yield Rejected.of(f"{file}: annotation {value.annotation_id}", fault)
+            case Annotations():
+                yield from (Rejected.of(f"{file}: annotation {each}", fault) for each in value.ids)
             case CaptionedImage() | MapItem():
                 yield Rejected.of(f"{value.file}: image {image_id}", fault)
             case Caption() if not any(isinstance(each, CaptionedImage) for each in values):
@@ -221,13 +278,14 @@ def _record(
         raise image.fault
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
     notes = Counter[str]()
-    annotations = [value for value in values if isinstance(value, Annotation)]
+    parts = [value for value in values if isinstance(value, Annotations)]
+    annotations = Annotations.joined(parts or [_NONE])
     match facts.shows:
         case "boxes":
-            features[BOXES], notes = _Gathering(image, facts, box_format).objects(annotations)
+            features[BOXES], notes = _Gathering(image, annotations, facts, box_format).objects()
         case "label":
             features[CLASSES] = _class_of(image, annotations, facts)
-            notes = not_kept(name for each in annotations for name in each.others)
+            notes = not_kept(itertools.chain.from_iterable(annotations.others))
         case "segmentation":
             features[PANOPTIC], num_boxes = _map_of(values, facts)
             notes = not_kept(["bbox"] * num_boxes)
@@ -259,125 +317,132 @@ class _Gathering:
 
     Args:
         image: The image.
+        stated: Its annotations.
         facts: Its file's.
         box_format: One of `boxes.FORMATS`.
     """
 
-    def __init__(self, image: ImageItem, facts: FileFacts, box_format: str) -> None:
+    def __init__(
+        self, image: ImageItem, stated: Annotations, facts: FileFacts, box_format: str
+    ) -> None:
         self._image, self._facts, self._format = image, facts, box_format
+        self._stated = stated
         self._size = stated_size(image.width, image.height)
+        self._left = [*itertools.chain.from_iterable(stated.others)]
         self._notes = Counter[str]()
-        self._boxes: list[_Box] = []
-        self._labels: list[str] = []
-        self._crowds: list[int] = []
-        self._areas: list[float] = []
-        self._keypoints: list[Sequence[float]] = []
-        self._rings: list[_Rings] = []
-        self._masks: list[Mask | None] = []
-        self._left: list[str] = []
 
-    def objects(self, annotations: Sequence[Annotation]) -> tuple[Objects, Counter[str]]:
+    def objects(self) -> tuple[Objects, Counter[str]]:
         """The objects, and what is counted of them.
 
         Raises:
             RecordError: An annotation cannot be used.
         """
-        check_number(len(annotations))
-        for annotation in annotations:
-            try:
-                self._add(annotation)
-            except RecordError as error:
-                where = f"{self._image.key}: annotation {annotation.annotation_id}"
-                raise RecordError(error.reason, f"{where}: {error.detail}") from None
-        if annotations and not self._boxes:
-            self._refuse_classes(annotations[0])
-        if self._labels and len(self._labels) < len(self._boxes):
+        check_number(len(self._stated.ids))
+        masks, polygons = self._masks(), self._polygons()
+        boxes = self._boxes(masks, polygons)
+        kept = [at for at, box in enumerate(boxes) if box]
+        if boxes and not kept:
+            self._refuse_class()
+        if len(kept) < len(boxes):
+            self._notes[NO_BOX] += len(boxes) - len(kept)
+            self._stated, polygons = self._stated.taken(kept), polygons.taken(kept)
+            boxes, masks = taken(boxes, kept), taken(masks, kept)
+        labels = self._labels()
+        if labels and len(labels) < len(boxes):
             raise malformed(f"{self._image.key}: some of its annotations have no category_id")
-        has_rings, has_masks = any(lengths for _, lengths in self._rings), any(self._masks)
-        names = self._point_names(annotations)
+        has_rings = bool(polygons.coordinates)
+        points = self._points()
+        names = self._point_names(points)
         objects = Objects(
-            boxes=tuple(self._boxes),
+            boxes=tuple(boxes),
             format=self._format,
-            labels=tuple(self._labels),
-            attributes={"is_crowd": tuple(self._crowds), "area": tuple(self._areas)},
-            keypoints=self._rows_of_points(),
+            labels=labels,
+            attributes={"is_crowd": self._crowds(), "area": self._areas(boxes)},
+            keypoints=points,
             keypoint_names=names,
             keypoint_flips=mirrored(names) if names else (),
-            polygons=self._outlines() if has_rings else (),
-            masks=tuple(self._masks) if has_rings or has_masks else (),
+            polygons=polygons if has_rings else (),
+            masks=tuple(masks) if has_rings or any(masks) else (),
             image_size=self._size,
         )
         return objects, self._notes + not_kept(self._left) if self._left else self._notes
 
-    def _add(self, annotation: Annotation) -> None:
-        _, category_id, bbox, area, is_crowd, points, segmentation, others = annotation
-        self._left += others
-        rings, mask = self._segment(segmentation) if segmentation else (_NO_RINGS, None)
-        if bbox is None or bbox == []:
-            box = self._box_around(rings, mask)
-            if box is None:
-                self._notes[NO_BOX] += 1
-                return
-        elif _are_numbers(bbox) and len(bbox) == 4:
-            box = (float(bbox[0]), float(bbox[1]), float(bbox[2]), float(bbox[3]))
-        else:
-            raise malformed(f"bbox {repr(bbox)[:200]} is not [x, y, width, height]")
-        if category_id is not None:
-            number = plain_id(category_id)
-            name = self._facts.names.get(number) if isinstance(number, int) else None
-            if name is None:
-                raise malformed(f"category {repr(category_id)[:200]} is not declared")
-            self._labels.append(name)
-        if is_crowd not in (None, 0, 1):
-            raise malformed(f"iscrowd {repr(is_crowd)[:200]} is not 0 or 1")
-        if points and (not _are_numbers(points) or len(points) % 3):
-            raise malformed(f"keypoints {repr(points)[:200]} are not triples of numbers")
-        self._boxes.append(box)
-        self._crowds.append(int(is_crowd or 0))
-        self._areas.append(self._area(area, box))
-        self._keypoints.append(points or ())
-        self._rings.append(rings)
-        self._masks.append(mask)
+    def _fault(self, at: int, detail: str) -> RecordError:
+        return malformed(f"{self._image.key}: annotation {self._stated.ids[at]}: {detail}")
 
-    def _segment(self, stated: Any) -> tuple[_Rings, Mask | None]:
-        """The polygons or the mask that an annotation states."""
-        if isinstance(stated, dict):
-            return _NO_RINGS, _mask_of(stated)
-        if not isinstance(stated, tuple):
-            raise malformed(f"segmentation {repr(stated)[:200]} is not a list of polygons")
-        coordinates, lengths = stated
-        numbers = np.frombuffer(coordinates)
-        if not (np.abs(numbers) < _LARGEST).all():
-            raise malformed(f"segmentation {numbers.tolist()!r:.200} has a number beyond 1e30")
-        if few := [length for length in lengths if length < _FEWEST_NUMBERS]:
-            self._notes[FEW_CORNERS] += len(few)
-            parts = np.split(numbers, np.cumsum(lengths)[:-1])
-            coordinates = b"".join(part.tobytes() for part in parts if part.size >= _FEWEST_NUMBERS)
-            lengths = tuple(length for length in lengths if length >= _FEWEST_NUMBERS)
-        if odd := [length for length in lengths if length % 2]:
-            raise malformed(f"a polygon has {odd[0]} numbers, not x and y of each corner")
-        return (coordinates, lengths), None
+    def _unlike(
+        self, values: Sequence[Any], fits: Callable[[Any], bool], detail: str
+    ) -> RecordError:
+        """The error of the first value that does not fit."""
+        at = next(at for at, value in enumerate(values) if not fits(value))
+        return self._fault(at, detail.format(repr(values[at])[:200]))
 
-    def _outlines(self) -> Outlines:
-        lengths = [lengths for _, lengths in self._rings]
-        return Outlines(
-            b"".join(coordinates for coordinates, _ in self._rings),
-            array.array("i", itertools.chain.from_iterable(lengths)).tobytes(),
-            array.array("i", map(len, lengths)).tobytes(),
+    def _masks(self) -> Sequence[Mask | None]:
+        masks: list[Mask | None] = [None] * len(self._stated.ids)
+        for at, segment in self._stated.segments.items():
+            if not isinstance(segment, dict):
+                detail = f"segmentation {repr(segment)[:200]} is not a list of polygons"
+                raise self._fault(at, detail)
+            try:
+                masks[at] = _mask_of(segment)
+            except RecordError as error:
+                raise self._fault(at, error.detail) from None
+        return masks
+
+    def _polygons(self) -> Outlines:
+        """Those of three corners and more."""
+        polygons = self._stated.polygons
+        if not polygons.coordinates:
+            return polygons
+        if not (np.abs(polygons.numbers) < _LARGEST).all():
+            raise self._unlike([*polygons], _are_small, "segmentation {} has a number beyond 1e30")
+        lengths = polygons.ring_lengths
+        if few := int((lengths < _FEWEST_NUMBERS).sum()):
+            self._notes[FEW_CORNERS] += few
+            polygons = Outlines.of(
+                [[ring for ring in rings if len(ring) >= _FEWEST_NUMBERS] for rings in polygons]
+            )
+        if (polygons.ring_lengths % 2).any():
+            for at, rings in enumerate(polygons):
+                if odd := [len(ring) for ring in rings if len(ring) % 2]:
+                    raise self._fault(
+                        at, f"a polygon has {odd[0]} numbers, not x and y of each corner"
+                    )
+        return polygons
+
+    def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[_Box | None]:
+        """The boxes that are stated, else those around segments; None without either."""
+        stated = self._stated.boxes
+        if None not in stated and [] not in stated:
+            return self._stated_boxes(stated)
+        boxes: list[_Box | None] = []
+        for box, mask, rings in zip(stated, masks, polygons, strict=True):
+            has_one = box is not None and box != []
+            boxes += self._stated_boxes([box]) if has_one else [self._box_around(rings, mask)]
+        return boxes
+
+    def _stated_boxes(self, stated: Sequence[Any]) -> Sequence[_Box]:
+        with contextlib.suppress(TypeError):  # of values without a length
+            numbers = [*itertools.chain.from_iterable(stated)]
+            if {*map(len, stated)} <= {4} and _are_numbers(numbers):
+                sides = map(float, numbers)
+                return [*zip(sides, sides, sides, sides, strict=True)]
+        raise self._unlike(
+            self._stated.boxes,
+            lambda box: not box or (_are_numbers(box) and len(box) == 4),
+            "bbox {} is not [x, y, width, height]",
         )
 
-    def _box_around(self, rings: _Rings, mask: Mask | None) -> _Box | None:
+    def _box_around(self, rings: Rings, mask: Mask | None) -> _Box | None:
         """The box around a segment, as annotations of this file have it; None without one."""
-        coordinates, lengths = rings
-        if lengths:
-            corners = np.frombuffer(coordinates).reshape(-1, 2)
-            (x, y), (width, height) = corners.min(axis=0).tolist(), np.ptp(corners, axis=0).tolist()
-            found: _Box | None = (x, y, width, height)
+        if rings:
+            xmin, ymin, xmax, ymax = around(rings)
+            found: _Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
         else:
             found = mask and box_of(mask)
         if found is None:
             return None
-        self._notes[BOX_OF_POLYGON if lengths else BOX_OF_MASK] += 1
+        self._notes[BOX_OF_POLYGON if rings else BOX_OF_MASK] += 1
         x, y, width, height = found
         if self._format.endswith("xyxy"):
             return x, y, x + width, y + height
@@ -385,57 +450,83 @@ class _Gathering:
             return x + width / 2, y + height / 2, width, height
         return found
 
-    def _area(self, stated: Any, box: _Box) -> float:
-        """In pixels²; the box's where none is stated."""
-        if stated is not None:
-            if not _is_number(stated):
-                raise malformed(f"area {repr(stated)[:200]} is not a number")
-            return float(stated)
+    def _labels(self) -> tuple[str, ...]:
+        names, stated = self._facts.names, self._stated.categories
+        try:
+            return tuple([names[each] for each in stated if each is not None])
+        except (KeyError, TypeError):  # nor is a list a key
+            raise self._unlike(
+                stated,
+                lambda each: each is None or plain_id(each) in [*names],
+                "category {} is not declared",
+            ) from None
+
+    def _crowds(self) -> tuple[int, ...]:
+        stated = self._stated.crowds
+        if not all(map(_CROWDS.__contains__, stated)):
+            raise self._unlike(stated, _CROWDS.__contains__, "iscrowd {} is not 0 or 1")
+        return tuple([int(each or 0) for each in stated])
+
+    def _areas(self, boxes: Sequence[_Box]) -> tuple[float, ...]:
+        """In pixels²; a box's where none is stated."""
+        stated: Sequence[Any] = self._stated.areas
+        if None in stated:
+            pairs = zip(stated, boxes, strict=True)
+            stated = [self._area(box) if each is None else each for each, box in pairs]
+        if not _are_numbers([*stated]):
+            raise self._unlike(stated, lambda each: _are_numbers([each]), "area {} is not a number")
+        return tuple(map(float, stated))
+
+    def _area(self, box: _Box) -> float:
         unit = self._size if self._format.startswith("rel_") else ImageSize(1, 1)
         if unit is None:
-            raise malformed("neither an area nor the image's width and height are stated")
+            at = self._stated.areas.index(None)
+            raise self._fault(at, "neither an area nor the image's width and height are stated")
         width, height = box[2:]
         if self._format.endswith("xyxy"):
             width, height = width - box[0], height - box[1]
         return width * height * unit.width * unit.height
 
-    def _rows_of_points(self) -> tuple[_Ring, ...]:
+    def _points(self) -> tuple[Ring, ...]:
         """A row a box, with zeros (COCO's "not labelled") for boxes without any."""
-        lengths = {len(points) for points in self._keypoints if points}
-        if not lengths:
+        stated = self._stated.keypoints
+        if not any(stated):
             return ()
+        if not all(map(_are_triples, stated)):
+            raise self._unlike(stated, _are_triples, "keypoints {} are not triples of numbers")
+        lengths = {len(points) for points in stated if points}
         if len(lengths) > 1:
             raise malformed(
                 f"{self._image.key}: its annotations have {sorted(lengths)} keypoint numbers"
             )
         absent = (0.0,) * lengths.pop()
-        return tuple(tuple(map(float, points)) if points else absent for points in self._keypoints)
+        return tuple(tuple(map(float, points)) if points else absent for points in stated)
 
-    def _point_names(self, annotations: Sequence[Annotation]) -> tuple[str, ...]:
+    def _point_names(self, points: tuple[Ring, ...]) -> tuple[str, ...]:
         """The names of the points, if all categories of the file have the same."""
         known = self._facts.keypoints
-        if not known or not any(self._keypoints):
+        if not known or not points:
             return ()
         found: tuple[str, ...] = ()
-        for each in annotations:
-            category = plain_id(each.category_id)
-            names = known.get(category, ()) if isinstance(category, int) else ()
-            if not names or not each.keypoints:
+        pairs = zip(self._stated.categories, self._stated.keypoints, strict=True)
+        for category, stated in pairs:
+            names = known.get(category, ())
+            if not names or not stated:
                 continue
-            if len({*known.values()}) > 1 or len(each.keypoints) != 3 * len(names):
+            if len({*known.values()}) > 1 or len(stated) != 3 * len(names):
                 self._left.append("keypoint names")
             else:
                 found = found or names
         return found
 
-    def _refuse_classes(self, annotation: Annotation) -> None:
+    def _refuse_class(self) -> None:
         """Raises RecordError where an annotation without a box states a class."""
-        if annotation.category_id is not None:
-            name = self._facts.names.get(plain_id(annotation.category_id))
+        category = self._stated.categories[0]
+        if category is not None:
             raise RecordError(
                 "no box",
-                f"its class {name!r} is stated without bbox or segmentation, as that of a whole "
-                "image",
+                f"its class {self._facts.names.get(plain_id(category))!r} is stated without bbox "
+                "or segmentation, as that of a whole image",
             )
 
 
@@ -456,13 +547,8 @@ def _mask_of(stated: Mapping[str, Any]) -> Mask:
         raise malformed(f"segmentation: {error.detail}") from None
 
 
-def _is_number(value: Any) -> bool:
-    """Whether it is a number that an image may have: finite, and not of hundreds of digits."""
-    return isinstance(value, int | float) and abs(value) < _LARGEST
-
-
 def _are_numbers(values: Any) -> bool:
-    """Whether it is a list of such numbers."""
+    """Whether it is a list of finite numbers, none of hundreds of digits."""
     try:  # texts and numbers do not compare
         return (
             type(values) is list
@@ -472,22 +558,30 @@ def _are_numbers(values: Any) -> bool:
         return False
 
 
-def _class_of(image: ImageItem, annotations: Sequence[Annotation], facts: FileFacts) -> ClassLabel:
+def _are_small(rings: Rings) -> bool:
+    return all(_are_numbers([*ring]) for ring in rings)
+
+
+def _are_triples(points: Any) -> bool:
+    return not points or (_are_numbers(points) and len(points) % 3 == 0)
+
+
+def _class_of(image: ImageItem, stated: Annotations, facts: FileFacts) -> ClassLabel:
     """The class of a whole image, as iNaturalist and camera traps state it.
 
     Raises:
         RecordError: There is none, or several, or an annotation cannot be used.
     """
-    if not annotations:
+    if not stated.ids:
         raise RecordError("no annotation", "no annotation states its class, as those of others do")
     classes = set()
-    for each in annotations:
-        where = f"{image.key}: annotation {each.annotation_id}"
-        if each.bbox or each.segmentation:
+    for at, (number, category, box) in enumerate(zip(*stated[:3], strict=True)):
+        where = f"{image.key}: annotation {number}"
+        if box or stated.polygons.ring_counts[at] or at in stated.segments:
             raise malformed(f"{where} has a box, where the file's first states a class alone")
-        name = facts.names.get(plain_id(each.category_id))
+        name = facts.names.get(plain_id(category))
         if name is None:
-            raise malformed(f"{where}: category {repr(each.category_id)[:200]} is not declared")
+            raise malformed(f"{where}: category {repr(category)[:200]} is not declared")
         classes.add(name)
     if len(classes) > 1:
         raise RecordError("several classes", f"it is of {' and '.join(sorted(classes)[:2])}")
