@@ -229,7 +229,7 @@ def _build_elsewhere(
     cluster = cluster_of(options)
     cluster.prepare(config.output, config.inputs)
     launch = Launch(
-        cluster,
+        cluster=cluster,
         folder=job_dir(config),
         name=config.name,
         build=f"{config.fingerprint} of {config.input} {config.image_root}".rstrip(),

@@ -18,7 +18,7 @@ from beam_pipeline.running.parallel import (
 )
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.job_folder import handed_over
+from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.worker_pool import Ahead
 
@@ -93,7 +93,7 @@ class _InspectBatch(beam.DoFn):
         self._statistics: list[Any] = []
 
     def process(self, batch: bytes) -> Iterator[Any]:
-        with handed_over(self._job):
+        with errors_handed_over(self._job):
             yield from self._inspected(batch)
 
     def _inspected(self, batch: bytes) -> Iterator[Any]:

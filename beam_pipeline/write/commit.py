@@ -20,7 +20,7 @@ from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.running.counters import counter
-from beam_pipeline.running.remote.job_folder import handed_over
+from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.spill import NOT_SPILLED, Spill, spilling
 from beam_pipeline.write.claim import others_named
@@ -123,7 +123,7 @@ def _commit(
     **found: Any,
 ) -> str:
     """Run `commit` unless an earlier stage of a remote job left a problem, and leave its own."""
-    with contextlib.ExitStack() as resources, handed_over(job):
+    with contextlib.ExitStack() as resources, errors_handed_over(job):
         if not _has_problem(job):
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
             batches = itertools.chain(*map(job.spill.all, rejected))

@@ -39,7 +39,7 @@ from beam_pipeline.running.counters import counter
 from beam_pipeline.running.parallel import choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.job_folder import handed_over
+from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.running.worker_pool import Ahead, WorkerPool
@@ -147,11 +147,11 @@ class _WriteShard(beam.DoFn):
             rows = until_written.enter_context(shard_rows(tables, self._spill_folder))
             write = functools.partial(self._write_shard, until_written=until_written.pop_all())
         shard = _Shard(split, int(number), rows, plan)
-        with handed_over(self._job):
+        with errors_handed_over(self._job):
             yield from self._counted(self._finished(self._shards.call(write, shard)))
 
     def finish_bundle(self) -> Iterator[Any]:
-        with handed_over(self._job):
+        with errors_handed_over(self._job):
             finished = itertools.chain(self._finished(self._shards.rest()), self._receipts.rest())
             yield from map(in_global_window, self._counted(finished))
         self._meter.beat()

@@ -74,6 +74,6 @@ def test_the_command_goes_on_with_the_job_of_a_killed_launcher(
     done = build(pets)
 
     assert (done.returncode, done.stdout) == (0, f"{cloud}/data/pets/1.0.0\n"), done.stderr
-    assert f"the job {service.jobs[-1].name}, started earlier" in done.stderr
+    assert f"the job {service.jobs[-1].name}, which an earlier command started" in done.stderr
     assert len(service.jobs) == jobs
     assert not [key for key in service.keys(f"{cloud}/data") if "/." in key]

@@ -21,7 +21,7 @@ from beam_pipeline.running.remote.clusters import cluster_of
         ),
         pytest.param(
             ["--parallelism=64"],
-            "has 4 slots, where --parallelism=64 needs as many; start more TaskManagers",
+            "has 4 slots, but --parallelism=64 needs as many; start more TaskManagers",
             id="parallelism",
         ),
         pytest.param(
@@ -31,7 +31,7 @@ from beam_pipeline.running.remote.clusters import cluster_of
         ),
         pytest.param(
             ["--environment_type=DOCKER"],
-            "Beam's own image for workers does not hold this package; pass",
+            "Beam's own image for workers does not have this package; pass",
             id="image",
         ),
         pytest.param(
@@ -59,7 +59,7 @@ def test_a_package_that_is_not_installed(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
-    with pytest.raises(ConfigError, match="and there is none beside /nowhere/bin/python: install"):
+    with pytest.raises(ConfigError, match="which /nowhere/bin/python does not have; install"):
         cluster_of(options).prepare(str(tmp_path), [])
 
 

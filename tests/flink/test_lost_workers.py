@@ -117,7 +117,7 @@ def test_a_killed_launcher_leaves_the_job_alone(cluster, launch, heavy, stages, 
     again = launch(heavy.source, output, *heavy.options)
     code, text = again.finish()
     assert code == 0, text
-    assert "started earlier, still runs: going on with it" in text
+    assert ", which an earlier command started" in text
     assert len([job for job in cluster.jobs() if job["state"] == "RUNNING"]) == 0
     assert again.process.stdout.read() == f"{output}/data/1.0.0\n"
     assert digests(output / "data/1.0.0") == heavy.digests
@@ -138,7 +138,7 @@ def test_a_job_that_ended_alone_is_found_finished(cluster, launch, people, tmp_p
     again = launch(people, output, "--name=data")
     code, text = again.finish()
     assert code == 0, text
-    assert f"the job {job}, started earlier, has made the dataset" in text
+    assert f"the job {job}, which an earlier command started, has made the dataset" in text
     assert "5,000 records in 1 shard" in text
     assert len(cluster.jobs()) == num_jobs
     assert read_back(output) == "", "something is left"

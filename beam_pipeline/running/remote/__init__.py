@@ -1,8 +1,8 @@
-"""Jobs on other runners: what is checked before, how they are watched, what is left when they end.
+"""Jobs on other runners.
 
-- `clusters` says what is known of each kind of runner: `flink` and so on, one file each.
+- `clusters` is the interface of a runner: `flink`, `dataflow`, `portable`, one module each.
 - `checks` finds, in seconds, what would fail after minutes.
 - `launch` runs a job: its progress, its problem, Ctrl-C, a launcher that is run again.
-- `job_folder` is how a stage tells the launcher of bad data, once, without a traceback.
+- `job_folder` reports a stage's error to the launcher, once, without a traceback.
 - `boot` starts a worker process that a cluster asks for.
 """

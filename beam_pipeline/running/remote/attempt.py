@@ -1,4 +1,4 @@
-"""One run of a pipeline by a runner that starts processes of its own, and leaves none."""
+"""Runs a pipeline on a runner that starts job servers, and stops these."""
 
 import contextlib
 import logging
@@ -10,16 +10,18 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.runners.portability.job_server import StopOnExitJobServer
 
-_TALKERS = ("apache_beam.utils.subprocess_server", "apache_beam.runners.worker.data_plane")
-_STARTING = ("Really ", "Waiting for grpc channel")
-# Flink's client, of a JobManager that is gone: the launcher says it in a sentence.
-_LOST = ("java.net.ConnectException", "org.apache.flink.runtime.rest.util.RestClientException")
-# Of Java's job servers, or their end, to workers in this process whose last bundle is done.
-_HANGING_UP = ("Multiplexer hanging up", "Stream removed (Socket closed)")
+_TALKERS = ("", "apache_beam.utils.subprocess_server", "apache_beam.runners.worker.data_plane")
+_NOISE = (
+    *("Really ", "Waiting for grpc channel"),  # a job server starts
+    # A job server ends while workers of this process are connected.
+    *("Multiplexer hanging up", "Stream removed (Socket closed)"),
+    # The JobManager is lost; the launcher has a message for it.
+    *("java.net.ConnectException", "org.apache.flink.runtime.rest.util.RestClientException"),
+)
 
 
 class Attempt:
-    """A pipeline whose end is awaited in another thread, so that the launcher can look around.
+    """A pipeline whose end is awaited in another thread.
 
     Attributes:
         result: Beam's PipelineResult, once it has started.
@@ -33,7 +35,7 @@ class Attempt:
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Gives the job to its runner, from the main thread: Beam sets signal handlers."""
+        """Submit the job; in the main thread, as Beam sets signal handlers."""
         self.result = self._pipeline.run()
         self._thread.start()
 
@@ -44,50 +46,50 @@ class Attempt:
             self.error = error
 
     def has_ended(self) -> bool:
-        """Whether the job has, as far as Beam knows; also where it has not been started."""
+        """Whether the job has ended or not started, as far as Beam knows."""
         return not self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Asks Beam to end the job."""
-        with contextlib.suppress(Exception):  # then the job goes on, as `Launch` will see
+        """Ask Beam to cancel the job; it continues if Beam cannot."""
+        with contextlib.suppress(Exception):
             self.result.cancel()
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Leaves out what is no fault, or is told otherwise: that a job server starts, hangs up."""
-    loggers = [logging.getLogger(), *map(logging.getLogger, _TALKERS)]
+    """Filter Beam's messages about the start and end of job servers."""
+    loggers = [logging.getLogger(name) for name in _TALKERS]
     hook = threading.excepthook
 
-    def tell(args: threading.ExceptHookArgs) -> None:
-        if not _hangs_up(args.exc_value):
+    def report(args: threading.ExceptHookArgs) -> None:
+        if not _is_noise(args.exc_value):
             hook(args)
 
     for logger in loggers:
-        logger.addFilter(_is_fault)
-    threading.excepthook = tell
+        logger.addFilter(_is_message)
+    threading.excepthook = report
     try:
         yield
     finally:
         threading.excepthook = hook
         for logger in loggers:
-            logger.removeFilter(_is_fault)
+            logger.removeFilter(_is_message)
 
 
-def _is_fault(record: logging.LogRecord) -> bool:
+def _is_message(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    return not _hangs_up(error) and not record.getMessage().startswith((*_STARTING, *_LOST))
+    return not (_is_noise(error) or _is_noise(record.getMessage()))
 
 
-def _hangs_up(error: BaseException | None) -> bool:
-    return any(text in str(error) for text in _HANGING_UP)
+def _is_noise(message: object) -> bool:
+    return any(text in str(message) for text in _NOISE)
 
 
 @contextlib.contextmanager
 def job_servers_stopped() -> Iterator[None]:
-    """Stops the job servers that Beam starts meanwhile: its own way is left out by os._exit.
+    """Stop the job servers that Beam starts in this context; os._exit would skip Beam's own way.
 
-    Ctrl-C leaves them for as long as it takes to cancel the job; Beam would stop them first.
+    On Ctrl-C they continue until the job is cancelled; Beam would stop them first.
     """
     start, started = StopOnExitJobServer.start, []
 

@@ -1,8 +1,7 @@
-"""Starts a worker process of Beam's where a runner asks for one: `--environment_type=PROCESS`.
+"""Console script `beam-tfrecords-worker`: a worker of Beam for `--environment_type=PROCESS`.
 
-A runner calls one program with the addresses of its services. Beam's own program for that is
-part of its container images and does not work outside of them; this one is the console script
-`beam-tfrecords-worker`, and takes the environment that it is installed in as it is.
+A runner calls it with the addresses of its services. Beam's own program for that only works in its
+container images.
 """
 
 import argparse
@@ -18,19 +17,16 @@ if TYPE_CHECKING:
     from apache_beam.portability.api import beam_provision_api_pb2
 
 _ADDRESSES = ("logging", "artifact", "provision", "control")
-
-
-# What workers of a build import.
 _IMPORTS = ("apache_beam.runners.worker.sdk_worker_main", "beam_pipeline.pipeline")
 
 
 def main() -> None:
-    """Runs a worker until its runner is done with it."""
+    """Run a worker until its runner ends it."""
     sys.exit(warm_start.run(f"{__package__}.boot:work", _IMPORTS, sys.argv[1:]))
 
 
 def work(given: Sequence[str]) -> None:
-    """Runs a worker in this process; `given` are a runner's arguments."""
+    """Run a worker in this process with a runner's arguments."""
     from apache_beam.runners.worker import sdk_worker_main
     from google.protobuf import json_format
 
@@ -54,7 +50,7 @@ def work(given: Sequence[str]) -> None:
 
 
 def _provision(address: str, worker_id: str) -> "beam_provision_api_pb2.ProvisionInfo":
-    """What the runner tells a worker: the pipeline's options, and addresses."""
+    """Get the pipeline's options and addresses from the runner."""
     import grpc
     from apache_beam.portability.api import (
         beam_provision_api_pb2,

@@ -1,7 +1,7 @@
-"""What is found before a remote job starts: what is missing, and the remedy.
+"""Checks before a remote job starts, in seconds.
 
-Each check takes seconds. Without them a dead endpoint is silent for five minutes, and a cluster
-that cannot see the output fails at the end.
+Without them a dead endpoint is silent for five minutes, and a cluster that cannot see the output
+fails at the end.
 """
 
 import contextlib
@@ -26,20 +26,19 @@ _CONNECT_S = 5.0
 
 
 def check_job_endpoint(options: PipelineOptions) -> None:
-    """Raises UnavailableError where nothing answers at --job_endpoint."""
+    """Raise UnavailableError if --job_endpoint does not answer."""
     endpoint = options.view_as(PortableOptions).job_endpoint
     if endpoint and endpoint != "embed":
-        check_reachable(
-            endpoint, f"--job_endpoint={endpoint}", "start the job server, or correct the address"
-        )
+        option = f"--job_endpoint={endpoint}"
+        check_reachable(endpoint, option, "start the job server, or correct the address")
 
 
 def check_reachable(address: str, option: str, remedy: str) -> None:
-    """Looks whether anything accepts connections at "host:port" or a URL.
+    """Check that something accepts connections at "host:port" or a URL.
 
     Raises:
         UnavailableError: Nothing does.
-        ConfigError: It is no address.
+        ConfigError: The address is invalid.
     """
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
@@ -55,7 +54,7 @@ def check_reachable(address: str, option: str, remedy: str) -> None:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host's name or address is one that this machine can listen at."""
+    """Whether a host name or address belongs to this machine."""
     try:
         addresses = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
@@ -67,33 +66,33 @@ def is_this_machine(host: str) -> bool:
     return False
 
 
-def check_places(output: str, inputs: Sequence[str], seen: bool, runner: str) -> None:
-    """Raises ConfigError where the workers of a job could not use the output or an input.
+def check_paths(output: str, inputs: Sequence[str], are_seen: bool, runner: str) -> None:
+    """Raise ConfigError if workers cannot use the output or an input.
 
-    A local folder may be shared storage, mounted alike on every machine; one of the disk that
-    this machine starts from is not.
+    A local folder may be on shared storage, mounted on every machine, but not on this machine's
+    root disk.
 
     Args:
-        output: The directory that datasets go to.
+        output: Folder of datasets.
         inputs: Files and folders that workers read.
-        seen: Whether the workers see this machine's disks.
-        runner: What runs the job, for the message.
+        are_seen: Whether the workers see this machine's disks.
+        runner: Description of the runner for the message.
     """
     check_store(output, "--output")
     for option, path in (("--output", output), *(("the input", path) for path in inputs)):
-        if path and not storage.is_remote(path) and not seen and is_own_disk(path):
+        if path and not storage.is_remote(path) and not are_seen and _is_on_root_disk(path):
             raise ConfigError(
-                f"{option} {path} is a disk of this machine, which the workers of {runner} do not "
-                "see; give a bucket (gs://, s3://), or a folder of storage that all machines share"
+                f"{option} {path} is on this machine's disk, which the workers of {runner} do not "
+                "see; use a bucket (gs://, s3://), or a folder that all machines share"
             )
 
 
 def check_store(path: str, option: str) -> None:
-    """Raises ConfigError where the bucket of a remote path is not there, or not open to us."""
+    """Raise ConfigError if the bucket of a remote path is missing or not accessible."""
     if not storage.is_remote(path):
         return
     try:
-        storage.make_dirs(path)  # on a store it looks, and makes nothing
+        storage.make_dirs(path)  # creates nothing on a store
     except OSError as error:
         raise ConfigError(
             f"{option} {path} cannot be used: {error}; create the bucket, or correct its name "
@@ -102,22 +101,21 @@ def check_store(path: str, option: str) -> None:
 
 
 def check_environment(options: PipelineOptions) -> None:
-    """Raises ConfigError where workers would run in an image without this package."""
+    """Raise ConfigError if workers would run in an image without this package."""
     portable = options.view_as(PortableOptions)
     kind = (portable.environment_type or "DOCKER").upper()
     given = portable.environment_config or portable.environment_options
-    setup = options.view_as(SetupOptions)
     image = options.view_as(WorkerOptions).sdk_container_image
-    if kind == "DOCKER" and not (given or setup.setup_file or image):
+    if kind == "DOCKER" and not (given or image or options.view_as(SetupOptions).setup_file):
         raise ConfigError(
-            "Beam's own image for workers does not hold this package; pass "
-            "--environment_type=PROCESS where it is installed on the workers' machines, or "
+            "Beam's own image for workers does not have this package; pass "
+            "--environment_type=PROCESS if the workers' machines have it, or "
             "--environment_config=IMAGE with docker/pipeline.Dockerfile's"
         )
 
 
 def check_java(options: PipelineOptions, runner: str) -> None:
-    """Raises ConfigError where Beam could not start its job server for a runner."""
+    """Raise ConfigError if Beam cannot start its job server for a runner."""
     java = options.view_as(JobServerOptions).job_server_java_launcher
     if not shutil.which(java):
         raise ConfigError(
@@ -126,8 +124,7 @@ def check_java(options: PipelineOptions, runner: str) -> None:
         )
 
 
-def is_own_disk(path: str) -> bool:
-    """Whether a local folder, which need not be there yet, is on the disk that holds "/"."""
+def _is_on_root_disk(path: str) -> bool:
     path = os.path.abspath(path)
     while not os.path.exists(path):
         path = os.path.dirname(path)

@@ -1,7 +1,6 @@
-"""What a launcher knows of the runner that it gives a job to."""
+"""Interface of the runners that a launcher gives jobs to."""
 
 import abc
-import contextlib
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -14,86 +13,78 @@ _T = TypeVar("_T")
 
 
 class JobState(enum.Enum):
-    """What a cluster says of a job."""
+    """State of a job as its cluster reports it."""
 
     RUNNING = "running"
-    FINISHED = "finished"
-    FAILED = "failed"
+    ENDED = "ended"
     CANCELLED = "cancelled"
-    UNKNOWN = "unknown"  # it has forgotten, or there is nobody to ask
-    UNREACHABLE = "unreachable"  # it does not answer; the job may go on
+    UNKNOWN = "unknown"  # the cluster has forgotten it, or cannot be asked
+    UNREACHABLE = "unreachable"  # the cluster does not answer; the job may run
 
 
 class Cluster(abc.ABC):
-    """A kind of runner, asked from outside of a job; an OSError is no answer.
+    """A runner, which finds a job by the name that the launcher gave it.
 
-    A job is found by its name, which the launcher gives it: a launcher that is run again knows
-    no more of it.
+    Runners that cannot be asked for jobs only implement `prepare`; the others raise OSError in the
+    private methods if they do not answer.
     """
 
     @abc.abstractmethod
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
-        """Fills in options that the user may leave out, and checks what can be checked.
+        """Fill in options that the user left out, and check the others, in ten seconds at most.
 
         Args:
-            output: The directory that datasets go to.
+            output: Folder of datasets.
             inputs: Files and folders that workers read.
 
         Raises:
-            ConfigError: The job would fail; the message has the remedy. After ten seconds at most.
+            ConfigError: The job would fail.
             UnavailableError: The runner's services do not answer now.
         """
 
     def page(self, job_name: str) -> str:
-        """The URL of the job's page; "" for none."""
-        job = None
-        with contextlib.suppress(OSError):
-            job = self._job(job_name)
-        return self._page(job)
+        """Return the URL of the job's page; "" if it is unknown."""
+        return self._ask(job_name, self._page, "", "")
 
     def state(self, job_name: str) -> JobState:
-        """How far the job of this name is."""
-        return self._asked(job_name, self._state, JobState.UNKNOWN, JobState.UNREACHABLE)
+        """Return the job's state."""
+        return self._ask(job_name, self._state, JobState.UNKNOWN, JobState.UNREACHABLE)
 
     def failure(self, job_name: str) -> str:
-        """The text of what failed in the job since it began, "" for nothing that is known."""
-        return self._asked(job_name, self._failure, "", "")
+        """Return the text of the job's failures so far; "" if there are none."""
+        return self._ask(job_name, self._failure, "", "")
 
     def cancel(self, job_name: str) -> bool:
-        """Ends the job; whether it will end. False where this cannot be asked for."""
-        return self._asked(job_name, self._cancel, False, False)
+        """Cancel the job; False if the cluster cannot."""
+        return self._ask(job_name, self._cancel, False, False)
 
-    def _asked(self, job_name: str, ask: Callable[[Any], _T], unknown: _T, silent: _T) -> _T:
+    def _ask(self, job_name: str, ask: Callable[[Any], _T], unknown: _T, silent: _T) -> _T:
         try:
             job = self._job(job_name)
             return ask(job) if job else unknown
         except OSError:
             return silent
 
-    @abc.abstractmethod
     def _job(self, job_name: str) -> Any:
-        """What the runner says of the newest job of this name; None where it knows of none."""
+        """Return the runner's description of the newest job of this name, if any."""
+        return None
 
-    @abc.abstractmethod
     def _state(self, job: Any) -> JobState:
-        """How far a job is."""
+        raise NotImplementedError
 
     def _page(self, job: Any) -> str:
-        """The URL of the page of a job, which may be None."""
-        return ""
+        raise NotImplementedError
 
     def _failure(self, job: Any) -> str:
-        """What failed in a job; by default Beam tells it to who waits for the job."""
-        return ""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def _cancel(self, job: Any) -> bool:
-        """Ends a job; whether it will end."""
+        raise NotImplementedError
 
 
 def cluster_of(options: PipelineOptions) -> Cluster:
-    """What is known of the runner that `options` name; it is not the local one."""
-    # A build on this machine loads none of these.
+    """Return the runner that `options` name, which is not the local one."""
+    # Imported here, as a local build needs none of these.
     match runner_name(options):
         case "flink":
             from beam_pipeline.running.remote.flink import FlinkCluster

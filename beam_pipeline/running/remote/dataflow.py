@@ -1,8 +1,7 @@
-"""Google Cloud Dataflow: what a job needs there, and a job seen through its REST interface."""
+"""Google Cloud Dataflow: completes and checks options, and follows a job through its REST API."""
 
 import importlib.util
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,10 @@ from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
 
 _REST_S = 10.0
-# The service counts requests.
-_LOOK_AGAIN_S = 10.0
 _STATES = {
-    "JOB_STATE_DONE": JobState.FINISHED,
-    "JOB_STATE_FAILED": JobState.FAILED,
-    # Its machines go within minutes, but nobody may wait for what they do.
+    "JOB_STATE_DONE": JobState.ENDED,
+    "JOB_STATE_FAILED": JobState.ENDED,
+    # Its machines stop minutes later.
     "JOB_STATE_CANCELLING": JobState.CANCELLED,
     "JOB_STATE_CANCELLED": JobState.CANCELLED,
 }
@@ -36,40 +33,35 @@ _CONSOLE = "https://console.cloud.google.com/dataflow/jobs"
 
 
 class _Validator(PipelineOptionsValidator):
-    """Beam's checks but that of the endpoint, which refuses ports: `_check_service` asks it."""
+    """Beam's checks, except for the endpoint: it would refuse a port."""
 
     def validate_endpoint_url(self, endpoint_url: str) -> bool:
         return True
 
 
 class DataflowCluster(Cluster):
-    """A project's Dataflow in one region."""
+    """Dataflow of one project in one region."""
 
     def __init__(self, options: PipelineOptions):
         self._options = options
         self._google = options.view_as(GoogleCloudOptions)
-        self._last_failure = ("", 0.0)
 
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
-        """Checks settings, credentials, buckets and the service; gives workers the package."""
+        """Check settings, credentials, buckets and the service; give workers the package."""
         _check_installed()
         self._check_settings()
         for option, path in (("--output", output), *(("the input", path) for path in inputs)):
-            _check_remote(option, path)
+            if path and not storage.is_remote(path):
+                raise ConfigError(
+                    f"{option} {path} is on this machine, which Dataflow's workers do not see; "
+                    "copy it to a bucket and give its gs:// URL"
+                )
         stage_package(self._options)
         checks.check_store(self._google.temp_location, "--temp_location")
         checks.check_store(output, "--output")
         if not self._google.no_auth:
             _check_credentials()
         self._check_service()
-
-    def failure(self, job_name: str) -> str:
-        """The errors in the job's messages, asked for once in a while."""
-        text, seen = self._last_failure
-        if time.monotonic() - seen > _LOOK_AGAIN_S:
-            text = super().failure(job_name)
-            self._last_failure = (text, time.monotonic())
-        return text
 
     def _state(self, job: Any) -> JobState:
         return _STATES.get(job["currentState"], JobState.RUNNING)
@@ -80,12 +72,9 @@ class DataflowCluster(Cluster):
         return "\n".join(each["messageText"] for each in messages.get("jobMessages", ()))
 
     def _page(self, job: Any) -> str:
-        """In Google's console."""
-        place = f"{self._google.region}/{job['id']}" if job else ""
-        return f"{_CONSOLE}/{place}?project={self._google.project}"
+        return f"{_CONSOLE}/{self._google.region}/{job['id']}?project={self._google.project}"
 
     def _cancel(self, job: Any) -> bool:
-        """Asks for the job's end, which takes Dataflow some minutes."""
         self._call("PUT", f"/{job['id']}", json={"requestedState": "JOB_STATE_CANCELLED"})
         return True
 
@@ -95,11 +84,7 @@ class DataflowCluster(Cluster):
         return max(named, key=lambda job: job["createTime"], default=None)
 
     def _call(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
-        """Dataflow's answer to a request about jobs.
-
-        Raises:
-            OSError: There is none, or it is an error.
-        """
+        """Make a request about jobs; OSError if it fails."""
         endpoint = self._google.dataflow_endpoint.rstrip("/")
         place = f"projects/{self._google.project}/locations/{self._google.region}"
         response = self._session().request(
@@ -114,15 +99,14 @@ class DataflowCluster(Cluster):
         from apache_beam.internal.gcp import auth
         from google.auth.transport.requests import AuthorizedSession
 
-        credentials = None
-        if not self._google.no_auth:
-            credentials = auth.get_service_credentials(self._options)
+        no_auth = self._google.no_auth
+        credentials = None if no_auth else auth.get_service_credentials(self._options)
         if credentials is None:
             return requests.Session()
         return AuthorizedSession(credentials.get_google_auth_credentials())
 
     def _check_settings(self) -> None:
-        """Fills in region and temporary folder, and checks all as Beam does once the job starts."""
+        """Complete region and temporary folder, and check all as Beam does at the job's start."""
         from apache_beam.runners.dataflow.dataflow_runner import DataflowRunner
 
         google, workers = self._google, self._options.view_as(WorkerOptions)
@@ -143,7 +127,7 @@ class DataflowCluster(Cluster):
             raise ConfigError(f"Dataflow would not take these options: {' '.join(problems)}")
 
     def _check_service(self) -> None:
-        """Asks the service for one job: it knows whether project, region and credentials fit."""
+        """Request one job: the service knows whether project, region and credentials fit."""
         google = self._google
         try:
             self._call("GET", "", params={"pageSize": 1})
@@ -166,57 +150,42 @@ class DataflowCluster(Cluster):
 
 
 def _check_installed() -> None:
-    """Raises ConfigError where the libraries are missing that Beam submits jobs with."""
     try:
-        found = importlib.util.find_spec("google.cloud.storage")
-        found = found and importlib.util.find_spec("google.auth")
-    except ImportError:  # of a package above it
-        found = None
-    if not found:
+        is_installed = all(map(importlib.util.find_spec, ("google.cloud.storage", "google.auth")))
+    except ImportError:  # the package above is missing
+        is_installed = False
+    if not is_installed:
         raise ConfigError(
             "--runner=DataflowRunner needs Google's libraries, which are not installed; run "
             f"{extras.install('gcp')}"
         )
 
 
-def _check_remote(option: str, path: str) -> None:
-    if path and not storage.is_remote(path):
-        raise ConfigError(
-            f"{option} {path} is on this machine, which Dataflow's workers do not see; copy it to "
-            "a bucket and give its gs:// URL"
-        )
-
-
 def _check_credentials() -> None:
-    """Raises ConfigError where Beam would look for credentials in vain, for half a minute."""
+    """Raise ConfigError if there are none; Beam would search for half a minute."""
     import google.auth
     from google.auth.exceptions import GoogleAuthError
 
-    remedy = (
-        "run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the "
-        "key file of a service account"
-    )
     gcloud = os.environ.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud"
-    if not (
+    problem = "are missing"
+    if (
         os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
         or Path(gcloud, "application_default_credentials.json").exists()
         or clients.is_in_a_cloud()
     ):
-        raise ConfigError(f"there are no credentials for Google Cloud; {remedy}")
-    try:
-        google.auth.default()
-    except GoogleAuthError as error:
-        raise ConfigError(
-            f"the credentials for Google Cloud cannot be used: {error}; {remedy}"
-        ) from error
+        try:
+            google.auth.default()
+            return
+        except GoogleAuthError as error:
+            problem = f"cannot be used: {error}"
+    raise ConfigError(
+        f"the credentials for Google Cloud {problem}; run gcloud auth application-default login, "
+        "or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account"
+    )
 
 
 def stage_package(options: PipelineOptions) -> None:
-    """Gives workers this clone of the repository, unless the user's options say what they have.
-
-    Raises:
-        ConfigError: This package is not run from a clone.
-    """
+    """Send this clone of the repository to workers, unless the user's options install a package."""
     setup = options.view_as(SetupOptions)
     if (
         options.view_as(WorkerOptions).sdk_container_image

@@ -1,4 +1,4 @@
-"""Flink: options that the user may leave out, and a job seen through Flink's REST interface."""
+"""Flink: completes and checks options, and follows a job through Flink's REST interface."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,32 +18,33 @@ from apache_beam.options.pipeline_options import (
     PipelineOptions,
     PortableOptions,
 )
+from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import checks
 from beam_pipeline.running.remote.clusters import Cluster, JobState
-from beam_pipeline.running.remote.jars import cached_version, find_jar
+from tfrecord_dataset.store.user_cache import cache_folder
 
 _REST_S = 5.0
 _REST_ATTEMPTS = 3
 _STARTS = 503
 _CACHE_MS = 60_000
-# A job server does little, and for as long as the job takes to start: no second compiler.
+# A job server does little, and only until the job has started: no second compiler.
 _SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 # The console script of `boot`.
 WORKER_COMMAND = "beam-tfrecords-worker"
 _STATES = {
-    "FINISHED": JobState.FINISHED,
-    "FAILED": JobState.FAILED,
+    "FINISHED": JobState.ENDED,
+    "FAILED": JobState.ENDED,
     "CANCELED": JobState.CANCELLED,
 }
 
 
 class FlinkCluster(Cluster):
-    """The cluster of `--flink_master`, or, without one, Flink inside Beam's job server.
+    """The cluster of `--flink_master`; without one, Flink inside Beam's job server.
 
     Attributes:
-        rest: The URL of Flink's REST interface; "" where there is none to ask.
+        rest: URL of Flink's REST interface; "" if there is none.
     """
 
     def __init__(self, options: PipelineOptions):
@@ -55,7 +57,7 @@ class FlinkCluster(Cluster):
             self.rest = (master if "://" in master else f"http://{master}").rstrip("/")
 
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
-        """Checks the cluster, the jar, output and inputs; fills in what these say."""
+        """Check the cluster, the jar, output and inputs; complete the options."""
         checks.check_job_endpoint(self._options)
         if self.rest:
             checks.check_reachable(
@@ -70,14 +72,14 @@ class FlinkCluster(Cluster):
                 self._choose_environment()
             except OSError as error:  # its JobManager has just started, or ended
                 raise UnavailableError(
-                    f"Flink at {self.rest} cannot be asked now ({error}); see on its page that "
-                    "its JobManager is well, then run the same command again"
+                    f"Flink at {self.rest} does not answer ({error}); check its JobManager, then "
+                    "run the same command again"
                 ) from error
         if not self._portable.environment_cache_millis:
             self._portable.environment_cache_millis = _CACHE_MS
-        loopback = self._portable.environment_type == "LOOPBACK"
-        seen = not self.rest or self._is_here() or loopback
-        checks.check_places(output, inputs, seen, f"Flink at {self.rest}")
+        is_loopback = self._portable.environment_type == "LOOPBACK"
+        are_seen = not self.rest or is_loopback or checks.is_this_machine(_host(self.rest))
+        checks.check_paths(output, inputs, are_seen, f"Flink at {self.rest}")
         if not self._portable.job_endpoint:
             self._choose_job_server()
 
@@ -85,16 +87,14 @@ class FlinkCluster(Cluster):
         return _STATES.get(job["state"], JobState.RUNNING)
 
     def _page(self, job: Any) -> str:
-        """In Flink's web interface."""
-        return f"{self.rest}/#/job/running/{job['jid']}/overview" if job else ""
+        return f"{self.rest}/#/job/running/{job['jid']}/overview"
 
     def _failure(self, job: Any) -> str:
-        """The stack traces."""
         history = self._get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]
         return "\n".join(entry["stacktrace"] for entry in history["entries"])
 
     def _cancel(self, job: Any) -> bool:
-        """Over REST: Beam's own way only reaches the job server."""
+        # Beam's own way only reaches the job server.
         request = urllib.request.Request(f"{self.rest}/jobs/{job['jid']}", method="PATCH")
         try:
             urllib.request.urlopen(request, timeout=_REST_S).close()
@@ -114,14 +114,11 @@ class FlinkCluster(Cluster):
                 with urllib.request.urlopen(f"{self.rest}{path}", timeout=_REST_S) as response:
                     return json.load(response)
             except OSError as error:  # a JobManager that is busy, or starts
-                answered = isinstance(error, urllib.error.HTTPError) and error.code != _STARTS
-                if answered or attempt == _REST_ATTEMPTS - 1:
+                is_answer = isinstance(error, urllib.error.HTTPError) and error.code != _STARTS
+                if is_answer or attempt == _REST_ATTEMPTS - 1:
                     raise
                 time.sleep(1)
         raise AssertionError
-
-    def _is_here(self) -> bool:
-        return checks.is_this_machine(urlsplit(self.rest).hostname or "")
 
     def _choose_version(self) -> None:
         try:
@@ -146,80 +143,110 @@ class FlinkCluster(Cluster):
         slots = self._get("/overview")["slots-total"]
         settings = {each["key"] for each in self._get("/jobmanager/config")}
         starts_workers = any(key.startswith(("kubernetes.", "yarn.")) for key in settings)
+        wanted = max(1, self._flink.parallelism)
         if not slots and not starts_workers:
             raise UnavailableError(
-                f"Flink at {self.rest} has no TaskManager now; start some, and run the same "
-                "command again"
+                f"Flink at {self.rest} has no TaskManager; start some, and run the same command "
+                "again"
             )
-        if slots < max(1, self._flink.parallelism) and not starts_workers:
+        if slots < wanted and not starts_workers:
             raise ConfigError(
-                f"Flink at {self.rest} has {slots} slots, where --parallelism="
-                f"{max(1, self._flink.parallelism)} needs as many; start more TaskManagers, or "
-                "ask for less"
+                f"Flink at {self.rest} has {slots} slots, but --parallelism={wanted} needs as "
+                "many; start more TaskManagers, or ask for less"
             )
         if self._flink.parallelism < 1 and slots:
             self._flink.parallelism = slots
 
     def _choose_environment(self) -> None:
-        """Where Python's workers come from.
-
-        Raises:
-            ConfigError: Those that are asked for would not work.
-        """
+        """Choose how Python's workers start; ConfigError for an environment that cannot work."""
         portable = self._portable
-        here = all(map(checks.is_this_machine, self._hosts()))
-        if portable.environment_type is None and here:
+        managers = [_host(each["path"]) for each in self._get("/taskmanagers")["taskmanagers"]]
+        are_here = all(map(checks.is_this_machine, managers))
+        if portable.environment_type is None and are_here:
             portable.environment_type = "PROCESS"
         kind = portable.environment_type = (portable.environment_type or "DOCKER").upper()
         given = portable.environment_config or portable.environment_options
         if kind == "PROCESS" and not given:
-            command = _worker_command() if here else WORKER_COMMAND
+            command = _worker_command() if are_here else WORKER_COMMAND
             portable.environment_config = json.dumps({"command": command})
-        if kind == "LOOPBACK":
-            self._check_loopback()
+        # A pool numbers its workers by TaskManager: the second one's stop the first one's.
+        if kind == "LOOPBACK" and len(managers) > 1:
+            raise ConfigError(
+                f"--environment_type=LOOPBACK serves one TaskManager, and there are "
+                f"{len(managers)}; use PROCESS, or a pool of workers on each TaskManager's machine"
+            )
         checks.check_environment(self._options)
 
-    def _hosts(self) -> list[str]:
-        """The machine of each TaskManager."""
-        managers = self._get("/taskmanagers")["taskmanagers"]
-        return [urlsplit(each["path"]).hostname or "" for each in managers]
-
-    def _check_loopback(self) -> None:
-        """A pool numbers its workers by TaskManager: the second one's stop the first one's."""
-        if (number := len(self._hosts())) > 1:
-            raise ConfigError(
-                f"--environment_type=LOOPBACK serves one TaskManager, and there are {number}; use "
-                "PROCESS, or one pool of workers beside each of them"
-            )
-
     def _choose_job_server(self) -> None:
-        """The jar of the job server, which ends with this process, however that ends."""
+        """Choose the job server's jar, and let it end with this process, even a killed one."""
         server = self._options.view_as(JobServerOptions)
         java = server.job_server_java_launcher
         checks.check_java(self._options, "Flink")
-        if not self.rest and "flink_version" not in self._options.get_all_options(
-            drop_default=True
-        ):  # any will do: it is inside the jar
-            self._flink.flink_version = cached_version() or self._flink.flink_version
         self._flink.flink_job_server_jar = find_jar(
             self._flink.flink_job_server_jar, self._flink.flink_version
         )
         if all(map(shutil.which, ("setsid", "setpriv"))):
-            server.job_server_java_launcher = "setsid"  # Ctrl-C in a terminal is not for it
+            server.job_server_java_launcher = "setsid"  # not interrupted by a terminal's Ctrl-C
             server.job_server_jvm_properties = [
                 *("setpriv", "--pdeathsig", "TERM", java, *_SHORT_JVM),
                 *server.job_server_jvm_properties,
             ]
 
 
+def _host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def find_jar(given: str | None, flink_version: str) -> str:
+    """Return the path of the job server's jar, or the URL that Beam downloads it from.
+
+    Args:
+        given: --flink_job_server_jar.
+        flink_version: Such as "1.19".
+
+    Raises:
+        ConfigError: There is none.
+    """
+    command = f"make flink-jar FLINK={flink_version}"
+    if given:
+        if not urlsplit(given).scheme and not os.path.exists(given):
+            raise ConfigError(
+                f"--flink_job_server_jar={given} does not exist; leave it out and run `{command}`, "
+                "or correct the path"
+            )
+        return given
+    cached = cache_folder() / f"flink-job-server-{flink_version}.jar"
+    if cached.exists():
+        return str(cached)
+    target = f":runners:flink:{flink_version}:job-server:shadowJar"
+    url = str(JavaJarServer.path_to_beam_jar(target))
+    if Path(JavaJarServer.JAR_CACHE, url.rpartition("/")[2]).exists() or _is_available(url):
+        return url
+    raise ConfigError(
+        f"there is no job server at {cached} or {url}; run `{command}`, or pass "
+        "--flink_job_server_jar"
+    )
+
+
+def _is_available(url: str) -> bool:
+    if os.path.exists(url):  # Beam's own build
+        return True
+    try:
+        request = urllib.request.Request(url, method="HEAD")
+        urllib.request.urlopen(request, timeout=_REST_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _worker_command() -> str:
-    """The program of `boot` on this machine: beside Python's own."""
-    beside = os.path.join(os.path.dirname(sys.executable), WORKER_COMMAND)
-    found = beside if os.path.exists(beside) else shutil.which(WORKER_COMMAND)
+    """Return the path of `boot`'s program on this machine, next to Python's own."""
+    path = os.path.join(os.path.dirname(sys.executable), WORKER_COMMAND)
+    found = path if os.path.exists(path) else shutil.which(WORKER_COMMAND)
     if not found:
         raise ConfigError(
-            f"TaskManagers start Python's workers with {WORKER_COMMAND}, and there is none beside "
-            f"{sys.executable}: install this package there with pip, or pass "
+            f"TaskManagers start workers with {WORKER_COMMAND}, which {sys.executable} does not "
+            "have; install this package there with pip, or pass "
             '--environment_config=\'{"command": "PATH"}\''
         )
     return found

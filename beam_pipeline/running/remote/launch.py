@@ -1,11 +1,11 @@
-"""A job on another runner, from its start to its end, and what is known of it afterwards.
+"""Runs a build's job on another runner, and continues one that an earlier launcher started.
 
-Beside the working directory lies the job's folder: `job.json`, by which a launcher that is run
-again finds the job that an earlier one started; counts of its stages; its problem, if it has one.
-Whoever sees the job's end deletes it.
+The job's folder is next to the working directory: `job.json`, by which a later launcher finds the
+job; counts of its stages; its problem, if any. The launcher that sees the job's end deletes it.
 """
 
 import contextlib
+import dataclasses
 import sys
 import time
 import uuid
@@ -22,119 +22,103 @@ from beam_pipeline.running.failures import explain
 from beam_pipeline.running.job import as_in_a_program
 from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
 from beam_pipeline.running.remote.clusters import Cluster, JobState
-from beam_pipeline.running.remote.job_folder import JobRecord, left
+from beam_pipeline.running.remote.job_folder import JobRecord, read_problem
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.store_settings import send_settings
 from tfrecord_dataset.shown_text import one_line, without_secrets
 
 _LOOK_S = 1.0
-_END_S = 30.0
-# Of a cluster whose JobManager, say, is replaced.
-_PATIENCE_S = 180.0
-_AGAIN = "run the same command again (build continues with what is finished)"
-_MAY_GO_ON = (JobState.RUNNING, JobState.UNREACHABLE)
-# Between the counts of a stage: on a store each is a request.
-_BEAT_S = 1.0
-_REMOTE_BEAT_S = 5.0
+# Dataflow limits the number of requests.
+_FAILURE_LOOK_S = 10.0
+_CANCEL_S = 30.0
+# A cluster may replace its JobManager.
+_UNREACHABLE_S = 180.0
+_MAY_RUN = (JobState.RUNNING, JobState.UNREACHABLE)
+# Seconds between the counts of a stage; on a store each is a request.
+_BEAT_S, _REMOTE_BEAT_S = 1.0, 5.0
 
 
+@dataclasses.dataclass(kw_only=True)
 class Launch:
     """A build's job on another runner.
 
-    Args:
-        cluster: Where it runs.
-        folder: The job's folder, which this machine and the workers see.
-        name: What the job's name starts with.
-        build: What tells the build from others.
-        mark: What marks the dataset that is there now; "" for none.
-
     Attributes:
+        cluster: The runner.
+        folder: The job's folder, visible to this machine and the workers.
+        name: Start of the job's name.
+        build: Identity of the build.
+        mark: Returns the identity of the existing dataset, "" if there is none.
         ended: Whether the job has ended, or none was started.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        *,
-        folder: str,
-        name: str,
-        build: str,
-        mark: Callable[[], str],
-    ):
-        self._cluster = cluster
-        self._folder = folder
-        self._name = name
-        self._build = without_secrets(build)  # it is written down
-        self._mark = mark
-        self._problem_file = storage.join(folder, "problem.json")
-        self._record_file = storage.join(folder, "job.json")
+    cluster: Cluster
+    folder: str
+    name: str
+    build: str
+    mark: Callable[[], str]
+    ended: bool = dataclasses.field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        self.build = without_secrets(self.build)  # job.json contains it
+        self.job = Job(
+            progress_dir=storage.join(self.folder, "progress"),
+            beat_s=_REMOTE_BEAT_S if storage.is_remote(self.folder) else _BEAT_S,
+            problem_file=storage.join(self.folder, "problem.json"),
+        )
+        self._record_file = storage.join(self.folder, "job.json")
         self._was_seen = False
         self._answered = time.monotonic()
-        self.ended = True
-
-    @property
-    def job(self) -> Job:
-        """What the stages are told."""
-        return Job(
-            progress_dir=self._progress_dir,
-            beat_s=_REMOTE_BEAT_S if storage.is_remote(self._folder) else _BEAT_S,
-            problem_file=self._problem_file,
-        )
-
-    @property
-    def _progress_dir(self) -> str:
-        return storage.join(self._folder, "progress")
 
     @property
     def has_earlier(self) -> bool:
-        """Whether an earlier launch has not seen its job's end."""
+        """Whether an earlier launcher did not see its job's end."""
         return storage.exists(self._record_file)
 
     def finished_earlier(self) -> bool:
-        """Whether the job of an earlier launch of the same build has made the dataset.
-
-        Waits for a job that still runs.
+        """Whether the job of an earlier launcher of this build made the dataset; waits for it.
 
         Raises:
-            ConfigError: A job of another build writes the same dataset.
+            ConfigError: A job of another build is writing the dataset.
             BeamTFRecordsError: The job's problem, or its record is damaged.
         """
         if not self.has_earlier:
             return False
         self.ended = False
         record = JobRecord.read(self._record_file)
-        same = record.build == self._build
-        self.ended = self._is_over(record.job_name)
-        if not self.ended and not same:
+        name, is_same = record.job_name, record.build == self.build
+        self.ended = self._is_over(name)
+        if not self.ended and not is_same:
             raise ConfigError(
-                f"the job {record.job_name} of another build is writing this dataset; wait for "
-                "it, cancel it, or choose another --name, --version or --output"
+                f"the job {name} of another build is writing this dataset; wait for it, cancel it, "
+                "or choose another --name, --version or --output"
             )
         if not self.ended:
-            _say(f"the job {record.job_name}, started earlier, still runs: going on with it")
-            with self._followed(record.job_name):
-                self._watch(record.job_name, lambda: self._is_over(record.job_name))
-        finished = same and self._has_made_dataset(record)
-        if finished:
-            _say(f"the job {record.job_name}, started earlier, has made the dataset")
-        storage.delete([self._folder])
-        return finished
+            _say(f"waiting for the job {name}, which an earlier command started")
+            with self._followed(name):
+                self._watch(name, lambda: self._is_over(name))
+        is_finished = is_same and self._has_made_dataset(record)
+        if is_finished:
+            _say(f"the job {name}, which an earlier command started, has made the dataset")
+        storage.delete([self.folder])
+        return is_finished
 
     def run(self, options: PipelineOptions, add_stages: Callable[[beam.Pipeline], Any]) -> None:
-        """Runs the job; shows its progress, and in the end what it counted.
+        """Run the job, show its progress, and finally its counters.
 
         Raises:
-            BeamTFRecordsError: The job's problem, or that it failed.
-            KeyboardInterrupt: The job is cancelled, where that is possible.
+            BeamTFRecordsError: The job failed.
+            KeyboardInterrupt: After the job was cancelled, if the runner can.
         """
-        name = self._named(options)
+        view = options.view_as(GoogleCloudOptions)
+        view.job_name = view.job_name or f"{self.name.replace('_', '-')}-{uuid.uuid4().hex[:8]}"
+        name = str(view.job_name)
         with as_in_a_program():
             pipeline = beam.Pipeline(options=options)
             add_stages(pipeline)
         send_settings(pipeline, options)
-        record = JobRecord(job_name=name, build=self._build, replaces=self._mark())
-        storage.delete([self._folder])
-        storage.make_dirs(self._progress_dir)
+        record = JobRecord(job_name=name, build=self.build, replaces=self.mark())
+        storage.delete([self.folder])
+        storage.make_dirs(self.job.progress_dir)
         record.write(self._record_file)
         self.ended = False
         attempt = Attempt(pipeline)
@@ -151,117 +135,102 @@ class Launch:
                     failure = self._failure(name, error)
                     if not self._has_made_dataset(record):
                         raise failure from error
-                    _say(f"the job {name} has made the dataset, but its end was not seen")
+                    _say(f"the connection to the job {name} was lost, but it has made the dataset")
             counts = counters.counted(attempt.result)
         if counts:
             _say(f"counted: {counters.as_text(counts)}")
 
     def _watch(self, name: str, has_ended: Callable[[], bool]) -> None:
-        """Waits until the job has ended.
-
-        Raises:
-            BeamTFRecordsError: The job's problem, as soon as it is known.
-        """
-        page = ""
+        """Wait until the job has ended, or raise its problem as soon as it is known."""
+        next_look = 0.0
         while True:
-            ended = has_ended()
-            if problem := left(self._problem_file):
+            is_over = has_ended()
+            if problem := read_problem(self.job.problem_file):
                 raise problem
-            if ended:
+            if is_over:
                 return
-            if not page and (page := self._cluster.page(name)):
+            if not self._was_seen and (page := self.cluster.page(name)):
                 self._was_seen = True
                 _say(f"the job {name} runs: {page}")
-            failure = RuntimeError(self._cluster.failure(name))
-            if (error := explain(failure)) is not failure:
-                raise error
+            if time.monotonic() >= next_look:
+                next_look = time.monotonic() + _FAILURE_LOOK_S
+                failure = RuntimeError(self.cluster.failure(name))
+                if (error := explain(failure)) is not failure:
+                    raise error
             time.sleep(_LOOK_S)
 
     def _has_made_dataset(self, record: JobRecord) -> bool:
-        return self._mark() not in ("", record.replaces)
+        return self.mark() not in ("", record.replaces)
 
     def _is_over(self, name: str) -> bool:
-        """Whether the job has ended.
-
-        Raises:
-            UnavailableError: Its cluster has not answered for some minutes.
-        """
-        state = self._cluster.state(name)
+        """Whether the job has ended; UnavailableError if its cluster does not answer for long."""
+        state = self.cluster.state(name)
         if state != JobState.UNREACHABLE:
             self._answered = time.monotonic()
-        elif time.monotonic() - self._answered > _PATIENCE_S:
+        elif time.monotonic() - self._answered > _UNREACHABLE_S:
             raise _unreachable(name)
-        return state not in _MAY_GO_ON
+        return state not in _MAY_RUN
 
     @contextlib.contextmanager
     def _followed(self, name: str, attempt: Attempt | None = None) -> Iterator[None]:
-        """Shows the job's progress; deletes its folder once nobody needs it.
-
-        Ends the job where the launcher does not see its end, for whatever reason.
-        """
+        """Show the job's progress; cancel the job on any error; delete its folder at its end."""
         try:
-            with progress.shown(self._progress_dir):
+            with progress.shown(self.job.progress_dir):
                 try:
                     yield
                 except BaseException as error:
-                    self._end(name, attempt)
+                    self._cancel(name, attempt)
                     if not self.ended and not isinstance(error, UnavailableError):
-                        _say(f"the job {name} goes on; run the same command again to see its end")
+                        _say(
+                            f"the job {name} still runs; run the same command again to wait for it"
+                        )
                     elif isinstance(error, KeyboardInterrupt):
                         _say(f"the job {name} is cancelled")
                     raise
             self.ended = True
         finally:
             if self.ended:
-                storage.delete([self._folder])
+                storage.delete([self.folder])
 
-    def _end(self, name: str, attempt: Attempt | None) -> None:
-        """Cancels the job, if it still runs, and waits for its end."""
-        if not self._cluster.cancel(name) and attempt:
+    def _cancel(self, name: str, attempt: Attempt | None) -> None:
+        """Cancel the job if it runs, and wait for its end."""
+        if not self.cluster.cancel(name) and attempt:
             attempt.cancel()
-        deadline = time.monotonic() + _END_S
+        deadline = time.monotonic() + _CANCEL_S
         while time.monotonic() < deadline:
-            state, seen = self._cluster.state(name), not attempt or attempt.has_ended()
-            self.ended = seen and state not in _MAY_GO_ON
-            if self.ended or (seen and state == JobState.UNREACHABLE):
+            state, is_seen = self.cluster.state(name), not attempt or attempt.has_ended()
+            self.ended = is_seen and state not in _MAY_RUN
+            if self.ended or (is_seen and state == JobState.UNREACHABLE):
                 return
             time.sleep(_LOOK_S / 4)
-        # Dataflow's machines take minutes to go.
-        self.ended = self._cluster.state(name) == JobState.CANCELLED
+        # Dataflow stops its machines minutes later.
+        self.ended = self.cluster.state(name) == JobState.CANCELLED
 
     def _failure(self, name: str, error: Exception) -> Exception:
         if (ours := explain(error)) is not error:
             return ours
-        state = self._cluster.state(name)
+        state = self.cluster.state(name)
         if state == JobState.UNREACHABLE:
             return _unreachable(name)
         if state == JobState.UNKNOWN and self._was_seen:
-            return BeamTFRecordsError(
-                f"the job {name} is lost: its cluster no longer knows it, as after the loss of its "
-                f"manager; {_AGAIN}"
-            )
-        reason = _last_reason(f"{error}\n{self._cluster.failure(name)}")
+            reason = "its cluster no longer knows it, as after the loss of its JobManager"
+        else:
+            reason = _last_reason(f"{error}\n{self.cluster.failure(name)}")
         return BeamTFRecordsError(
-            f"the job {name} failed: {reason}; the runner's own pages say more; {_AGAIN}"
+            f"the job {name} failed: {reason}; run the same command again to continue with the "
+            "finished shards"
         )
-
-    def _named(self, options: PipelineOptions) -> str:
-        """The job's name: the user's, or one that no other job has."""
-        view = options.view_as(GoogleCloudOptions)
-        if not view.job_name:
-            view.job_name = f"{self._name.replace('_', '-')}-{uuid.uuid4().hex[:8]}"
-        return str(view.job_name)
 
 
 def _unreachable(name: str) -> UnavailableError:
     return UnavailableError(
-        f"the cluster of the job {name} does not answer any more; once it is back, run the same "
-        "command again: it goes on with the job, or with what this one has finished"
+        f"the cluster of the job {name} does not answer; once it does, run the same command again "
+        "to continue with the job, or with its finished shards"
     )
 
 
 def _last_reason(text: str) -> str:
-    """The line of a traceback of two languages that says most: Python's own last one."""
+    """Return the most specific line of a traceback of Java and Python: Python's last one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     python = [line for line in lines if not line.startswith(("at ", "File ", "..."))]
     errors = [line for line in python if "Error" in line.partition(":")[0]]

@@ -8,7 +8,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.remote import checks, jars
+from beam_pipeline.running.remote import checks, flink
 from beam_pipeline.running.remote.clusters import cluster_of
 
 
@@ -63,14 +63,14 @@ def test_this_machine(host, here):
 
 def test_an_output_that_no_worker_sees():
     runner = "Flink at http://cluster:8081"
-    checks.check_places("/not there/yet", [], True, runner)
+    checks.check_paths("/not there/yet", [], True, runner)
     message = (
-        "--output /not there/yet is a disk of this machine, which the workers of Flink at "
-        "http://cluster:8081 do not see; give a bucket (gs://, s3://), or a folder of storage "
-        "that all machines share"
+        "--output /not there/yet is on this machine's disk, which the workers of Flink at "
+        "http://cluster:8081 do not see; use a bucket (gs://, s3://), or a folder that all "
+        "machines share"
     )
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
-        checks.check_places("/not there/yet", [], False, runner)
+        checks.check_paths("/not there/yet", [], False, runner)
 
 
 def test_a_bucket_that_is_not_there(bucket):
@@ -83,20 +83,10 @@ def test_a_bucket_that_is_not_there(bucket):
 @pytest.mark.parametrize("given", [None, "/nowhere/server.jar"])
 def test_a_missing_jar_is_named_with_its_remedy(tmp_path, monkeypatch, given):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(jars, "_is_there", lambda url: False)
+    monkeypatch.setattr(flink, "_is_available", lambda url: False)
     with pytest.raises(ConfigError, match=r"`make flink-jar FLINK=1\.19`"):
-        jars.find_jar(given, "1.19")
-    jar = jars.cached_jar("1.19")
+        flink.find_jar(given, "1.19")
+    jar = tmp_path / "beam-tfrecords/flink-job-server-1.19.jar"
     jar.parent.mkdir()
     jar.touch()
-    assert jars.find_jar(None, "1.19") == str(jar)
-
-
-def test_the_newest_jar_serves_flink_inside_of_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert jars.cached_version() == ""
-    for version in ("1.9", "1.19"):
-        path = jars.cached_jar(version)
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-    assert jars.cached_version() == "1.19"
+    assert flink.find_jar(None, "1.19") == str(jar)

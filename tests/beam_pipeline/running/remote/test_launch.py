@@ -36,7 +36,9 @@ class Answers:
 
 def launch_over(folder, says, mark):
     """A launch of the build "b", over the record of a job of the build "a" or "b"."""
-    return Launch(Answers(says), folder=str(folder), name="pets", build="b", mark=lambda: mark)
+    return Launch(
+        cluster=Answers(says), folder=str(folder), name="pets", build="b", mark=lambda: mark
+    )
 
 
 def leave_record(folder, build):
@@ -48,11 +50,11 @@ def leave_record(folder, build):
 @pytest.mark.parametrize(
     ("build", "says", "mark", "finished"),
     [
-        pytest.param("b", JobState.FINISHED, "newer", True, id="finished"),
+        pytest.param("b", JobState.ENDED, "newer", True, id="finished"),
         pytest.param("b", JobState.UNKNOWN, "newer", True, id="finished, and forgotten"),
-        pytest.param("b", JobState.FAILED, "older", False, id="failed"),
+        pytest.param("b", JobState.ENDED, "older", False, id="failed"),
         pytest.param("b", JobState.UNKNOWN, "", False, id="never begun"),
-        pytest.param("a", JobState.FINISHED, "newer", False, id="of other options"),
+        pytest.param("a", JobState.ENDED, "newer", False, id="of other options"),
     ],
 )
 def test_an_earlier_job_that_has_ended(tmp_path, build, says, mark, finished):
@@ -67,7 +69,7 @@ def test_another_password_is_the_same_build(tmp_path):
     """None is in the record, which lies beside the dataset."""
     leave_record(tmp_path / "job", "b of https://***@host/pets?signature=***")
     launch = Launch(
-        Answers(JobState.FINISHED),
+        cluster=Answers(JobState.ENDED),
         folder=str(tmp_path / "job"),
         name="pets",
         build="b of https://me:secret@host/pets?signature=secret",
@@ -108,8 +110,8 @@ def test_a_damaged_record_is_named(tmp_path, content, reason):
     """The job that it named may still run: nothing of it may be deleted."""
     (tmp_path / "job").mkdir()
     (tmp_path / "job/job.json").write_text(content)
-    launch = launch_over(tmp_path / "job", JobState.FINISHED, "newer")
-    with pytest.raises(BeamTFRecordsError, match="names the job that an earlier launcher") as error:
+    launch = launch_over(tmp_path / "job", JobState.ENDED, "newer")
+    with pytest.raises(BeamTFRecordsError, match="names a running job, is damaged") as error:
         launch.finished_earlier()
     assert reason in str(error.value)
     assert (tmp_path / "job/job.json").exists()
@@ -124,7 +126,7 @@ def test_an_earlier_job_whose_cluster_does_not_answer_for_a_while(
     monkeypatch.setattr(launching, "_LOOK_S", 0.01)
     leave_record(tmp_path / "job", "b")
     launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, mark)
-    cluster = launch._cluster
+    cluster = launch.cluster
 
     def state(job_name):
         asked.append(job_name)
@@ -137,10 +139,10 @@ def test_an_earlier_job_whose_cluster_does_not_answer_for_a_while(
 
 
 def test_an_earlier_job_whose_cluster_does_not_answer_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(launching, "_UNREACHABLE_S", 0.0)
     leave_record(tmp_path / "job", "b")
     launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, "older")
-    with pytest.raises(UnavailableError, match="the job pets-1 does not answer any more; once"):
+    with pytest.raises(UnavailableError, match="the job pets-1 does not answer; once"):
         launch.finished_earlier()
     assert (tmp_path / "job/job.json").exists()
     assert not launch.ended

@@ -30,7 +30,7 @@ def prepared(*options, output="/data", inputs=()):
         ),
         (
             ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=DOCKER"],
-            "Beam's own image for workers does not hold this package",
+            "Beam's own image for workers does not have this package",
         ),
         (
             ["--runner=DataflowRunner", "--project=my-project"],
