@@ -1,8 +1,8 @@
-"""Maps: a number for each pixel of an image, as a PNG of one channel.
+"""Maps: a number for each pixel of an image, stored as a PNG of one channel.
 
-Maps of classes have 8 bits, and 255 is ignored; depth maps have 16 bits. A PNG that has them so is
-stored byte for byte; all else is encoded again, without loss: palettes by their numbers, 1, 2 and 4
-bits by their values, colours by the classes that they stand for, TIFF, GIF and others.
+Maps of classes have 8 bits, and 255 is ignored; depth maps have 16 bits. A PNG of this form is
+stored byte for byte. Other maps are encoded again without loss: palettes as their numbers, 1, 2 and
+4 bits as their values, colours as the numbers of their classes, and TIFF, GIF and other formats.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from beam_pipeline.records import FileRef, Map
 from tfrecord_dataset.image_size import ImageSize
 
 IGNORED = 255
-"""In a map of classes: a pixel of none."""
+"""The pixel of no class in a map of classes."""
 
 NOT_A_MAP = "not a map"
 UNKNOWN_CLASS = "unknown class in map"
@@ -41,12 +41,12 @@ _LEVELS = {2: 85, 4: 17}  # between greys, of so many bits, once Pillow makes th
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MapFacts:
-    """What a map's file holds.
+    """Properties of a map's file.
 
     Attributes:
-        size: In pixels.
-        numbers: The classes that it shows, without the one that is ignored; of depth none.
-        conversions: Why it is encoded again.
+        size: Size in pixels.
+        numbers: The classes in the map, without the ignored one; none for depths.
+        conversions: Why the map is encoded again.
     """
 
     size: ImageSize
@@ -55,11 +55,11 @@ class MapFacts:
 
 
 def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
-    """Checks the file of a map.
+    """Check the file of a map.
 
     Raises:
-        RecordError: As `inspect_image`; "not a map": its pixels are no numbers; "unknown class in
-            map": a number or colour is not one of the classes.
+        RecordError: As `inspect_image`; "not a map" if its pixels are not numbers; "unknown class
+            in map" if a number or colour is not one of the classes.
     """
     header, image = decode_pixels(data, max_pixels)
     found = _numbers(header, image, value)
@@ -81,9 +81,9 @@ def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
 
 
 def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
-    """The bytes to store of an inspected map: `data` itself without conversions.
+    """Return the bytes to store for an inspected map: `data` itself without conversions.
 
-    It is scaled to its stored size by the nearest pixel.
+    The map is scaled to its stored size by nearest neighbour.
     """
     if not value.conversions:
         return data
@@ -111,21 +111,21 @@ def read_numbers(data: bytes, max_pixels: int) -> Numbers:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Seen:
-    """What the pixels of an image are, as far as it tells whether it is a map, and of what.
+class MapSample:
+    """Distinct pixels of an image, which show whether it is a map.
 
     Attributes:
-        numbers: Those of its one channel, up to 65,535; None where pixels are colours.
-        colors: Red, green and blue of each colour; None where there are more than 256. Those of a
-            JPEG that is black and white, but for what its encoding changes, are these two.
+        numbers: Numbers of its only channel, up to 65,535; None if pixels are colours.
+        colors: Red, green and blue of each colour; None if there are more than 256. A JPEG that is
+            nearly black and white has these two.
     """
 
     numbers: frozenset[int] | None
     colors: frozenset[tuple[int, ...]] | None
 
 
-def see(data: bytes, max_pixels: int) -> Seen:
-    """Looks at the pixels of an image.
+def sample_map(data: bytes, max_pixels: int) -> MapSample:
+    """Find the distinct pixels of an image.
 
     Raises:
         RecordError: As `inspect_image`.
@@ -135,19 +135,19 @@ def see(data: bytes, max_pixels: int) -> Seen:
         levels = np.bincount(np.asarray(image.convert("L")).reshape(-1), minlength=256)
         is_black, is_white = levels[:_NEARLY].sum(), levels[-_NEARLY:].sum()
         if is_black + is_white < _NEARLY_ALL * levels.sum():
-            return Seen(None, None)
+            return MapSample(None, None)
         colors = {(0, 0, 0): is_black, (255, 255, 255): is_white}
-        return Seen(None, frozenset(each for each in colors if colors[each]))
+        return MapSample(None, frozenset(each for each in colors if colors[each]))
     numbers = None
     with contextlib.suppress(RecordError):
         found = _one_channel(header, image, Map(file=FileRef(path="")))
         numbers = frozenset(np.unique(found).tolist())
     if image.mode == "I;16":
-        return Seen(numbers, None)
+        return MapSample(numbers, None)
     counted = image.convert("RGB").getcolors(_MOST_COLORS)
     if counted is None:
-        return Seen(numbers, None)
-    return Seen(numbers, frozenset(each for _, each in counted if isinstance(each, tuple)))
+        return MapSample(numbers, None)
+    return MapSample(numbers, frozenset(each for _, each in counted if isinstance(each, tuple)))
 
 
 def _conversions(header: Header, image: Image.Image, value: Map) -> Iterator[str]:
@@ -186,7 +186,7 @@ def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
 
 
 def _one_channel(header: Header, image: Image.Image, value: Map) -> npt.NDArray[Any]:
-    """The numbers of an image's pixels, as its file has them."""
+    """The numbers of an image's pixels, as in its file."""
     numbers = np.asarray(image)
     if numbers.ndim == 3:
         return _grey(numbers, value)
@@ -196,7 +196,7 @@ def _one_channel(header: Header, image: Image.Image, value: Map) -> npt.NDArray[
 
 
 def _grey(numbers: npt.NDArray[np.uint8], value: Map) -> npt.NDArray[np.uint8]:
-    """The one channel of pixels that have it two or three times; alpha is not looked at."""
+    """The channel of pixels whose channels are equal, without alpha."""
     channels: npt.NDArray[np.uint8] = numbers[..., : 3 if numbers.shape[-1] > 2 else 1]
     colored = (channels != channels[..., :1]).any(axis=-1)
     if colored.any():
@@ -215,7 +215,7 @@ def _grey(numbers: npt.NDArray[np.uint8], value: Map) -> npt.NDArray[np.uint8]:
 def _of_colors(
     header: Header, image: Image.Image, colors: bytes, are_ids: bool
 ) -> npt.NDArray[np.int64]:
-    """The place of each pixel's colour; of a JPEG with two colours that of the nearer one."""
+    """Index of each pixel's colour; for a JPEG of two colours that of the nearer one."""
     table = np.frombuffer(colors, np.uint8).reshape(-1, 3)
     if image.mode == "I;16":
         raise RecordError(NOT_A_MAP, "16 bits per pixel, where 8-bit colours stand for classes")
@@ -253,6 +253,6 @@ def _codes(colors: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def _place(where: npt.NDArray[np.bool_]) -> str:
-    """The first of some pixels, for messages."""
+    """Position of the first pixel, for messages."""
     row, column = np.argwhere(where)[0].tolist()
     return f"row {row}, column {column}"

@@ -1,4 +1,4 @@
-"""Archives as inputs: what lies in a zip, or in a tar of a tree, is read as if it were unpacked."""
+"""Archives as inputs: zips, and tars of a folder tree, are read as folders."""
 
 import dataclasses
 import itertools
@@ -19,19 +19,19 @@ from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
-# What tells a tar of a tree from one of WebDataset: of each tar so many members.
+# Members that distinguish a tar of a tree from a WebDataset.
 _MEMBERS_LOOKED_AT = 512
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "tfrecord"})
 _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
 
 
 def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
-    """`config` with the folder inside an archive in place of the archive, where one is an input.
+    """Replace inputs that are archives by the folders inside them.
 
-    A compressed tar of a tree is unpacked below `scratch`, to a tar.
+    A compressed tar of a tree is unpacked to a tar below `scratch`.
 
     Raises:
-        ConfigError: An archive cannot be read so.
+        ConfigError: An archive cannot be read as a folder.
     """
     top, image_root = (
         path and _top(path, config.layout, scratch) for path in (config.input, config.image_root)
@@ -68,7 +68,7 @@ def _top(path: str, layout: str, scratch: str) -> str:
 
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:
-    """Raises ConfigError where archives lie among files of which no layout takes any."""
+    """Raise ConfigError if the files that no layout reads contain archives."""
     if found := [path for path in files if _is_of_files(path)]:
         named = ", ".join(found[:3]) + (", …" if found[3:] else "")
         one = min(found, key=lambda path: (is_submission(path), "train" not in path.lower()))
@@ -79,12 +79,12 @@ def refuse_archives(root: str, files: Sequence[str]) -> None:
 
 
 def _is_of_files(path: str) -> bool:
-    """Whether an archive is one of files, and no tar of WebDataset, by its name."""
+    """Whether a name is that of an archive of files, not of a WebDataset."""
     return suffix(path) == "zip" or is_packed_tar(path) or names_tree_of_split(path)
 
 
 def names_tree_of_split(path: str) -> bool:
-    """Whether a tar's name is a split's, as those of trees and of small WebDatasets are."""
+    """Whether a tar is named after a split, as tars of trees and small WebDatasets are."""
     return suffix(path) == "tar" and is_split(stem(path))
 
 
@@ -93,7 +93,7 @@ def _is_archive(path: str) -> bool:
 
 
 def is_tree(path: str) -> bool:
-    """Whether a tar's members are tables or lie in several folders, and no two are one record's."""
+    """Whether members of a tar are tables or in several folders, and no two share a record."""
     records, folders, has_table = set[str](), set[str](), False
     try:
         with storage.opened(path) as handle:
@@ -106,15 +106,15 @@ def is_tree(path: str) -> bool:
                     records.add(record)
                     folders.add(place)
                     has_table |= suffix(uncompressed(name)) in _TABLES
-    except RecordError:  # whoever reads it says so
+    except RecordError:  # its reader reports it
         return False
     return has_table or len(folders) > 1
 
 
 def placed(element: Element) -> Element:
-    """An element with the places of its files in their archives.
+    """Add the locations of an element's files in their archives.
 
-    So the workers that read them need not know what else an archive holds.
+    Workers that read the files then need no index of the archive.
     """
     if not isinstance(element, Record):
         return element

@@ -1,6 +1,6 @@
-"""Brings together what belongs together: images and their annotations, rows of one image.
+"""Group values by key, such as an image with its annotations, or the rows of an image.
 
-Entries cross to other workers in buckets of keys (`running/buckets.py`).
+Entries are shuffled in buckets of keys (`running/buckets.py`).
 """
 
 import dataclasses
@@ -21,26 +21,26 @@ from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.running.spill import Spill, spilling
 from beam_pipeline.sources.input_files import InputFile
 
-# A bucket is what one worker holds at once, some times as large in memory as in its file.
+# One worker holds a bucket, which takes several times its file's bytes of memory.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 4096
-# Of a bucket, some 100 MB; of each of its other parts, so many are held.
+# Some 100 MB of a bucket; the rest waits in sorted parts, read in smaller batches.
 _ENTRIES_AT_ONCE = 100_000
 _ENTRIES_A_PART = 256
-# Starts the keys under which finished elements travel along.
+# Prefix of the keys of finished elements.
 _FINISHED = "\0"
-# Of an entry, by which it is sorted: its key and order.
+# Sort key of an entry: its key and order.
 _PLACE = operator.itemgetter(0, 1)
 
 
 class Entry(NamedTuple):
-    """A value on its way to the others of its key.
+    """A value to group by key.
 
     Attributes:
-        key: What is gathered by.
-        order: Where the value goes among those of its key.
-        value: Anything that pickles.
-        num_bytes: What a large value takes.
+        key: The key.
+        order: Sort key of the value among those of its key.
+        value: Any picklable value.
+        num_bytes: Size of a large value.
     """
 
     key: str
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int, bytes]]:
-    """The (bucket, packed entries) of `entries`."""
+    """Pack entries into batches; yield (bucket, batch)."""
     packed = ((entry.key, tuple(entry)) for entry in entries)
     return buckets.send(packed, size=operator.itemgetter(3))
 
@@ -58,14 +58,14 @@ def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int
 def gathered(
     batches: Iterable[bytes], max_values: int | None = None
 ) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Every key of one bucket's batches with its values in order; keys in order, too.
+    """Yield the keys of a bucket in order, each with its values in order.
 
-    Of one key there may be as many values as there are: those of a large bucket are sorted in
-    parts, which wait in a file.
+    A large bucket is sorted in parts in a temporary file, so that a key may have any number of
+    values.
 
     Args:
-        batches: Of one bucket.
-        max_values: So many values of a key are kept, those that come first.
+        batches: The batches of one bucket.
+        max_values: Number of values to keep per key, the first ones.
     """
     every = gather(batches)
     entries = every if max_values is None else _first(every, max_values)
@@ -78,7 +78,7 @@ def gathered(
 def _sorted_runs(
     entries: Iterator[tuple[Any, ...]], spill: Spill
 ) -> list[Iterable[tuple[Any, ...]]]:
-    """Parts of the entries, each in order; the last one in memory."""
+    """Sort the entries in parts; the last one stays in memory."""
     runs: list[Iterable[tuple[Any, ...]]] = []
     run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_PLACE)
     while len(run) == _ENTRIES_AT_ONCE:
@@ -100,13 +100,13 @@ def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tupl
 
 @dataclasses.dataclass
 class ReadFiles(beam.PTransform):
-    """Reads files to entries in packed batches, by bucket, for `Gather`.
+    """Read files to packed batches of entries by bucket, for `Gather`.
 
     Attributes:
-        files: What `read` takes, one after the other.
-        others: Elements that are passed on.
-        read: Yields entries, and elements that are finished already, such as Rejected.
-        file_bytes: Bytes of files of which one byte is gathered.
+        files: Arguments of `read`.
+        others: Elements to pass on.
+        read: Yields the entries of a file, and finished elements such as Rejected.
+        file_bytes: Bytes of files per gathered byte.
     """
 
     files: Sequence[InputFile]
@@ -125,13 +125,15 @@ class ReadFiles(beam.PTransform):
 
 @dataclasses.dataclass
 class ReadInBatches(beam.PTransform):
-    """Sources to entries in packed batches, by bucket; what is finished passes.
+    """Read sources to packed batches of entries by bucket; pass finished elements.
 
-    One straight chain without side outputs: where collections of records are flattened,
-    Beam's local runner encodes them one by one.
+    A single chain without side outputs, since Beam's local runner encodes the records of flattened
+    collections one by one.
 
     Attributes:
-        arguments: More arguments of `read`; may be side inputs.
+        num_bytes: Estimated size of all entries.
+        read: As in `ReadFiles`.
+        arguments: Further arguments of `read`; may be side inputs.
     """
 
     num_bytes: int
@@ -147,13 +149,13 @@ class ReadInBatches(beam.PTransform):
 
 @dataclasses.dataclass
 class Gather(beam.PTransform):
-    """Batches to elements.
+    """Group batches of entries by key, and join the values of each key to elements.
 
     Attributes:
-        join: Makes elements of a key and its values in order, and of `arguments`.
-        arguments: More arguments of `join`; may be side inputs.
-        max_values: So many values of a key reach `join` at most, which refuses so many.
-        hold: Makes what `join` gets of the values of a key: `iter` where it goes through them once.
+        join: Makes elements of a key, its values in order, and `arguments`.
+        arguments: Further arguments of `join`; may be side inputs.
+        max_values: Limit of values per key for `join`, which rejects that many.
+        hold: Collects the values for `join`: `iter` if it reads them once.
     """
 
     join: Callable[..., Iterable[Element]]
@@ -186,7 +188,7 @@ def _read_in_batches(
 
 
 def entries_of(batch: bytes) -> list[tuple[str, tuple[Any, ...], Any]]:
-    """(key, order, value) of the entries of one packed batch, but for finished elements."""
+    """(key, order, value) of the entries of a packed batch, without finished elements."""
     return [entry[:3] for entry in unpack(batch) if not entry[0].startswith(_FINISHED)]
 
 

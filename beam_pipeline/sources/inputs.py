@@ -1,4 +1,4 @@
-"""From the configured input to the transform that reads it."""
+"""The transform that reads the configured input."""
 
 import dataclasses
 from typing import Any
@@ -26,11 +26,11 @@ from tfrecord_dataset.options import all_options
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
-    """What is read of the configured input: as the named layout, or the one that is detected.
+    """Find what to read of the configured input, by the named layout or the detected one.
 
     Args:
-        config: The build's.
-        scratch: The folder where a compressed tar is unpacked; "" refuses it.
+        config: The build's configuration.
+        scratch: The folder to unpack a compressed tar in; "" refuses it.
 
     Raises:
         ConfigError: There is no input, or it is not of the named or any known layout.
@@ -47,7 +47,7 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
 
 
 def _check_ignored(config: BuildConfig) -> None:
-    """Raises ConfigError where a user leaves out what is not there, lest a typo keep it."""
+    """Raise ConfigError for a pattern of `--ignore` that matches nothing, such as a typo."""
     if not config.ignore or not storage.is_directory(config.input):
         return
     tree = Tree(config.input, Ignored(config.ignore))
@@ -60,7 +60,7 @@ def _check_ignored(config: BuildConfig) -> None:
 
 
 def _check_options(config: BuildConfig, layout: Layout) -> None:
-    """Raises ConfigError for an option of other layouts, which this one would not look at."""
+    """Raise ConfigError for an option of other layouts, which this one would not use."""
     if layout.takes is None:
         return
     takers: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
 
 
 def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
-    """`config` with the layout and the options of the claim, but for those that a user has set."""
+    """Add the layout and the options of the claim that the user has not set."""
     decided = {
         field.name: claim.options[field.name]
         for field in dataclasses.fields(config)
@@ -91,10 +91,10 @@ def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
 
 
 def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:
-    """The transform that reads the configured input.
+    """Make the transform that reads the configured input.
 
-    Compressed inputs that must be files as they are get unpacked into the folder `scratch`; what
-    is in archives is read there.
+    Compressed inputs that must be plain files are unpacked into the folder `scratch`; members of
+    archives are read in place.
     """
     config = through_archives(config, scratch)
     reader: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
@@ -102,13 +102,13 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     is_whole = claim.path == config.input and isinstance(source, ReadClassFolders)
     if is_whole:
         source.is_whole = True
-    if told := config.split_list or claim.options.get("split_list", ()):
+    if lists := config.split_list or claim.options.get("split_list", ()):
         homes = [
             path if storage.is_directory(path) else parent(path)
             for path in (claim.path, config.input)
         ]
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
-        split_lists = [SplitList.told(each, homes[1]) for each in told]
+        split_lists = [SplitList.parse(each, homes[1]) for each in lists]
         source = WithSplits(source, split_lists, tuple(roots))
     if storage.is_directory(config.input) and not is_whole:
         root = input_folder(config.input)
@@ -121,11 +121,7 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
 
 @dataclasses.dataclass
 class ReadPlaced(beam.PTransform):
-    """What a source yields, with the places of files in their archives.
-
-    Attributes:
-        source: Of elements.
-    """
+    """Elements of a source whose files have their location in an archive."""
 
     source: beam.PTransform
 

@@ -1,4 +1,4 @@
-"""What a layout is: its name, what it would read of a tree, and how that is read.
+"""Layouts of raw data: name, claim on a tree, and reader.
 
 Each layout has one `Layout` object; `registry` lists them. Other packages add theirs by entry
 points of the group "beam_tfrecords.layouts" (docs/own-source.md).
@@ -18,12 +18,12 @@ from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.tree import Tree, shown
 from tfrecord_dataset.format.split_names import splits_of_files
 
-# What holds for the records of any layout.
+# Options of all layouts.
 _OF_ALL = frozenset({"allow_outside", "classes", "schema"})
 
 
 class Rank(IntEnum):
-    """How much the files of a claim say: of a tree's claims the highest is read."""
+    """Specificity of a claim; the highest one of a tree is read."""
 
     FOLDERS = 0  # files in folders
     CONTAINER = 1  # files of many records each, or class folders
@@ -38,12 +38,12 @@ class Claim:
 
     Attributes:
         layout: The layout's name.
-        rank: How much its files say.
-        path: What `Layout.read` reads: an absolute folder, file or pattern of files.
+        rank: Specificity of the claim.
+        path: Absolute folder, file or pattern of files for `Layout.read`.
         reads: The annotation files and tables that it reads, below the tree.
-        understood: (what, text) lines of the summary: ("classes", "3: cat, dog, owl").
-        options: What was decided by looking, by `BuildConfig` field; options of the user win.
-        problem: Why it cannot be read without an option, or as the options ask; None where it can.
+        understood: (name, text) lines of the summary: ("classes", "3: cat, dog, owl").
+        options: Values found in the data by `BuildConfig` field; options of the user win.
+        problem: Why the claim cannot be read with these options; None if it can.
     """
 
     layout: str
@@ -56,12 +56,12 @@ class Claim:
 
     @property
     def summary(self) -> str:
-        """What is read, in one line: "voc: 364 XML files in Annotations/"."""
+        """One line: "voc: 364 XML files in Annotations/"."""
         return f"{self.layout}: {self.understood[0][1] if self.understood else self.path}"
 
 
 def summary_lines(claim: Claim) -> list[str]:
-    """What was understood, in at most six lines: "layout: folders", "classes: 2: cat, dog"."""
+    """At most six lines: "layout: folders", "classes: 2: cat, dog"."""
     lines = [("layout", claim.layout), *claim.understood]
     return [f"{what}: {text}" for what, text in lines[:6]]
 
@@ -71,17 +71,17 @@ Read = Callable[[Claim, BuildConfig, str], beam.PTransform]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """One way in which raw data is laid out.
+    """A layout of raw data.
 
     Attributes:
-        name: What `--layout` calls it.
-        sign: What identifies it, for errors: ".tar files".
-        claim: What it would read of a tree, with the options of a build; None where there is
-            nothing of it. Where `config.layout` names it, a file that fits at all is enough.
-        read: Makes the source, which yields `records.Element`s, of a claim, the build's options
-            and a scratch folder for what has to be unpacked.
-        takes: The `BuildConfig` fields that say how it is read and that not every layout takes:
-            "image_root"; None for all of them. Others are refused with it.
+        name: Value of `--layout`.
+        sign: Files that identify it, for errors: ".tar files".
+        claim: Claims a tree for a build's options, or returns None. If `config.layout` names the
+            layout, any file that it can read is enough.
+        read: Makes the source of `records.Element`s from a claim, the build's options and a
+            scratch folder to unpack to.
+        takes: `BuildConfig` fields that it uses and not every layout does, such as "image_root";
+            None for all of them. Others are refused.
     """
 
     name: str
@@ -94,11 +94,11 @@ class Layout:
 def reading(
     source: Callable[..., beam.PTransform], **derived: Callable[[BuildConfig], Any]
 ) -> Read:
-    """The `Layout.read` of a source, a dataclass whose first field is the claim's path.
+    """Make the `Layout.read` of a source, a dataclass whose first field is the claim's path.
 
-    Fields that `BuildConfig` has, too, `scratch`, `ignored` and as `names` the files that the claim
-    reads are passed, and as `divided` whether the build makes several splits; `derived` says what
-    others are.
+    Its fields get the values of equal `BuildConfig` fields; `scratch`, `ignored`, `names` (the
+    files that the claim reads) and `divided` (whether the build makes several splits); and the
+    results of `derived`.
     """
     names = {field.name for field in dataclasses.fields(cast(type, source))}
 
@@ -115,14 +115,14 @@ def reading(
 
 
 class Reads(TypedDict):
-    """Of a `Layout`, how it is read and the options that say it."""
+    """The `read` and `takes` of a `Layout`."""
 
     read: Read
     takes: Collection[str]
 
 
 def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], Any]) -> Reads:
-    """The `Layout.read` of a source with the options that its fields are; as `reading`."""
+    """Make the `read` and `takes` of a layout from the fields of its source, as in `reading`."""
     names = {field.name for field in dataclasses.fields(cast(type, source))} - _OF_ALL
     # The source gets the number itself.
     names |= {"missing_numbers"} if "missing_number" in names else set()
@@ -133,13 +133,13 @@ def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], An
 def claim_of_files(
     layout: str, tree: Tree, files: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Claim | None:
-    """The claim of files of many records each; None where other files fit a pattern, too.
+    """Claim files of many records each; None if the input's pattern matches other files, too.
 
     Args:
         layout: The layout's name.
-        tree: What is looked at.
-        files: Those of the tree that the layout reads, relative to its root.
-        options: What was decided by looking, by `BuildConfig` field.
+        tree: The input.
+        files: Files of the tree that the layout reads, relative to its root.
+        options: Values found in the data, by `BuildConfig` field.
 
     >>> from beam_pipeline.sources.tree import Tree
     >>> claim = beam_pipeline.claim_of_files("pgn", Tree.of("cells"), ["train.pgn", "test.pgn"])
@@ -160,7 +160,7 @@ def claim_of_files(
 
 
 def splits_shown(files: Sequence[str]) -> str:
-    """The splits that the names of all state, or that only some state one."""
+    """Splits of files by their names, or a note that only some have one."""
     if splits := sorted({split for split in splits_of_files(files) if split}):
         return f" in {', '.join(splits)}"
     one_of = {bool(splits_of_files([file])[0]): file for file in reversed(files)}

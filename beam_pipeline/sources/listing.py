@@ -1,7 +1,7 @@
-"""Lists a tree once, and says in what bucket files of one name meet: never all in one place.
+"""Listing of a whole tree in packed batches of names.
 
-A name crosses to other workers in packed batches, of 4 to 25 bytes a file: crossing costs per
-element (docs/design.md).
+Names are sent to other workers in packed batches of 4 to 25 bytes per file, since a shuffle costs
+per element (docs/design.md).
 """
 
 import dataclasses
@@ -18,25 +18,25 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import below, joined
 
 Names = tuple[str, Sequence[str]]
-"""A folder below the root, "" for the root itself, and the names of files in it."""
+"""A folder below the root, "" for the root itself, and names of its files."""
 
 Part = tuple[bytes, bytes]
-"""A folder below the root that is yet to be listed, or a packed batch of names."""
+"""A folder below the root to list, or a packed batch of names."""
 
-# What one worker holds at once: some 10 MB.
+# Some 10 MB, which one worker holds at once.
 FILES_PER_BUCKET = 50_000
-# A batch of the listing must leave some files for each.
+# A batch of the listing must have some files for each.
 _MAX_BUCKETS = 256
 
 
 @dataclasses.dataclass
 class ListNames(beam.PTransform):
-    """The names of every file below some folders, but hidden ones, in packed batches.
+    """Names of all files below some folders, without hidden ones, in packed batches.
 
     Attributes:
-        root: The folder that names are below.
-        folders: The folders that are listed, below `root`.
-        ignored: What of them is left out.
+        root: The folder that names are relative to.
+        folders: The folders to list, below `root`.
+        ignored: Files and folders to leave out.
     """
 
     root: str
@@ -55,10 +55,10 @@ class ListNames(beam.PTransform):
 
 
 def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Iterator[Part]:
-    """The parts of folders that workers can list at once, and what their own levels hold already.
+    """Divide folders into parts that workers list in parallel.
 
-    A local folder is one part, for only so links that lead back up are known. As bytes, for
-    Beam's strings hold no name that is not UTF-8.
+    A local folder is one part, so that links to its parents are detected. Parts are bytes, since
+    Beam's strings cannot hold names that are not UTF-8.
     """
     if not storage.is_remote(root):
         yield from ((os.fsencode(folder), b"") for folder in folders)
@@ -78,7 +78,7 @@ def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Ite
 
 
 def list_part(part: Part, root: str, ignored: Ignored = NOTHING) -> Iterator[bytes]:
-    """The names of the files in a part of `root`, a thousand or some more at a time, packed."""
+    """List the files of a part of `root` in packed batches of a thousand names or more."""
     top, batch = os.fsdecode(part[0]), part[1]
     if batch:
         yield batch
@@ -102,7 +102,7 @@ def _path(root: str, folder: str) -> str:
 
 
 def paths_in(names: Iterable[Names]) -> Iterator[str]:
-    """The paths of files below the root."""
+    """Join names to paths below the root."""
     for folder, files in names:
         prefix = f"{folder}/" if folder else ""
         yield from (prefix + name for name in files)

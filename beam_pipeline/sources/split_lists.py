@@ -1,9 +1,9 @@
-"""Lists of files that say which split these are in: `--split-list`, and those beside class folders.
+"""Splits by lists of files: `--split-list`, and lists next to class folders.
 
-A line is the name of a record: its path below the input or below the list's own folder, with or
-without suffix, the file's name alone, or the folder that it lies in, as of a video's frames; where
-each line of a list has several numbers behind a name (Oxford's pets), it is the name before these,
-too. All lines wait, 13 bytes each, where records are read.
+A line names a record: by its path below the input or below the list's folder, with or without
+suffix, by the file's name, or by its folder, such as that of a video's frames. If several numbers
+follow the name on each line (Oxford's pets), the name before them counts, too. Workers that read
+records hold all lines, at 13 bytes each.
 """
 
 import dataclasses
@@ -39,15 +39,14 @@ _MARKED = re.compile(r"(.+?)[,\s]+(\S+)")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SplitList:
-    """A list.
+    """A list of the files of a split.
 
     Attributes:
         path: Absolute path or URL.
-        name: What messages and rejects call it; below the input where it lies there.
-        split: Of the files that it names.
-        mark: Those of its lines that are meant end with this word, which is no part of the name; ""
-            means all.
-        scope: The folder, below the input, whose files it names: that of an ImageSets/; "" for all.
+        name: Name in messages and rejects: the path below the input, if it is there.
+        split: Split of the listed files.
+        mark: Last word of the lines to use, not part of the name; "" uses all lines.
+        scope: The folder below the input whose files it names, as of an ImageSets/; "" for all.
     """
 
     path: str
@@ -57,8 +56,8 @@ class SplitList:
     scope: str = ""
 
     @classmethod
-    def told(cls, text: str, top: str) -> "SplitList":
-        """What a build's option says: SPLIT=PATH, of an input at `top`."""
+    def parse(cls, text: str, top: str) -> "SplitList":
+        """Parse the option SPLIT=PATH for an input at `top`."""
         split, _, path = text.partition("=")
         prefix = f"{top.rstrip('/')}/"
         name = path.removeprefix(prefix) if path.startswith(prefix) else path.rpartition("/")[2]
@@ -75,15 +74,15 @@ class SplitList:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """The lines of all lists, by hashes of what they may mean, sorted.
+    """The lines of all lists, sorted by hashes of the names that they may state.
 
     Attributes:
         lists: The lists.
-        hashes: Of names.
-        numbers: The line of each, from 0 over all lists.
-        starts: Where the lines of each list begin among all; and their number.
-        roots: The folders that records' keys, and the sources of rejects, are relative to.
-        rest: The split of what is in no list; "" leaves it out.
+        hashes: Hashes of names.
+        numbers: Line of each hash, from 0 over all lists.
+        starts: First line of each list, and the number of all lines.
+        roots: The folders that keys of records, and sources of rejects, are relative to.
+        rest: The split of unlisted files; "" leaves them out.
     """
 
     lists: tuple[SplitList, ...]
@@ -94,7 +93,7 @@ class Lines:
     rest: str
 
     def of(self, key: str) -> Sequence[int]:
-        """The numbers of the lines that mean the record of this key."""
+        """Numbers of the lines that name the record of this key."""
         for name in _names_of(key):
             wanted = _hash(name)
             start = int(np.searchsorted(self.hashes, wanted))
@@ -110,12 +109,12 @@ class Lines:
         return not scope or key.startswith(f"{scope}/")
 
     def has_list(self, rejected: Rejected) -> bool:
-        """Whether one of the lists was rejected, as its layout does not read it."""
+        """Whether `rejected` is one of the lists, which its layout does not read."""
         paths = {f"{root}/{rejected.source}" for root in self.roots}
         return any(each.path in paths for each in self.lists)
 
     def list_of(self, number: int) -> SplitList:
-        """The list that a line is in."""
+        """The list of a line."""
         return self.lists[int(np.searchsorted(self.starts, number, side="right")) - 1]
 
 
@@ -125,7 +124,7 @@ def _hash(name: str) -> np.uint64:
 
 
 def _names_of(key: str) -> Iterator[str]:
-    """What a line may call a record: its path, with and without suffix, its file, its folder."""
+    """Names of a record in a list: its path with and without suffix, its file, its folder."""
     for each in dict.fromkeys((key, _NUMBER.sub("", key))):
         path = composed(each)
         name = path.rpartition("/")[2]
@@ -142,17 +141,17 @@ def _names_of(key: str) -> Iterator[str]:
 
 
 def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
-    """What a line of a list in the folder `place` may mean, below one of `roots`."""
+    """Paths that a line of a list in the folder `place` may state, below one of `roots`."""
     text = line.replace("\\", "/")
     path = text if text.startswith("/") or "://" in text else posixpath.join(place, text)
     whole = posixpath.normpath(path) if "://" not in path else path
     inner = (whole[len(root) + 1 :] for root in roots if whole.startswith(f"{root}/"))
-    elsewhere = (part for part in last_parts(text) if "/" in part)  # of another machine
-    return {composed(each) for each in (posixpath.normpath(text), *inner, *elsewhere)}
+    suffixes = (part for part in last_parts(text) if "/" in part)  # of another machine
+    return {composed(each) for each in (posixpath.normpath(text), *inner, *suffixes)}
 
 
 def lines_of(each: SplitList) -> list[tuple[int, str]]:
-    """The lines of a list that say something, with their numbers from 1.
+    """Lines of a list that are not blank, with their numbers from 1.
 
     Raises:
         ConfigError: It cannot be read.
@@ -173,7 +172,7 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
 
 
 def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
-    """The lines of some lists.
+    """Read the lines of some lists.
 
     Raises:
         ConfigError: A list cannot be read.
@@ -206,18 +205,18 @@ def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
 
 @dataclasses.dataclass
 class WithSplits(beam.PTransform):
-    """What a source yields, with the splits that lists say.
+    """Elements of a source with the splits that lists state.
 
-    What no list names is in "train", unless a list is of that; then it is rejected, not bad. Also
-    rejected, bad, is what lists of two splits name, and lines that name no record.
+    Unlisted records are in "train"; if a list is of that split, they are rejected, not bad. Bad
+    rejects are records in lists of two splits, and lines that name no record.
 
     Attributes:
-        source: Of elements.
+        source: Source of the elements.
         lists: The lists.
-        roots: The folders that records' keys are relative to, absolute.
+        roots: Absolute folders that keys of records are relative to.
 
     Raises:
-        ConfigError: While the pipeline runs: a list cannot be read, or names no record at all.
+        ConfigError: While the pipeline runs: a list cannot be read, or names no record.
     """
 
     source: beam.PTransform
@@ -243,7 +242,7 @@ class WithSplits(beam.PTransform):
 
 
 def line_of(element: Element | Rows, lines: Lines) -> Iterator[int]:
-    """The lines that name a record, or what was rejected."""
+    """Yield the lines that name a record or a reject."""
     if isinstance(element, Rows):
         for record in element.records():
             yield from lines.of(record.key)
@@ -252,7 +251,7 @@ def line_of(element: Element | Rows, lines: Lines) -> Iterator[int]:
 
 
 def placed_in_split(element: Element | Rows, lines: Lines) -> Iterator[Element]:
-    """A record in its split, or why it is left out; all else as it is, but for lists themselves."""
+    """Put a record into its split or reject it; pass other elements, but not rejects of lists."""
     if isinstance(element, Rows):
         for record in element.records():
             yield from placed_in_split(record, lines)
@@ -302,7 +301,7 @@ def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[El
         found: Numbers of lines that name a record: packed int64 [n].
 
     Raises:
-        ConfigError: No line of a list names one.
+        ConfigError: No line of a list names a record.
     """
     yield Consumed(paths=tuple(each.path for each in lines.lists))
     is_found = np.zeros(lines.starts[-1], bool)

@@ -1,4 +1,4 @@
-"""The top of a tree of files, looked at only as far as somebody asks."""
+"""The upper levels of a tree of files, listed on demand."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from beam_pipeline.sources.references import name_of, parent
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.at_once import at_once
 
-# Enough to tell a layout; a thousand class folders need not all be opened for it.
+# Enough to detect a layout: a thousand class folders need not all be listed for it.
 _MAX_DEPTH = 5
 _MAX_FOLDERS_PER_LEVEL = 40
 _LOOKED_AT_FIRST = frozenset(
@@ -23,9 +23,9 @@ _LOOKED_AT_FIRST = frozenset(
     | {"train", "val", "test"}
 )
 _HEAD_BYTES = 4096
-# Of the files of a folder so many tell what begins as they do.
+# Files of a folder whose first bytes are searched.
 _HEADS_LOOKED_AT = 5
-# Of the files of one folder with one suffix: a table is seen among a million images.
+# Names kept per folder and suffix, so that a table is found among a million images.
 _MAX_NAMES_PER_SUFFIX = 512
 _MAX_SUFFIXES = 512
 _REMOTE_CALLS = 64
@@ -33,13 +33,13 @@ _REMOTE_CALLS = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Listing:
-    """The names of what one folder holds, hidden ones excepted, sorted.
+    """Sorted names of a folder's entries without hidden ones.
 
     Attributes:
-        folders: All.
-        files: Of each suffix some hundreds.
-        is_whole: Whether the files are all.
-        ignored: The patterns of what is left out, with which something there was.
+        folders: All folders.
+        files: Some hundreds of files per suffix.
+        is_whole: Whether `files` holds all files.
+        ignored: Patterns of `--ignore` that an entry matched.
     """
 
     folders: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class Listing:
 
 
 class _Sample:
-    """Of many names some hundreds, chosen by a hash of what is before the suffix.
+    """Sample of some hundreds of names by a hash of the name without its suffix.
 
-    So they are the same in any order of the listing, and an image is there with its label file.
+    The sample is the same in any order of the listing, and has an image with its label file.
     """
 
     def __init__(self) -> None:
@@ -76,11 +76,11 @@ class _Sample:
 
 
 def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
-    """What the folder at `path` holds, gone through once; nothing, if there is none.
+    """List a folder in one pass; an empty listing if the folder is missing.
 
     Args:
-        path: Of the folder.
-        ignored: What of it is left out.
+        path: The folder.
+        ignored: Files and folders to leave out.
     """
     folders: set[str] = set()
     samples: dict[str, _Sample] = {}
@@ -108,17 +108,17 @@ def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
 
 
 class Tree:
-    """The files below a folder, a single file, or the files that fit a pattern.
+    """The files below a folder, a single file, or the files that match a pattern.
 
-    Each folder is listed once, when it is looked at first.
+    Each folder is listed once, on first use.
 
     Attributes:
         input: The folder, file or pattern of files, an absolute path or URL.
-        root: The folder that relative paths are below.
+        root: The folder that relative paths start from.
         is_folder: Whether the input is a folder.
-        is_inner: Whether it was reached through the only folder of another.
-        ignored: What of it is left out.
-        outside: The files of the folders that it was reached through, as "../name".
+        is_inner: Whether this is the only folder of another tree.
+        ignored: Files and folders to leave out.
+        outside: The files of the folders above an inner tree, as "../name".
     """
 
     def __init__(self, root: str, ignored: Ignored = NOTHING, outside: Sequence[str] | None = None):
@@ -150,7 +150,7 @@ class Tree:
 
     @property
     def only_folder(self) -> str:
-        """The folder that all lies in, as in many archives; "" where there is more."""
+        """The only entry of the tree if that is a folder, as in many archives; otherwise ""."""
         listing = self.look()
         is_alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
         return listing.folders[0] if is_alone else ""
@@ -161,13 +161,13 @@ class Tree:
         return Tree(self.path(name), self.ignored.inside(name), outside)
 
     def path(self, relative: str) -> str:
-        """The absolute path of what is at `relative`."""
+        """The absolute path of a relative one."""
         if not relative:
             return self.input
         return self._paths.get(relative) or below(self.root, relative)
 
     def look(self, relative: str = "") -> Listing:
-        """What the folder at `relative` holds; nothing, if there is none."""
+        """List a folder; an empty listing if it is missing."""
         if relative not in self._listings:
             self._look_at([relative])
         return self._listings[relative]
@@ -187,7 +187,7 @@ class Tree:
         return look_into(self.path(relative), self.ignored.inside(relative))
 
     def walk(self, top: str = "") -> Iterator[tuple[str, Listing]]:
-        """The folder `top` and those below it, level by level: the first few of each level."""
+        """Yield the folder `top` and the first few folders of each level below it."""
         level = [top]
         for _ in range(_MAX_DEPTH + 1):
             below_level = []
@@ -199,17 +199,17 @@ class Tree:
             level = _first(below_level)
 
     def first_folders(self) -> list[str]:
-        """The folders of the top that `walk` goes through."""
+        """The folders of the first level that `walk` visits."""
         return _first(self.look().folders)
 
     @functools.cached_property
     def walked(self) -> Mapping[str, Listing]:
-        """What `walk` goes through."""
+        """The folders that `walk` visits, with their listings."""
         return dict(self.walk())
 
     @functools.cached_property
     def has_all_folders(self) -> bool:
-        """Whether `walk` goes through all folders of this tree."""
+        """Whether `walk` visits all folders of this tree."""
         return all(
             joined(place, name) in self.walked
             for place, listing in self.walked.items()
@@ -218,12 +218,12 @@ class Tree:
 
     @property
     def is_known(self) -> bool:
-        """Whether all folders and files of this tree were looked at."""
+        """Whether all folders and files of this tree are listed."""
         return self.has_all_folders and all(each.is_whole for each in self.walked.values())
 
     @property
     def at_least(self) -> str:
-        """What stands before a number of files: nothing, if all were looked at."""
+        """Prefix of a number of files: "at least " unless all files are listed."""
         return "" if self.is_known else "at least "
 
     @functools.cached_property
@@ -231,14 +231,11 @@ class Tree:
         return [joined(place, name) for place, found in self.walked.items() for name in found.files]
 
     def names(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """Folders that `walk` goes through, with the names of `files` in each."""
+        """The folders that `walk` visits, with the names of `files` in each."""
         return ((place, listing.files) for place, listing in self.walked.items())
 
     def files(self) -> Sequence[str]:
-        """Files of the folders that `walk` goes through, by their relative paths.
-
-        Of each folder and suffix some hundreds at most.
-        """
+        """Relative paths of some hundreds of files per suffix in each folder of `walk`."""
         return self._files
 
     @functools.cached_property
@@ -248,7 +245,7 @@ class Tree:
         return {path: of_paths[path] for path in self._files}
 
     def files_of(self, *kinds: str) -> Sequence[str]:
-        """Of `files` those of these kinds: "image", "audio", "array", or "" for others."""
+        """Filter `files` by kind: "image", "audio", "array", or "" for others."""
         return [path for path, kind in self._kinds.items() if kind in kinds]
 
     @functools.cached_property
@@ -259,17 +256,13 @@ class Tree:
         return found
 
     def files_with(self, suffix: str) -> Sequence[str]:
-        """Of `files` those whose names end so, sorted: most layouts find none, and ask no further.
-
-        Args:
-            suffix: As `paths.suffix` has it.
-        """
+        """Filter `files` by suffix, as returned by `paths.suffix`; sorted."""
         return self._by_suffix.get(suffix, ())
 
     def counted(
         self, paths: Iterable[str], begins: re.Pattern[bytes] | None = None
     ) -> dict[str, int]:
-        """How many of these files lie in each folder, where one of the first there begins so."""
+        """Count files by folder, for folders in which one of the first files matches `begins`."""
         by_folder: dict[str, list[str]] = {}
         for path in paths:
             by_folder.setdefault(folder(path), []).append(path)
@@ -280,7 +273,7 @@ class Tree:
         }
 
     def told(self, counts: Mapping[str, int], noun: str) -> str:
-        """So many files by folder, for people: "at least 12 label files in train/, val/"."""
+        """Describe counts of files by folder: "at least 12 label files in train/, val/"."""
         return f"{self.at_least}{counted(sum(counts.values()), noun)} in {places(counts)}"
 
     def head(self, relative: str) -> bytes:
@@ -289,7 +282,7 @@ class Tree:
 
 
 def matched_files(path: str) -> tuple[str, dict[str, str]]:
-    """The folder of a file or a pattern of files, and the paths of its files by those below it."""
+    """The folder of a file or a pattern of files, and its files by relative path."""
     if storage.exists(path):
         return parent(path), {name_of(path): path}
     root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
@@ -297,7 +290,7 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
 
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:
-    """What folders hold, given the relative paths of all files."""
+    """Listings of folders, given the relative paths of all files."""
     files: dict[str, list[str]] = {"": []}
     for path in sorted(paths):
         files.setdefault(folder(path), []).append(path.rpartition("/")[2])
@@ -312,7 +305,7 @@ def _listings(paths: Iterable[str]) -> dict[str, Listing]:
 
 
 def _first(folders: Sequence[str]) -> list[str]:
-    """Of the folders of a level those that are looked at."""
+    """The folders of a level that are listed, likely ones first."""
     likely = sorted(
         folders, key=lambda path: path.rpartition("/")[2].lower() not in _LOOKED_AT_FIRST
     )
@@ -320,19 +313,19 @@ def _first(folders: Sequence[str]) -> list[str]:
 
 
 def head(path: str) -> bytes:
-    """The first bytes of a file, as it is; none, if it cannot be read."""
+    """The first bytes of a file, without decompression; empty if it cannot be read."""
     with contextlib.suppress(RecordError):
         return storage.read_start(path, _HEAD_BYTES)
     return b""
 
 
 def shown(names: Sequence[str], noun: str) -> str:
-    """The first few of the names: "6 files (a, b, c, d, …)"."""
+    """Count names and show the first few: "6 files (a, b, c, d, …)"."""
     few = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
     return counted(len(names), noun) + (f" ({few})" if few else "")
 
 
 def places(folders: Iterable[str]) -> str:
-    """The first few folders of a tree: "train/, the top folder, …"."""
+    """Show the first few folders: "train/, the top folder, …"."""
     paths = [f"{path}/" if path else "the top folder" for path in folders]
     return ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")

@@ -1,8 +1,8 @@
-"""Compressed inputs, unpacked once: byte ranges, which records refer to, need files as they are.
+"""Compressed inputs, unpacked once, since records refer to byte ranges of plain files.
 
-What is unpacked lies in the build's scratch folder, on the storage that all workers share, and
-goes when the build commits. Its name derives from the input's path, size and time, so that a
-worker that tries again, or a build that goes on, finds it.
+Unpacked files are in the build's scratch folder, on storage that all workers share, until the
+build commits. Their names derive from the input's path, size and time, so that a retried worker
+or a resumed build finds them.
 """
 
 import contextlib
@@ -22,20 +22,20 @@ _PACKED_TAR = re.compile(r"(.+)\.(?:tar\.|t)(gz|bz2?|xz|zst)", re.IGNORECASE | r
 
 
 def unpack_gzip(path: str, scratch: str) -> str:
-    """The path of the decompressed content of a gzip file, made below `scratch` if need be.
+    """Unpack a gzip file below `scratch` once; return the path of its content.
 
     Raises:
-        RecordError: "missing file", "unreadable file", "truncated file", or "damaged file"
-            where it is not gzip to its end or a checksum is wrong, or "file too large".
+        RecordError: "missing file", "unreadable file", "truncated file", "file too large", or
+            "damaged file" if it is not a whole gzip file or a checksum is wrong.
     """
     return unpacked(path, "", scratch, blocks_of(path, "gz"))
 
 
 def with_ranges(path: str, scratch: str) -> str:
-    """The path of a file whose byte ranges can be read each by itself, with the same content.
+    """Return the path of a file with the same content, of which byte ranges can be read.
 
-    That is the file itself, unless it is a compressed tar, or lies compressed in an archive: then
-    it is unpacked once.
+    This is the file itself, unless it is a compressed tar or compressed in an archive: then it is
+    unpacked once.
 
     Raises:
         RecordError: "missing file", "unreadable file", "truncated file", "damaged file", "damaged
@@ -50,7 +50,7 @@ def with_ranges(path: str, scratch: str) -> str:
 
 
 def is_packed_tar(path: str) -> bool:
-    """Whether the file's name is that of a compressed tar that is unpacked."""
+    """Whether the name is that of a compressed tar."""
     return _PACKED_TAR.fullmatch(path) is not None
 
 
@@ -65,10 +65,7 @@ def _as_it_is(path: str) -> Iterator[bytes]:
 
 
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:
-    """The path of a file that holds `blocks`, the content of a `part` of the input `path`.
-
-    The blocks are asked for only where the file is not there yet.
-    """
+    """Write `blocks`, the content of a `part` of the input `path`, to a file unless it exists."""
     return _written(place_of(path, part, scratch), blocks)
 
 
@@ -81,13 +78,13 @@ def _written(target: str, blocks: Iterable[bytes]) -> str:
 
 
 def place_of(path: str, part: str, scratch: str) -> str:
-    """Where a `part` of the input `path` lies below `scratch` once it is unpacked."""
+    """Path below `scratch` for a `part` of the input `path`."""
     name = hashlib.sha256(f"{path}\0{part}\0{storage.version(path)}".encode()).hexdigest()[:32]
     return storage.join(scratch, name)
 
 
 def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
-    """The decompressed content of a file, block by block; arguments as `storage.decompressed`.
+    """Decompress a file block by block; arguments as in `storage.decompressed`.
 
     Raises:
         RecordError: As `unpack_gzip`.
@@ -97,12 +94,12 @@ def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
 
 
 def unpack_array(path: str, member: str, scratch: str) -> str:
-    """The path of an array's values alone, made if need be.
+    """Unpack the values of an array once; return the path of the file.
 
     Args:
-        path: A .npy file, or one of .npz or HDF5.
-        member: The array's name in that; "" of a .npy file.
-        scratch: The folder for it.
+        path: A .npy, .npz or HDF5 file.
+        member: The array's name in the file; "" for .npy.
+        scratch: The folder to unpack to.
 
     Raises:
         RecordError: As `array_values`.
@@ -112,7 +109,7 @@ def unpack_array(path: str, member: str, scratch: str) -> str:
 
 
 def check_stored(path: str, member: str) -> None:
-    """Reads an array of an .npz file to its end, where its checksum is; other files have none.
+    """Read an array of an .npz file to its end to check its checksum; other files have none.
 
     Raises:
         RecordError: As `array_values`.
@@ -124,9 +121,7 @@ def check_stored(path: str, member: str) -> None:
 
 
 def array_values(path: str, member: str) -> Iterator[bytes]:
-    """An array's values, block by block.
-
-    A checksum, where there is one, is right once the last block is out.
+    """Read an array's values block by block; the checksum is checked after the last one.
 
     Raises:
         RecordError: "missing file", "unreadable file", "truncated array" or "damaged array",
@@ -139,7 +134,7 @@ def array_values(path: str, member: str) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def opened_array(path: str, member: str) -> Iterator[Any]:
-    """The .npy file at `path`, or of the `member` of an .npz file, to read from its beginning."""
+    """Open a .npy file, or the `member` of an .npz file."""
     with storage.opened(path) as handle:
         if not member:
             yield handle
@@ -151,7 +146,7 @@ def opened_array(path: str, member: str) -> Iterator[Any]:
 
 
 def _exactly(handle: Any, num_bytes: int) -> Iterator[bytes]:
-    """All that `handle` has left, which is to be so much."""
+    """Read the rest of a file, which must be `num_bytes` long."""
     left = num_bytes
     while left:
         block = handle.read(min(left, _BLOCK_BYTES))

@@ -1,7 +1,7 @@
-"""Data that was not read: the listing of an input minus what its source has accounted for.
+"""Data that was not read: the listing of an input minus the files that its source used.
 
-Accounted for is the file of every record, every path of a `Consumed` and every source of a
-`Rejected`. Of each only a hash crosses to other workers, packed, and names in packed batches.
+Used files are those of records, the paths of `Consumed` and the sources of `Rejected`. They are
+shuffled as packed hashes, and the listing in packed batches of names.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ from beam_pipeline.sources.paths import (
 from tfrecord_dataset.format.split_names import split_in_name
 
 NOT_READ = "data not read"
-# Documents, programs, settings and pictures of a page hold no data.
+# Documents, programs, settings and parts of web pages hold no data.
 _NO_DATA = frozenset(
     {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}
     | {"py", "ipynb", "sh", "bat", "js", "css", "c", "cc", "cpp", "h", "java", "m", "r", "go"}
@@ -62,7 +62,7 @@ def may_hold_data(path: str) -> bool:
 
 
 def not_read(path: str) -> Rejected:
-    """The reject of a file, below the input, that no record or annotation has accounted for."""
+    """The reject of a file below the input that no record or annotation uses."""
     if (kind := media_kind(path)) in ("image", "audio"):
         return left_out(path, f"unused {kind}", "no record or annotation names it")
     if may_hold_data(path):
@@ -76,7 +76,7 @@ class Lists(Protocol):
     """A source that reads the files of a listing.
 
     Attributes:
-        names: What the listing yields; the source makes it if it is None.
+        names: Output of the listing; None lets the source list the files itself.
     """
 
     names: "beam.PCollection[bytes] | None"
@@ -88,18 +88,18 @@ class Lists(Protocol):
 
 @dataclasses.dataclass
 class AccountForFiles(beam.PTransform):
-    """The elements of a source, and a Rejected for each file that they do not account for.
+    """Elements of a source, and a Rejected for each file that they do not use.
 
-    Yields (PCollection[Element], PCollection[Rejected]): to put them together would cost more per
-    element than to compare them.
+    Yields (PCollection[Element], PCollection[Rejected]), since merging them would cost more per
+    element than comparing them.
 
     Attributes:
-        source: Of elements.
-        root: The folder that is listed.
+        source: Source of the elements.
+        root: The folder to list.
         base: The folder that sources of rejects are relative to.
-        reads: Files that the source reads, by their absolute paths.
-        ignored: Files and folders that are left out.
-        reader: What in the source lists files; it is given the names if it lists the same.
+        reads: Absolute paths of other files that the source reads.
+        ignored: Files and folders to leave out.
+        reader: The part of the source that lists files; it gets the names if it lists the same.
     """
 
     source: beam.PTransform
@@ -132,7 +132,7 @@ class AccountForFiles(beam.PTransform):
 
 
 def accounted(element: Element, bases: Iterable[str]) -> Iterator[str]:
-    """The paths of the files that an element accounts for."""
+    """Yield the paths of the files that an element uses."""
     if isinstance(element, Record):
         for value in element.features.values():
             if file := file_of(value):
@@ -149,7 +149,7 @@ def _hash(path: str) -> int:
 
 
 class _HashAccounted(beam.DoFn):
-    """Elements to (bucket, hashes of files), a few for each bundle."""
+    """Turn elements into (bucket, hashes of files), a few per bundle."""
 
     def __init__(self, bases: tuple[str, ...]) -> None:
         self._bases = bases
@@ -174,7 +174,7 @@ class _HashAccounted(beam.DoFn):
 
 
 def _divided(batch: bytes, root: str, reads: Collection[str]) -> Iterator[tuple[int, bytes]]:
-    """A batch of the listing by buckets, without the files that the source reads."""
+    """Divide a batch of the listing into buckets, without the files in `reads`."""
     by_bucket: dict[int, list[Names]] = {}
     for folder, names in unpack(batch):
         prefix = below(root, f"{folder}/" if folder else "")
@@ -189,7 +189,7 @@ def _divided(batch: bytes, root: str, reads: Collection[str]) -> Iterator[tuple[
 
 
 def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected]:
-    """The files of a bucket's names of which it has no hash."""
+    """Reject the files of a bucket that have no hash in it."""
     hashes: set[int] = set()
     batches = []
     for sent in bucket[1]:

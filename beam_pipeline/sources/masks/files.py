@@ -1,4 +1,4 @@
-"""Maps that belong to an image by their names."""
+"""Maps as side files of images, matched by name."""
 
 import dataclasses
 from collections import Counter
@@ -16,7 +16,7 @@ from beam_pipeline.sources.masks.names import (
     is_marked,
     label_kind,
     name_of_image,
-    place_of,
+    role_of,
 )
 from beam_pipeline.sources.paths import below, folder, has_image_suffix
 from tfrecord_dataset.format.split_names import split_of_folders
@@ -24,13 +24,13 @@ from tfrecord_dataset.format.split_names import split_of_folders
 
 @dataclasses.dataclass(frozen=True)
 class MaskFiles(SideFiles):
-    """Maps in folders of their own, or beside their images with a name that says so.
+    """Maps in their own folders, or next to their images with names such as "a_mask.png".
 
     Attributes:
         root: The absolute folder that paths are relative to.
-        meaning: What their pixels mean.
-        by_folder: Whether their folders tell them; else their names do: "a_mask.png".
-        labels: Of Cityscapes's files those that are read: "labelIds"; "" in other trees.
+        meaning: Meaning of the pixels.
+        by_folder: Whether maps are in their own folders.
+        labels: Kind of Cityscapes' files to read: "labelIds"; "" in other trees.
         tables: The files that name the classes.
     """
 
@@ -48,13 +48,13 @@ class MaskFiles(SideFiles):
     def annotates(self, path: str) -> bool:
         if not has_image_suffix(path):
             return False
-        shows = place_of(folder(path)).shows
+        shows = role_of(folder(path)).shows
         if not self.by_folder:
             return shows in ("", IMAGES) and is_marked(path, self.meaning.shows)
         return shows == self.meaning.shows and (not self.labels or label_kind(path) == self.labels)
 
     def is_media(self, path: str) -> bool:
-        is_other = self.by_folder and place_of(folder(path)).shows not in ("", IMAGES)
+        is_other = self.by_folder and role_of(folder(path)).shows not in ("", IMAGES)
         return has_image_suffix(path) and path not in self.tables and not is_other
 
     def common_name(self, path: str) -> str:
@@ -67,7 +67,7 @@ class MaskFiles(SideFiles):
         return image_keys(annotation)
 
     def split_of_folder(self, path: str) -> str | None:
-        return split_of_folders(f"{place_of(folder(path)).shared}/")
+        return split_of_folders(f"{role_of(folder(path)).shared}/")
 
     def declared(self) -> Iterator[DeclaredClasses]:
         if self.meaning.names:

@@ -1,4 +1,4 @@
-"""The layout `masks`: images, and a map of the classes or depths of each one's pixels."""
+"""The layout `masks`: images with a map of the classes or depths of their pixels."""
 
 import contextlib
 import dataclasses
@@ -9,7 +9,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
-from beam_pipeline.media.maps import Seen, see
+from beam_pipeline.media.maps import MapSample, sample_map
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, split_lists_of
@@ -32,7 +32,7 @@ from beam_pipeline.sources.masks.names import (
     image_key,
     image_keys,
     label_kind,
-    place_of,
+    role_of,
 )
 from beam_pipeline.sources.paths import (
     folder,
@@ -45,16 +45,16 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
 
 _MAPS_LOOKED_INTO = 16
-# Cityscapes has several files an image; of these the first that is there.
+# Cityscapes has several files per image; the first of these kinds is read.
 _LABELS = ("labelTrainIds", "labelIds")
-# Of a file that names classes.
+# Size limit of a file that names classes.
 _MOST_BYTES = 1 << 20
-# Maps in folders of their own come before those that their names tell.
+# Maps in their own folders come before maps next to their images.
 _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
 
 def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Maps of images in `tree`, told by their folders or names, and by what they hold."""
+    """Claim maps by their folders or names, and by their pixels."""
     found = _found(tree) if tree.is_folder else []
     if not found:
         return None
@@ -64,7 +64,7 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
         one, other = (_called(tree, each) for each in found[:2])
         problem = Problem(code="two maps of an image", facts={"one": one, "other": other})
     homes = Counter(map(folder, _maps(tree, files)))
-    words = (("classes", files.meaning.words),) if files.meaning.words else ()
+    classes = (("classes", files.meaning.text),) if files.meaning.text else ()
     lists = split_lists_of(tree, files)
     splits = ", ".join(each.partition("=")[0] for each in lists)
     what = tree.told(homes, files.noun) + (f", image sets {splits}" if splits else "")
@@ -73,14 +73,14 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
         rank=Rank.ANNOTATIONS,
         path=tree.root,
         reads=tuple(sorted(files.tables)),
-        understood=(("maps", what), *words),
+        understood=(("maps", what), *classes),
         options={"split_list": lists} if lists else {},
         problem=problem,
     )
 
 
 def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """The source of the images with their maps below a folder.
+    """Make the source of images with maps below a folder.
 
     Raises:
         ConfigError: There are none.
@@ -93,7 +93,7 @@ def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles
 
 
 def _called(tree: Tree, files: MaskFiles) -> str:
-    """A pattern of the maps for `--ignore`: their folder, or how their names end."""
+    """A pattern of the maps for `--ignore`: their folder, or the end of their names."""
     first = min(_maps(tree, files))
     if files.by_folder:
         return folder(first)
@@ -101,7 +101,7 @@ def _called(tree: Tree, files: MaskFiles) -> str:
 
 
 def _found(tree: Tree) -> list[MaskFiles]:
-    """How maps in `tree` can be read: in several ways where there are classes and depths."""
+    """Ways to read the maps of a tree: several if it has classes and depths."""
     ways = [files for way in _WAYS if (files := _way(tree, *way))]
     by_folder = [files for files in ways if files.by_folder]
     return by_folder or ways
@@ -138,7 +138,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
 
 
 def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
-    """Two folders that hold maps of the same image."""
+    """Return two folders with maps of the same image, if there are any."""
     first: dict[str, str] = {}
     for path in maps:
         other = folder(first.setdefault(image_keys(path)[-1], path))
@@ -148,25 +148,25 @@ def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
 
 
 class _Images:
-    """The images of a tree, of which not all need be listed."""
+    """The images of a tree, listed or not."""
 
     def __init__(self, tree: Tree, images: Sequence[str]) -> None:
         self._tree = tree
         self._keys = frozenset(map(image_key, images))
-        self._numbers = Counter(place_of(folder(path)).shared for path in images)
+        self._numbers = Counter(role_of(folder(path)).shared for path in images)
         self._homes: dict[str, set[tuple[str, str]]] = {}
         for path in images:
             key = image_key(path).rpartition("/")[0]
             self._homes.setdefault(key, set()).add((folder(path), path[-1 - len(suffix(path)) :]))
 
     def with_objects(self, maps: Sequence[str]) -> str:
-        """The first folder of maps, if each is next to one image that has none of their names."""
-        homes = {folder(path): place_of(folder(path)).shared for path in maps}
+        """Return the first folder of maps if each folder has a single image of another name."""
+        homes = {folder(path): role_of(folder(path)).shared for path in maps}
         of_one = all(shared and self._numbers[shared] == 1 for shared in homes.values())
         return min(homes) if of_one and not any(map(self.has_one_of, maps)) else ""
 
     def has_one_of(self, path: str) -> bool:
-        """Whether there is an image of the map at a path."""
+        """Whether a map has an image."""
         keys = image_keys(path)
         return not self._keys.isdisjoint(keys) or any(map(self._is_there, keys))
 
@@ -188,11 +188,11 @@ def _paths(tree: Tree) -> list[str]:
     return sorted(filter(has_image_suffix, tree.files()))
 
 
-def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
-    """What those of the files that are images hold."""
+def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[MapSample]:
+    """Sample the pixels of the files that are images."""
     for path in paths:
         try:
-            yield see(
+            yield sample_map(
                 storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES),
                 DECODER_MAX_PIXELS,
             )
@@ -201,14 +201,14 @@ def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[Seen]:
 
 
 def _table(tree: Tree) -> tuple[str, Classes | None]:
-    """The file that names the classes of maps, and these; one with colours comes first.
+    """Return the file that names the classes of maps, and its classes; one with colours first.
 
     Raises:
-        ConfigError: Files of one name say different things.
+        ConfigError: Files of the same name state different classes.
     """
     found: dict[str, Classes] = {}
     for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
-        with contextlib.suppress(RecordError):  # too large, or no text: it is told as not read
+        with contextlib.suppress(RecordError):  # too large, or no text: reported as not read
             data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
             if classes := read_table(storage.decoded(data, path), path):
                 found[path] = classes

@@ -1,6 +1,6 @@
-"""What the pixels of maps mean: told by the first of them, and by files that name classes.
+"""Meaning of the pixels of maps, by the first maps and by files that name classes.
 
-Such a file has a name a line, or is a table of names and colours, as those of CamVid
+Such a file has one name per line, or is a table of names and colours, as those of CamVid
 (`class_dict.csv`, `label_colors.txt`, `codes.txt`), Roboflow (`_classes.csv`), CVAT
 (`labelmap.txt`) and labelme (`class_names.txt`).
 """
@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.media.maps import BINARY, IGNORED, Seen
+from beam_pipeline.media.maps import BINARY, IGNORED, MapSample
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.masks.names import CLASSES, DEPTH
 from tfrecord_dataset.shown_text import counted
 
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
 _BACKGROUND, _FOREGROUND = "background", "foreground"
-# A photograph in greys has more levels than a map of classes that nobody has named.
+# A grey photograph has more levels than a map of unnamed classes.
 _MOST_NUMBERS = 100
 MOST_CLASSES = 255
-# Of a map that is looked into.
+# Size limit of a sampled map.
 MOST_MAP_BYTES = 64 << 20
 _LEVEL = re.compile("[0-9]{1,3}")
 _COLOR_LINE = re.compile(r"(?P<r>\d+)[\s,]+(?P<g>\d+)[\s,]+(?P<b>\d+)[\s,]+(?P<name>\S.*)")
@@ -38,8 +38,8 @@ class Classes(NamedTuple):
     """The classes of maps.
 
     Attributes:
-        names: By their numbers, from 0.
-        colors: Red, green and blue of each; none where nothing says them.
+        names: Names by number, from 0.
+        colors: Red, green and blue of each class; empty if unknown.
     """
 
     names: tuple[str, ...] = ()
@@ -47,15 +47,15 @@ class Classes(NamedTuple):
 
 
 def is_table(path: str) -> bool:
-    """Whether a file is called as one that names classes."""
+    """Whether a file has the name of a list of classes."""
     return path.rpartition("/")[2].lower() in _FORMS
 
 
 def read_table(text: str, path: str) -> Classes | None:
-    """The classes that a file of such a name states; None of a file that states other things.
+    """Parse a file that may name classes; None if it has other content.
 
     Raises:
-        ConfigError: A class or colour is there twice, or there are too many.
+        ConfigError: A class or colour occurs twice, or there are too many.
     """
     rows = [line for line in map(str.strip, text.splitlines()) if line]
     found = _FORMS[path.rpartition("/")[2].lower()](rows) if rows else None
@@ -73,12 +73,12 @@ def read_table(text: str, path: str) -> Classes | None:
 
 
 def _lines(rows: Sequence[str]) -> Classes:
-    """labelme's first line is of the pixels that are ignored, which have no number."""
+    """Parse one name per line; labelme's first line stands for ignored pixels."""
     return Classes(tuple(rows[rows[:1] == ["__ignore__"] :]))
 
 
 def _csv(rows: Sequence[str]) -> Classes | None:
-    """A table with a header, of names and their colours or numbers."""
+    """Parse a table of names and their colours or numbers, with a header."""
     try:
         header, *cells = csv.reader(rows, skipinitialspace=True)
     except csv.Error:
@@ -103,7 +103,7 @@ def _color_lines(line: re.Pattern[str], rows: Sequence[str]) -> Classes | None:
 
 
 def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:
-    """Of (name, red, green, blue)."""
+    """Make classes of (name, red, green, blue)."""
     if not all(_LEVEL.fullmatch(text) and int(text) < 256 for row in rows for text in row[1:]):
         return None
     colors = tuple((int(red), int(green), int(blue)) for _, red, green, blue in rows)
@@ -111,7 +111,7 @@ def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:
 
 
 def _numbered(rows: Sequence[Sequence[str]]) -> Classes | None:
-    """Of (name, number); numbers without a name are called after themselves."""
+    """Make classes of (name, number); a number without a name is its own name."""
     if not all(_LEVEL.fullmatch(text) for _, text in rows):
         return None
     names = {int(text): name for name, text in rows}
@@ -136,46 +136,48 @@ _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """What the pixels of maps mean.
+    """Meaning of the pixels of maps.
 
     Attributes:
         shows: CLASSES or DEPTH.
-        names: Of the classes, by number; empty where nothing says them.
-        colors: Red, green and blue of each class, where pixels are colours; else empty.
-        words: The same, for people.
-        problem: Why the maps cannot be read; None where they can.
+        names: Class names by number; empty if unknown.
+        colors: Red, green and blue of each class if pixels are colours; otherwise empty.
+        text: Description for the summary.
+        problem: Why the maps cannot be read; None if they can.
     """
 
     shows: str = CLASSES
     names: tuple[str, ...] = ()
     colors: bytes = b""
-    words: str = ""
+    text: str = ""
     problem: Problem | None = None
 
 
-def is_map(seen: Seen, shows: str) -> bool:
-    """Whether an image where maps should be may be one: a photograph is none."""
+def is_map(sample: MapSample, shows: str) -> bool:
+    """Whether an image may be a map and not a photograph."""
     if shows == DEPTH:
-        return seen.numbers is not None
-    if seen.colors is None:
+        return sample.numbers is not None
+    if sample.colors is None:
         return False
-    return seen.numbers is None or len(seen.numbers) <= _MOST_NUMBERS
+    return sample.numbers is None or len(sample.numbers) <= _MOST_NUMBERS
 
 
-def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: str) -> Meaning:
-    """What maps mean.
+def meaning_of(
+    samples: Iterable[MapSample], shows: str, table: Classes | None, where: str
+) -> Meaning:
+    """Find the meaning of maps.
 
     Args:
-        seen: The first of them, of which `is_map` holds.
+        samples: The first maps, for which `is_map` is true.
         shows: CLASSES or DEPTH.
         table: The classes that a file names; None if there is none.
         where: That file.
     """
-    first = list(seen)
+    first = list(samples)
     if shows == DEPTH:
-        return Meaning(shows=DEPTH, words="depths")
+        return Meaning(shows=DEPTH, text="depths")
     named = table.names if table else ()
-    said = f" of {where}" if where else ""
+    source = f" of {where}" if where else ""
     colors = frozenset().union(*(each.colors or () for each in first))
     numbers = frozenset().union(*(each.numbers or () for each in first)) - {IGNORED}
     has_numbers = all(each.numbers is not None for each in first)
@@ -183,7 +185,7 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
         return Meaning(
             names=table.names,
             colors=bytes(value for color in table.colors for value in color),
-            words=f"{counted(len(table.names), 'class')} by the colours{said}",
+            text=f"{counted(len(table.names), 'class')} by the colours{source}",
         )
     if (_WHITE in colors or not (named or numbers - {0})) and colors <= {_BLACK, _WHITE}:
         if len(named) > 2:
@@ -194,14 +196,14 @@ def meaning_of(seen: Iterable[Seen], shows: str, table: Classes | None, where: s
         return Meaning(
             names=names,
             colors=BINARY,
-            words=f"black is the class {names[0]}, white the class {names[1]}",
+            text=f"black is the class {names[0]}, white the class {names[1]}",
         )
     if not has_numbers:
         color = ",".join(map(str, max(colors)))
         return Meaning(problem=Problem(code="unnamed colours", facts={"colour": color}))
     if named:
-        return Meaning(names=named, words=f"{counted(len(named), 'class')}{said}")
-    return Meaning(words="class IDs; no names found")
+        return Meaning(names=named, text=f"{counted(len(named), 'class')}{source}")
+    return Meaning(text="class IDs; no names found")
 
 
 def _are_colors(

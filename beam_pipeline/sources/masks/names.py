@@ -1,4 +1,4 @@
-"""What names of folders and files say of maps: which file is one, of which image, of what."""
+"""Names of maps and their folders: which file is a map, of which image, and its content."""
 
 import functools
 import re
@@ -8,7 +8,7 @@ from beam_pipeline.sources.paths import folder, shared_name
 from tfrecord_dataset.format.split_names import split_of_folders
 
 IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
-_OTHERS = "others"  # of instances, or the colours of maps beside
+_OTHERS = "others"  # maps of instances, or colours of other maps
 
 _HOMES = {
     **dict.fromkeys(
@@ -38,30 +38,30 @@ _HOMES = {
     ),
     **dict.fromkeys(("depth", "depths", "depth_map", "depth_maps", "depthmaps"), DEPTH),
 }
-# What a name ends with, behind that of the image.
+# Suffixes that follow the image's name.
 _MARK = re.compile(
     r"(?<=[^ _\-.])[ _\-.]+(masks?|segm?|segmentation|labels?|label_?ids|trimaps?|mattes?"
     r"|gt|ground_?truth|annot?|annotations?|1stho|2ndho|manual|l|p)([ _\-.]?\d+)?$",
     re.IGNORECASE,
 )
-# "train_masks", "trainannot", "val_images": what is before is the place that both have.
+# "train_masks", "trainannot", "val_images": images and maps share the part before.
 _ENDS = re.compile(
     r"(?<=[a-z0-9])(?:[ _-]?(?P<classes>masks?|annot|annotations?|labels?)"
     r"|[ _-](?P<gt>gt|ground_?truth|lab)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
-# Cityscapes has the kind of file at the end of each name.
+# Cityscapes states the kind of file at the end of each name.
 _OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
-# Beside the numbers of their authors some have those to train with.
+# labelTrainIds are the numbers to train with.
 _OF_LABELS = re.compile(r"_(?:gt(?:Fine|Coarse)_(?P<what>\w+)|(?P<ids>labelTrainIds))$")
 
 
-class Place(NamedTuple):
-    """What the folders of a file say.
+class FolderRole(NamedTuple):
+    """Role of the files in a folder.
 
     Attributes:
-        shows: IMAGES, CLASSES, DEPTH or something else; "" where they do not say it.
+        shows: IMAGES, CLASSES, DEPTH or something else; "" if unknown.
         shared: The folders, in lower case, that an image and its map have in common.
     """
 
@@ -70,31 +70,31 @@ class Place(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def place_of(home: str) -> Place:
-    """What a folder says of the files in it."""
+def role_of(home: str) -> FolderRole:
+    """Role of the files in a folder by its path."""
     shows, shared = "", []
     for part in home.lower().split("/") if home else ():
         end = _ENDS.search(part)
-        if said := _HOMES.get(_OF_FORMAT.sub("", part)):
+        if role := _HOMES.get(_OF_FORMAT.sub("", part)):
             rest = ""
         elif end:
             rest = part[: end.start()]
-            said = IMAGES if end["images"] else DEPTH if end["depth"] else CLASSES
+            role = IMAGES if end["images"] else DEPTH if end["depth"] else CLASSES
         else:
-            rest, said = part, ""
+            rest, role = part, ""
         shared += [rest] if rest else []
-        shows = said if said and (said != IMAGES or not shows) else shows
-    return Place(shows, "/".join(shared))
+        shows = role if role and (role != IMAGES or not shows) else shows
+    return FolderRole(shows, "/".join(shared))
 
 
 def unmarked(name: str) -> str:
-    """The name of the image whose mask may be called so: "a" of "a_mask", and of "a"."""
+    """Remove a mask's suffix from a name: "a" of "a_mask" and of "a"."""
     match = _MARK.search(name)
     return name[: match.start()] if match else name
 
 
 def common_name(name: str) -> str:
-    """What the names of an image and of its map, without suffix, have in common."""
+    """The common part of the names of an image and its map, without suffix."""
     return _bare(_OF_DEPTH.sub("", unmarked(_OF_LABELS.sub("", name))))
 
 
@@ -118,26 +118,26 @@ def _without_split(name: str, path: str) -> str:
 
 
 def image_key(image: str) -> str:
-    """What the maps of an image find it by."""
-    return f"{place_of(folder(image)).shared}/{_bare(_name(image))}"
+    """Key of an image for its maps."""
+    return f"{role_of(folder(image)).shared}/{_bare(_name(image))}"
 
 
 def image_keys(path: str) -> list[str]:
-    """By what the map at a path finds its image: one of its own name comes first."""
-    shared, name = place_of(folder(path)).shared, _name(path)
+    """Possible keys of a map's image, the map's own name first."""
+    shared, name = role_of(folder(path)).shared, _name(path)
     bare = _without_split(unmarked(_OF_LABELS.sub("", name)), path)
     likely = (_bare(name), _bare(bare), common_name(name))
     return [f"{shared}/{each}" for each in dict.fromkeys(likely)]
 
 
 def is_marked(path: str, shows: str) -> bool:
-    """Whether a file's name ends as that of a map of this does: "a_mask.png", "a_depth.png"."""
+    """Whether a name has the suffix of a map: "a_mask.png", "a_depth.png"."""
     if shows == DEPTH:
         return bool(_OF_DEPTH.search(shared_name(path)))
     return unmarked(shared_name(path)) != shared_name(path)
 
 
 def label_kind(path: str) -> str:
-    """Of a file of Cityscapes "labelIds", "color", …; "" of others."""
+    """Kind of a file of Cityscapes: "labelIds", "color", …; "" for other files."""
     match = _OF_LABELS.search(shared_name(path))
     return match["what"] or match["ids"] if match else ""
