@@ -83,7 +83,6 @@ def test_each_byte_is_sent_once(bucket, images, tmp_path):
         beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=f"{url}/out", num_shards=4)
     )
     kept = sum(len(data) for place, data in store.objects.items() if "/out/" in place)
-    assert store.calls["copy"] == 0
     assert kept < store.received_bytes < 1.2 * kept  # the claim and the receipts, too
     assert len(info.splits["train"]) == 4
 

@@ -1,4 +1,4 @@
-"""Which columns of which rows the arrays of .npy and .npz files are."""
+"""Tables of the arrays in .npy, .npz and HDF5 files."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset, open_member
 from beam_pipeline.files.archive.paths import Place
 from beam_pipeline.media import npz
-from beam_pipeline.media.arrays import ArrayHeader, array_header, check_numbers
+from beam_pipeline.media.arrays import array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
@@ -24,7 +24,7 @@ from beam_pipeline.sources.tables.names import check_ignored
 from beam_pipeline.sources.tables.table import TableFile
 
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
-# What an array is called whose name is a split's or a number alone.
+# Name of an array that is called after a split or a number only.
 _UNNAMED = "array"
 _FIRST_UNNAMED = "arr_0"  # by np.savez
 
@@ -32,14 +32,12 @@ _FIRST_UNNAMED = "arr_0"  # by np.savez
 def find_tables(
     path: str, ignored: Collection[str] = (), ignored_files: Ignored = NOTHING
 ) -> tuple[list[ArrayTable], list[Rejected]]:
-    """The tables that the arrays at `path` are, and what of them cannot be used.
+    """Find the tables of the arrays at `path`, and rejects for files that cannot be used.
 
-    - An .npz file is a table of its arrays; where all are called after splits (`x_train`,
-      `train_labels`), it is a table a split.
-    - .npy files of one folder and split are the columns of a table, and so are .npz files of one
-      array without a name (`np.savez(file, array)`). Where they differ in a
-      number at the end (`x_0.npy`, `x_1.npy`), each number is a table.
-    - HDF5 files of one array, which are called otherwise, are the columns of a table (PCam).
+    - A file of several arrays is a table; if all are named after splits (`x_train`,
+      `train_labels`), it is one table per split.
+    - Files of one array in the same folder and split are the columns of a table. If their names
+      end with numbers (`x_0.npy`, `x_1.npy`), each number is a table.
 
     Args:
         path: A file, a folder, or a pattern of files.
@@ -47,8 +45,8 @@ def find_tables(
         ignored_files: Files to leave out.
 
     Raises:
-        ConfigError: There is no array, the arrays of a table differ in their first axis, or
-            the tables in their columns; or `ignored` names no column.
+        ConfigError: There are no arrays, the arrays of a table have different numbers of rows, the
+            tables have different columns, or `ignored` names no column.
     """
     files, _ = find_files(path, is_array, ignored_files)
     rejected: list[Rejected] = []
@@ -71,12 +69,12 @@ def find_tables(
 
 
 def is_array(path: str) -> bool:
-    """Whether the file's name is that of arrays."""
+    """Whether the name is that of a file of arrays."""
     return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path)
 
 
 _Group = dict[str, InputFile]
-"""Files of one array by the column that each is; or one file of several arrays, by ""."""
+"""Files of one array by column; or a file of several arrays by ""."""
 
 
 def _groups(files: Sequence[InputFile]) -> list[_Group]:
@@ -138,7 +136,7 @@ def _name(group: _Group) -> str:
 
 
 def _names(group: _Group) -> Iterator[str]:
-    """What columns may be called to leave them out."""
+    """Names of columns for `--ignore-columns`."""
     if "" in group:
         for name in _members(group[""].path):
             yield from (name, without_split(name)[0])
@@ -147,14 +145,14 @@ def _names(group: _Group) -> Iterator[str]:
 
 
 def _tables(group: _Group, ignored: Collection[str]) -> list[ArrayTable]:
-    """The tables of files that belong together.
+    """Make the tables of a group of files.
 
     Raises:
-        RecordError: One of them cannot be used.
+        RecordError: A file cannot be used.
     """
     if "" in group:
         return list(_tables_of_one(group[""], ignored))
-    columns = {name: _column_of_npy(file) for name, file in group.items() if name not in ignored}
+    columns = {name: _column_of_file(file) for name, file in group.items() if name not in ignored}
     split = next(iter(group.values())).split
     return [_table(_name(group), split, columns)] if columns else []
 
@@ -174,7 +172,7 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
     for split, names in by_split.items():
         arrays = {column: members[name] for column, name in names.items()}
         columns = {
-            column: _column_of_member(file.path, names[column], each)
+            column: _column(file.path, names[column], each, names[column])
             for column, each in arrays.items()
         }
         name = f"{file.relative}/{split}" if split else file.relative
@@ -182,14 +180,14 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
 
 
 def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTable:
-    """The table whose rows' keys begin with this name."""
+    """Make a table; keys of rows begin with `name`."""
     path = next((column.path for column in columns.values()), name)
     file = TableFile(path=path, relative=name, split=split, folder="", root="")
     return ArrayTable(file=file, header=tuple(columns), columns=columns)
 
 
 def _members(path: str) -> Mapping[str, Place | StoredArray]:
-    """The arrays of a file of several by the names that columns have of them."""
+    """The arrays of an .npz or HDF5 file by column name."""
     if is_hdf5(path):
         arrays = arrays_of(path)
         if not arrays:
@@ -205,40 +203,36 @@ def _members_of_npz(path: str) -> Mapping[str, Place]:
         return npz.arrays_of(handle)
 
 
-def _column_of_npy(file: InputFile) -> Column:
-    if suffix(file.path) != "npy":
-        [(name, place)] = _members(file.path).items()
-        return _column_of_member(file.path, name, place)
-    with naming(file.relative), storage.opened(file.path) as handle:
-        size = handle.seek(0, 2)
-        if not size:
-            raise RecordError(npz.EMPTY, "the file has no bytes")
-        handle.seek(0)
-        header = array_header(handle)
-        return _column(file.path, "", header, size, header.offset)
+def _column_of_file(file: InputFile) -> Column:
+    """The column of a file of one array."""
+    if suffix(file.path) == "npy":
+        return _column(file.path, "", None, file.relative)
+    [(name, member)] = _members(file.path).items()
+    return _column(file.path, name, member, name)
 
 
-def _column_of_member(path: str, name: str, member: Place | StoredArray) -> Column:
-    if isinstance(member, StoredArray):
-        with naming(member.name):
+def _column(path: str, name: str, member: Place | StoredArray | None, shown: str) -> Column:
+    """The column of a .npy file, or of a member of an .npz or HDF5 file, `shown` in errors."""
+    with naming(shown):
+        if isinstance(member, StoredArray):
             return _checked_column(path, *member)
-    with naming(name), storage.opened(path) as handle:
-        begin = content_offset(handle, member)
-        with open_member(handle, member, name) as part:
-            header = array_header(part)
-    offset = None if member.method == "deflated" else begin + header.offset
-    with naming(name):
-        return _column(path, name, header, member.length, offset)
-
-
-def _column(path: str, member: str, header: ArrayHeader, size: int, offset: int | None) -> Column:
-    """The column of a .npy file of so many bytes."""
-    lacking = header.offset + header.num_bytes - size
-    if lacking > 0:
-        raise RecordError(npz.TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
-    if lacking < 0:
-        raise RecordError(npz.DAMAGED, f"{-lacking:,} bytes follow the values")
-    return _checked_column(path, member, header.dtype.str, header.shape, offset)
+        with storage.opened(path) as handle:
+            size = member.length if member else handle.seek(0, 2)
+            if not size:
+                raise RecordError(npz.EMPTY, "the file has no bytes")
+            begin = content_offset(handle, member) if member else 0
+            handle.seek(0)
+            header = array_header(open_member(handle, member, name) if member else handle)
+        lacking = header.offset + header.num_bytes - size
+        if lacking > 0:
+            raise RecordError(
+                npz.TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing"
+            )
+        if lacking < 0:
+            raise RecordError(npz.DAMAGED, f"{-lacking:,} bytes follow the values")
+        is_packed = member is not None and member.method == "deflated"
+        offset = None if is_packed else begin + header.offset
+        return _checked_column(path, name, header.dtype.str, header.shape, offset)
 
 
 def _checked_column(
