@@ -1,9 +1,9 @@
 """Array files: checked by `inspect_array`, stored by `encode_array`.
 
-The rules, in the order in which they are applied:
+Rules, in this order:
 
-1. A .npy file, of format version 1, 2 or 3, holds one array, and so does an .npz here, a zip
-   of .npy files. The first bytes say which of the two it is.
+1. The first bytes distinguish a .npy file, of format version 1, 2 or 3, from an .npz file, which
+   must hold one array.
 2. The values are bool, integers, or floats of up to 64 bits. Arrays of Python objects are pickled:
    reading them could run programs, so they are never read. Structured arrays are rejected.
 3. The values are little-endian and in C order. Others are rejected.
@@ -103,7 +103,7 @@ class ArrayFacts:
 
 
 def array_header(handle: IO[bytes]) -> ArrayHeader:
-    """Reads the header of a .npy file, after which `handle` is at the values.
+    """Read the header of a .npy file, after which `handle` is at the values.
 
     Raises:
         RecordError: "not an array", "truncated array", "damaged array", "pickled array" or
@@ -164,7 +164,7 @@ def check_start(data: bytes) -> None:
 
 
 def inspect_array(data: bytes) -> ArrayFacts:
-    """Checks a whole .npy or .npz file with one array of numbers, and measures its values.
+    """Check a whole .npy or .npz file with one array of numbers, and measure its values.
 
     Raises:
         RecordError: As `array_header`; "empty file", "array too large".
@@ -188,14 +188,14 @@ def inspect_array(data: bytes) -> ArrayFacts:
 
 
 def encode_array(data: bytes, array: records.Array | ArrayFacts) -> bytes:
-    """The values of an inspected array as they are stored: raw, little-endian, in C order.
+    """Return the values of an inspected array to store: raw, little-endian, in C order.
 
     Args:
-        data: What `array.file` refers to: the whole file where it is compressed.
-        array: What was decided of it.
+        data: The content of `array.file`: the whole file if it is compressed.
+        array: Its properties by `inspect_array`.
 
     Raises:
-        RecordError: `data` is not what was inspected.
+        RecordError: `data` is not the inspected file.
     """
     if not array.conversions:
         return data
@@ -224,7 +224,7 @@ def value_range(values: npt.NDArray[Any]) -> ValueRange:
 
 
 def check_numbers(dtype: np.dtype[Any]) -> None:
-    """Raises RecordError for values that no feature can hold: text, complex numbers, times."""
+    """Raise RecordError for values that no feature can hold: text, complex numbers, times."""
     if dtype.kind not in _NUMBERS or dtype.itemsize > 8:
         raise RecordError(
             UNSUPPORTED, f"values of type {dtype}; use bool, integers or floats of up to 64 bits"
@@ -262,7 +262,7 @@ def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
 
 
 def _only_member(data: bytes) -> tuple[Place, bytes]:
-    """The one array of an .npz file: where it lies, and its .npy file, the checksum checked."""
+    """Return the location and the checked content of the only array in an .npz file."""
     arrays = npz.arrays_of(io.BytesIO(data))
     [(name, place), *others] = arrays.items()
     if others:

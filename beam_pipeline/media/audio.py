@@ -1,6 +1,6 @@
 """Audio files: checked by `inspect_audio`, stored by `encode_audio`.
 
-The rules, in the order in which they are applied:
+Rules, in this order:
 
 1. The format is detected from the magic bytes, never from the file name: WAV (PCM of 8, 16, 24 or
    32 bits, float of 32 or 64), FLAC, OGG with Vorbis or Opus, and MP3. Other formats are rejected.
@@ -99,7 +99,7 @@ class AudioFacts:
 
 
 def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
-    """Checks a whole audio file and decides how it is stored.
+    """Check a whole audio file and decide how to store it.
 
     libsndfile decodes an accepted file to the stated sample rate, samples and channels, and all
     samples are finite. So does TensorFlow's `decode_wav` for a 16-bit PCM WAV with a plain header
@@ -286,7 +286,7 @@ def _average(block: Samples) -> Samples:
 
 
 def _check_rates(source_rate: int, rate: int) -> None:
-    """Raises RecordError where soxr takes too long; from 1 Hz to 999,000 it never ends."""
+    """Raise RecordError if soxr takes too long; from 1 Hz to 999,000 it never ends."""
     if rate > _MAX_RATIO * source_rate:
         raise RecordError(
             UNSUPPORTED,

@@ -25,7 +25,7 @@ _ID3_BYTES = 10
 
 
 def behind_id3(data: bytes) -> int:
-    """Where audio begins: behind ID3v2 tags, or at 0."""
+    """Offset of the audio after ID3v2 tags."""
     offset = 0
     while data.startswith(b"ID3", offset) and len(data) >= offset + _ID3_BYTES:
         size = 0

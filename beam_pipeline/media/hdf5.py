@@ -1,4 +1,4 @@
-"""The arrays of an HDF5 file, by h5py: where the values of each lie, or the values themselves."""
+"""Arrays of HDF5 files by h5py: the locations of their values, or the values."""
 
 import contextlib
 import importlib
@@ -30,7 +30,7 @@ class StoredArray(NamedTuple):
         name: Its path there.
         dtype: NumPy's, little-endian: "<f4".
         shape: Sizes by axis.
-        offset: Where in the file its values begin; None where they do not lie there as they are.
+        offset: Offset of its values in the file; None if they are not stored as they are.
     """
 
     name: str
@@ -49,8 +49,8 @@ def _library() -> Any:
 
 
 @contextlib.contextmanager
-def _telling_damage(what: str) -> Iterator[None]:
-    """Has all that a library raises of a broken file, which may be anything, be a RecordError."""
+def _damage_of(what: str) -> Iterator[None]:
+    """Turn any error that a library raises for a broken file into a RecordError."""
     try:
         yield
     except (RecordError, ConfigError):
@@ -64,7 +64,7 @@ def _opened(path: str) -> Iterator[Any]:
     library = _library()
     with (
         storage.opened(path) as handle,
-        _telling_damage("HDF5"),
+        _damage_of("HDF5"),
         library.File(handle, "r") as file,
     ):
         yield file
@@ -97,7 +97,7 @@ def arrays_of(path: str) -> list[StoredArray]:
 
 
 def _stored(name: str, array: Any) -> StoredArray:
-    """Where an array's values lie; values of other types than numbers are refused by who reads."""
+    """Locate an array's values; the reader refuses values that are not numbers."""
     if array.external or array.is_virtual:
         raise RecordError(UNSUPPORTED, f"{name!r} has its values in other files; copy them")
     dtype = array.dtype.newbyteorder("<")
@@ -107,10 +107,10 @@ def _stored(name: str, array: Any) -> StoredArray:
 
 
 def values_of(path: str, name: str) -> Iterator[bytes]:
-    """An array's values, little-endian, in C order, some rows at a time.
+    """Read an array's values, little-endian, in C order, some rows at a time.
 
     Raises:
-        RecordError: "damaged array"; "file too large" where they are far larger than the file.
+        RecordError: "damaged array"; "file too large" if they are far larger than the file.
     """
     with _opened(path) as file:
         array = file[name]

@@ -66,7 +66,7 @@ class Header(NamedTuple):
 
 
 def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:
-    """Checks the size in an image's header, before any pixel is decoded.
+    """Check the size in an image's header, before any pixel is decoded.
 
     Raises:
         RecordError: "damaged image" without pixels, "image too large" above `max_pixels`.
@@ -82,7 +82,7 @@ def check_size(image_format: str, width: int, height: int, max_pixels: int) -> N
 
 
 def check_decoding(image_format: str, num_bytes: float, max_pixels: int) -> None:
-    """Checks what decoding an image takes of memory, before it is taken.
+    """Check the memory that decoding an image takes, before decoding.
 
     Args:
         image_format: For messages.

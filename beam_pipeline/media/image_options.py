@@ -1,4 +1,4 @@
-"""How images are stored: what a user chooses of it, and the format of each image that follows."""
+"""Options for stored images, and the resulting format of each image."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def stored_format(header: Header, asked: str) -> str:
 
 
 def bmp_bytes(height: int, width: int) -> int:
-    """Bytes of a BMP as it is stored here: rows of three bytes a pixel fill groups of four."""
+    """Bytes of a stored BMP: three bytes per pixel, rows padded to four bytes."""
     return _BMP_HEADER_BYTES + height * (-(-3 * width // 4) * 4)
 
 

@@ -1,6 +1,6 @@
 """Image files: checked by `inspect_image`, stored by `encode_image`.
 
-The rules, in the order in which they are applied:
+Rules, in this order:
 
 1. The format is detected from the magic bytes, never from the file name.
 2. JPEG and PNG are stored byte for byte, since all readers support them: grey, palette, alpha, and
@@ -82,7 +82,7 @@ class ImageFacts(NamedTuple):
 
 
 def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
-    """Checks a whole image file and decides how it is stored.
+    """Check a whole image file and decide how to store it.
 
     TensorFlow's `decode_image` decodes an accepted image, as stored, to the stated size. It may
     still look wrong: damage that only makes libjpeg warn is accepted (`media/jpeg.py`).
@@ -193,7 +193,7 @@ def decode_pixels(data: bytes, max_pixels: int) -> tuple[Header, Image.Image]:
 
 
 def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
-    """Raises RecordError where decoding an image, to encode it in `size`, takes too much memory."""
+    """Raise RecordError if decoding an image, to encode it in `size`, takes too much memory."""
     if header.format == "jpeg":
         jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
     elif header.format == "png":  # others are decoded by now
@@ -207,10 +207,10 @@ def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
 
 
 def size_in_file(data: bytes) -> ImageSize:
-    """The size of an image before its orientation; of JPEG and PNG no pixel is decoded.
+    """Return the size of an image before its orientation, without decoding JPEG and PNG pixels.
 
     Raises:
-        RecordError: As `inspect_image`, as far as that much is read.
+        RecordError: As `inspect_image`, for the header.
     """
     image_format = other_formats.sniff(data)
     if image_format == "png" and len(data) >= _PNG_SIZE.stop:
@@ -251,7 +251,7 @@ def _shrunk(size: ImageSize, most_side: int) -> ImageSize:
 
 
 def _conversions(header: Header, encoding: str, resized: bool) -> tuple[str, ...]:
-    """The reasons to encode again; and if there are any, what is lost by it."""
+    """Reasons to encode again, followed by what is lost."""
     reasons = []
     if header.orientation != 1:
         reasons.append("orientation")

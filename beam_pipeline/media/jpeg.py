@@ -34,12 +34,12 @@ from tfrecord_dataset.image_size import ImageSize
 _FIND_MARKER: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(
     rb"\xff[^\x00\xd0-\xd7\xff]"
 ).search
-# What begins a segment: 0xFF, its marker, its length without these two bytes.
+# Start of a segment: 0xFF, its marker, its length without these two bytes.
 _SEGMENT = struct.Struct(">BBH")
 _MARKER = 0xFF
 _TEM, _SOI, _EOI, _SOS = 0x01, 0xD8, 0xD9, 0xDA
-# Quantisation and Huffman tables, JFIF's segment: most of a JPEG's, and nothing is read of them.
-_PASSED = frozenset({0xDB, 0xC4, 0xE0})
+# Quantisation and Huffman tables, and JFIF's segment: most segments, which are skipped.
+_SKIPPED = frozenset({0xDB, 0xC4, 0xE0})
 _APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
 # Start of frame: baseline, extended and progressive; the last two also arithmetic-coded.
 _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC9, 0xCA})
@@ -55,7 +55,7 @@ _COEFFICIENT_BYTES = 2
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
-    """Checks a whole JPEG.
+    """Check a whole JPEG.
 
     Raises:
         RecordError: "truncated image", "damaged image", "image too large" or
@@ -84,7 +84,7 @@ def decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
 
 
 def check_memory(header: Header, at_least: ImageSize, max_pixels: int) -> None:
-    """Checks what `decode` and what is made of its pixels take of memory.
+    """Check the memory that `decode` and processing its pixels take.
 
     Raises:
         RecordError: "image too large".
@@ -148,9 +148,9 @@ def read_header(data: bytes, max_pixels: int) -> Header:
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield (marker, body) of the segments that are not passed (ITU-T T.81, annex B)."""
+    """Yield (marker, body) of the segments that are not skipped (ITU-T T.81, annex B)."""
     position = 2
-    while (match := _FIND_MARKER(data, _after_passed(data, position))) is not None:
+    while (match := _FIND_MARKER(data, _after_skipped(data, position))) is not None:
         position = match.end()
         marker = data[position - 1]
         if marker == _EOI:
@@ -163,19 +163,19 @@ def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
             raise RecordError(DAMAGED, f"JPEG: marker 0xff{marker:02x} at byte {start} is empty")
         if position > len(data):
             break
-        if marker not in _PASSED:
+        if marker not in _SKIPPED:
             yield marker, data[start:position]
     if data.endswith(b"\xff\xd9"):
         raise RecordError(DAMAGED, "JPEG: a segment reaches beyond the end of the file")
     raise RecordError(TRUNCATED, f"JPEG: no end marker; the file ends after {len(data):,} bytes")
 
 
-def _after_passed(data: bytes, position: int) -> int:
-    """Where the segments at `position` end of which nothing is read."""
+def _after_skipped(data: bytes, position: int) -> int:
+    """Return the end of the skipped segments at `position`."""
     last = len(data) - _SEGMENT.size
     while position <= last:
         start, marker, length = _SEGMENT.unpack_from(data, position)
-        if start != _MARKER or marker not in _PASSED or length < 2:
+        if start != _MARKER or marker not in _SKIPPED or length < 2:
             break
         position += 2 + length
     return position

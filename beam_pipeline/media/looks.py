@@ -1,4 +1,4 @@
-"""What an image looks like, in 64 bits: hardly other where it is only smaller, or another JPEG."""
+"""64-bit perceptual hashes, nearly equal for resized or recompressed images."""
 
 import importlib
 
@@ -12,12 +12,12 @@ from beam_pipeline.media.pixels import to_mode, upright
 from tfrecord_dataset import extras
 
 _SIDE = 64  # pixels; the hash is of 32
-# Grey levels: less is one colour, and such images are alike in nothing else.
+# Grey levels: images of less deviation have one colour, which makes them equal.
 _LEAST_DEVIATION = 2.0
 
 
 def check_installed() -> None:
-    """Raises ConfigError where the library that hashes images is not installed."""
+    """Raise ConfigError if the library that hashes images is not installed."""
     try:
         importlib.import_module("imagehash")  # 0.4 s, for the option alone
     except ImportError as error:
@@ -28,9 +28,9 @@ def check_installed() -> None:
 
 
 def look_of(data: bytes, max_pixels: int) -> int | None:
-    """The perceptual hash of an inspected image: that of the library imagehash, `phash`.
+    """Perceptual hash of an inspected image, by `imagehash.phash`.
 
-    None of an image of one colour, or one that cannot be decoded in the memory that is allowed.
+    None for an image of one colour, or one that takes too much memory to decode.
     """
     import imagehash
 

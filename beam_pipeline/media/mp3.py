@@ -1,7 +1,7 @@
-"""MP3: whether libsndfile reads all of a file.
+"""MP3: check that libsndfile reads a whole file.
 
-It compares the frames with the length that the first one states. Where none is stated it estimates
-the length by the first frame's bitrate, and reads no more. Sources: ISO/IEC 11172-3 and 13818-3
+It compares the frames with the length that the first one states. If none is stated, it estimates
+the length by the first frame's bitrate, and stops there. Sources: ISO/IEC 11172-3 and 13818-3
 (frames), LAME's tag ("Xing").
 """
 
@@ -25,7 +25,7 @@ def states_length(data: bytes) -> bool:
 
 
 def check_all_is_read(data: bytes, num_read: int) -> None:
-    """Raises RecordError where an MP3 has more frames than the samples that were read of it."""
+    """Raise RecordError if an MP3 has more frames than the samples that were read of it."""
     start = behind_id3(data)
     sync, rate = data[start : start + 2], data[start + 2] & _RATE
     starts = re.finditer(re.escape(sync) + rb"(.)", data, re.DOTALL)

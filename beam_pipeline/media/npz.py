@@ -1,4 +1,4 @@
-"""The arrays of an .npz file, a zip of .npy files; and the reasons to reject arrays."""
+"""Arrays of an .npz file, a zip of .npy files, and reasons to reject arrays."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _MAX_INDEX_BYTES = 1 << 20  # of some 10,000 arrays
 
 
 def arrays_of(handle: Any) -> dict[str, Place]:
-    """Where the .npy files in an .npz file lie, by the names of the arrays.
+    """Locate the .npy files in an .npz file by the names of the arrays.
 
     Raises:
         RecordError: "unsupported array": there are none; as `zip_members` and `Index`.

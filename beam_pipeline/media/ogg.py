@@ -16,7 +16,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def check(data: bytes) -> None:
-    """Checks the checksums of all pages of an OGG file with one stream.
+    """Check the checksums of all pages of an OGG file with one stream.
 
     Raises:
         RecordError: "truncated audio", "damaged audio" or "unsupported audio".

@@ -1,4 +1,4 @@
-"""Image formats by their magic bytes; and formats that are read by Pillow's plugins."""
+"""Image formats by their magic bytes, and formats read by Pillow's plugins."""
 
 import io
 import re
@@ -68,7 +68,7 @@ def sniff(data: bytes) -> str:
 
 
 def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
-    """Checks an image that is neither JPEG nor PNG, and decodes its first frame.
+    """Check an image that is neither JPEG nor PNG, and decode its first frame.
 
     Raises:
         RecordError: "not an image", "truncated image", "damaged image", "image too large" or
@@ -110,7 +110,7 @@ def decode(data: bytes, image_format: str) -> Image.Image:
 
 
 def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> None:
-    """Checks what Pillow would take memory for as soon as it opens an image."""
+    """Check sizes for which Pillow allocates memory when it opens an image."""
     for size in sizes_of(data, image_format):
         _check_size(size, image_format, max_pixels)
     if image_format == "tiff":  # it would keep the values of all tags

@@ -45,7 +45,7 @@ _PIECE_BYTES = 16 << 20  # decompressed at a time, which limits a deflate bomb
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
-    """Checks a whole PNG.
+    """Check a whole PNG.
 
     Raises:
         RecordError: "truncated image", "damaged image", "image too large" or
@@ -129,7 +129,7 @@ def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int
 def _check_pixels(
     pixel_data: bytes, width: int, height: int, pixel_bits: int, interlaced: bool
 ) -> None:
-    """Decompresses the pixel data in pieces; checks its length, checksum and row filters."""
+    """Decompress the pixel data in pieces; checks its length, checksum and row filters."""
     inflater = zlib.decompressobj()
     try:
         for column, row, column_step, row_step in (

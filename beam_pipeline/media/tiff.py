@@ -1,4 +1,4 @@
-"""TIFF's directory of tags: what a file states before any of it is believed.
+"""TIFF's directory of tags, to check stated sizes before decoding.
 
 Source: TIFF 6.0, section 2; for BigTIFF https://libtiff.gitlab.io/libtiff/specification/bigtiff.html.
 """
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
 
 def entries(tiff: bytes) -> Iterator[Entry]:
-    """The tags of the first directory, as far as it is there; none of what is no TIFF."""
+    """Yield the tags of the first directory, as far as it is complete; none if not a TIFF."""
     magic = bytes(tiff[:4])
     order = _CLASSIC.get(magic) or _BIG.get(magic)
     if order is None:

@@ -55,7 +55,7 @@ def _frame_bytes(chunk: bytes) -> int:
 
 
 def _check_length(data: bytes, start: int, size: int, frame_bytes: int) -> None:
-    """Raises RecordError unless all `size` bytes of samples from `start` are in the file."""
+    """Raise RecordError unless all `size` bytes of samples from `start` are in the file."""
     (file_size,) = struct.unpack_from("<I", data, 4)
     if size > len(data) - start:
         detail = f"its header states {size:,} bytes of samples, but {len(data) - start:,} are there"

@@ -18,10 +18,9 @@ from tfrecord_dataset.shown_text import counted
 
 
 def detect(config: BuildConfig) -> Claim:
-    """The claim of the configured input that is read: the only best one.
+    """Return the only best claim of the configured input.
 
-    In a folder that holds only another one, as unpacked archives often do, the claims may be of
-    that one.
+    If the input has a single folder, as many unpacked archives do, its content may be claimed.
 
     Raises:
         ConfigError: There is no such input, `--layout` does not fit it, or no layout is known.
@@ -86,7 +85,7 @@ def _tie(path: str, claims: Sequence[Claim]) -> Problem:
 
 
 def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> None:
-    """Raises ConfigError for a tree that no layout claims."""
+    """Raise ConfigError for a tree that no layout claims."""
     files = tree.files()
     if not files:
         raise ProblemError(Problem(code="no file", facts={"path": tree.input}))
@@ -106,7 +105,7 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
 
 
 def _held(tree: Tree, files: Sequence[str]) -> str:
-    """What a tree holds at its top; if these are folders alone, what is in them."""
+    """Describe the first level of a tree; if it has only folders, their files, too."""
     top = tree.look()
     if top.files:
         return str(top)

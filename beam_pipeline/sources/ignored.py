@@ -1,4 +1,4 @@
-"""`--ignore`: files and folders of the input that are as good as not there."""
+"""`--ignore`: files and folders of the input to leave out."""
 
 import dataclasses
 import fnmatch
@@ -11,15 +11,14 @@ from tfrecord_dataset.store.urls import unsigned
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ignored:
-    """Which files and folders are left out, by patterns with `*`, `?` and `[…]`.
+    """Patterns of files and folders to leave out, with `*`, `?` and `[…]`.
 
-    A pattern without "/" is held against the names of files and of folders ("*_mask.png",
-    "masks"), one with "/" against as many names in a row ("train/masks"), wherever these lie. A
-    folder is left out with all that it holds.
+    A pattern without "/" matches names of files and folders ("*_mask.png", "masks"), one with "/"
+    several names in a row ("train/masks"), at any depth. A folder is left out with its content.
 
     Attributes:
-        patterns: What a user wrote.
-        base: Where below the input the paths begin that are asked for; "" is the input.
+        patterns: The user's patterns.
+        base: The folder below the input that checked paths are relative to; "" is the input.
     """
 
     patterns: tuple[str, ...] = ()
@@ -30,26 +29,26 @@ class Ignored:
 
     @classmethod
     def of(cls, config: BuildConfig, path: str) -> "Ignored":
-        """What a build leaves out of the folder at `path`, which its input is or holds."""
+        """The patterns of a build for a folder that is its input or inside it."""
         top, here = (unsigned(each).rstrip("/") for each in (config.input, path))
         is_below = here.startswith(f"{top}/")
         return cls(tuple(config.ignore), here[len(top) + 1 :] if is_below else "")
 
     def inside(self, folder: str) -> "Ignored":
-        """The same for paths that begin in a folder."""
+        """The same patterns for paths relative to a folder."""
         return Ignored(self.patterns, joined(self.base, folder)) if folder else self
 
     def __call__(self, relative: str) -> bool:
-        """Whether what is at a path is left out."""
+        """Whether a path is left out."""
         return bool(self.patterns) and bool(self.fitting(relative))
 
     def fitting(self, relative: str) -> frozenset[str]:
-        """The patterns that a path fits."""
+        """The patterns that match a path."""
         path = joined(self.base, relative)
         return frozenset(each for each in self.patterns if _fits(path, each))
 
     def kept(self, folder: str, names: Sequence[str]) -> Sequence[str]:
-        """Of names in a folder those that are not left out."""
+        """Filter names in a folder that are not left out."""
         if not self.patterns:
             return names
         return [name for name in names if not self(joined(folder, name))]

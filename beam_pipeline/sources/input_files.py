@@ -1,4 +1,4 @@
-"""Which files an input means: one file, those of a folder, or those that fit a pattern."""
+"""Files of an input: one file, those of a folder, or those that match a pattern."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from tfrecord_dataset.format.split_names import splits_of_files
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """One file of many records.
+    """A file of many records.
 
     Attributes:
         path: Absolute path or URL.
         relative: The path below the input, for keys and messages.
-        split: The split that the folder or the name states.
+        split: Split by the name of the folder or file.
     """
 
     path: str
@@ -28,10 +28,10 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NamingFile(InputFile):
-    """A file whose records name others.
+    """A file whose records name other files.
 
     Attributes:
-        root: Keys are paths below it.
+        root: The folder that keys are relative to.
         allowed: Further folders whose files may be named.
     """
 
@@ -39,7 +39,7 @@ class NamingFile(InputFile):
     allowed: tuple[str, ...] = ()
 
     def locate(self, name: str, folder: str) -> tuple[str, str]:
-        """The key and the path of the file that this one calls `name`, seen from `folder`.
+        """Return the key and the path of a file by its name relative to `folder`.
 
         Raises:
             RecordError: "file outside the input".
@@ -50,16 +50,15 @@ class NamingFile(InputFile):
 def find_files(
     path: str, is_meant: Callable[[str], bool], ignored: Ignored = NOTHING
 ) -> tuple[list[InputFile], list[str]]:
-    """The files that `path` means, sorted, and the relative paths of those beside them.
+    """Find the files of an input, sorted, and the relative paths of other files.
 
     Args:
-        path: A file; or a folder, with all below it; or a pattern (`storage.match_files`).
-        is_meant: Whether a file of this name belongs to the layout; the one file that is
-            given itself does.
-        ignored: What of a folder, or of what fits a pattern, is left out.
+        path: A file, a folder with all files below it, or a pattern (`storage.match_files`).
+        is_meant: Whether a file belongs to the layout by its name; not used for a single file.
+        ignored: Files to leave out of a folder or a pattern.
 
     Raises:
-        ConfigError: There is no such file, or none that is meant.
+        ConfigError: There is no such file.
     """
     path = storage.absolute(path).rstrip("/") or "/"
     if storage.is_directory(path):

@@ -1,4 +1,4 @@
-"""What the names of files and folders mean, in any layout."""
+"""Names of files and folders in any layout."""
 
 import itertools
 import re
@@ -10,12 +10,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import suffix_of
 from beam_pipeline.records import Rejected, composed
 
-# A suffix says what a file was meant to be; its content is Inspect's to judge.
+# A suffix states the intended kind of a file; Inspect checks its content.
 IMAGE_SUFFIXES = frozenset(
     {"jpg", "jpeg", "jpe", "jfif", "png", "bmp", "dib", "gif", "webp", "tif", "tiff"}
     | {"ppm", "pgm", "pbm", "pnm", "jp2", "avif", "heic", "heif"}
 )
-# MP3 and others are meant as audio, too, and are refused by name when they are opened.
+# Some of these formats are refused by name when they are opened.
 AUDIO_SUFFIXES = frozenset(
     {"wav", "wave", "flac", "ogg", "oga", "opus"}
     | {"mp3", "m4a", "aac", "aif", "aiff", "aifc", "wma", "au", "caf", "amr", "sph", "w64"}
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 def suffix(path: str) -> str:
-    """What follows the last dot of the file's name, in lower case, or ""."""
+    """The file's suffix without its dot, in lower case, or ""."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name else ""
 
@@ -54,7 +54,7 @@ def stem(path: str) -> str:
 
 
 def is_submission(path: str) -> bool:
-    """Whether a table is called as one that a competition wants: it has no data."""
+    """Whether a table has the name of a submission to a competition, without data."""
     return _SUBMISSION.search(path.rpartition("/")[2]) is not None
 
 
@@ -90,7 +90,7 @@ def split_at(path: str, name: str) -> tuple[str, str] | None:
 
 
 def shared_name(path: str) -> str:
-    """What an image and its annotation have in common: the name without folders and suffix."""
+    """The common name of an image and its annotation, without folders and suffix."""
     return composed(stem(path))
 
 
@@ -102,18 +102,18 @@ def place_of(path: str, home: str = "") -> str:
 
 
 def has_image_suffix(path: str) -> bool:
-    """Whether the file's name ends as an image's does."""
+    """Whether the file has the suffix of an image."""
     return path.rpartition(".")[2].lower() in IMAGE_SUFFIXES
 
 
 def media_kind(path: str) -> str:
-    """ "image", "audio" or "array", as the file's name ends; else ""."""
+    """Kind of a file by its suffix: "image", "audio", "array" or ""."""
     name, _, ending = path.rpartition(".")
     return _KIND_OF_SUFFIX.get(ending.lower(), "") if name else ""
 
 
 def kind_of_all(names: Iterable[str]) -> str:
-    """The kind of file that all of these are names of; "" where they are of none."""
+    """The common kind of all files, or ""."""
     kinds = set(map(media_kind, names))
     return kinds.pop() if len(kinds) == 1 else ""
 
@@ -124,12 +124,12 @@ def below(root: str, relative: str) -> str:
 
 
 def left_out(source: str, reason: str, detail: str) -> Rejected:
-    """What was never meant as data, or not in this place: nothing is wrong with it."""
+    """Reject a file that is not data, or not in this place, without an error."""
     return Rejected(source=source, reason=reason, detail=detail, bad=False)
 
 
 def input_folder(root: str) -> str:
-    """`root` as every worker can list it.
+    """Return the absolute path of an input folder.
 
     Raises:
         ConfigError: There is no such folder.
@@ -143,7 +143,7 @@ def input_folder(root: str) -> str:
 
 
 def in_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """`items` in lists that are worth an element each."""
+    """Divide `items` into lists, one per element of a collection."""
     iterator = iter(items)
     while batch := list(itertools.islice(iterator, PATHS_PER_BATCH)):
         yield batch

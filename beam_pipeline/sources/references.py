@@ -1,7 +1,7 @@
-"""From the name of an image in an annotation file to the image, which must be one that is meant.
+"""Resolve names of images in annotation files to paths inside the input.
 
-Whoever wrote the annotations could else have any file of this machine read into a dataset, or any
-address asked.
+Other paths are refused: annotations from a stranger could otherwise read any file of this machine
+into a dataset, or request any address.
 """
 
 import functools
@@ -16,15 +16,15 @@ from tfrecord_dataset.store.urls import unsigned
 
 
 def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) -> tuple[str, str]:
-    """The key and the path of the image that an annotation file calls `name`.
+    """Return the key and the path of the image that an annotation file names.
 
     Args:
-        name: Relative to `folder`, or absolute, or remote. Backslashes are Windows's slashes.
-            Unicode's forms of it are one.
+        name: Relative to `folder`, or absolute, or remote; with slashes or backslashes, in any
+            Unicode form.
         folder: Absolute path or URL.
-        root: Absolute path or URL of the input; the key is the path below it. An image
-            outside of it keeps the stated name as its key. No key has a password or a signature.
-        allowed: Further folders whose files may be named.
+        root: Absolute path or URL of the input; the key is the path below it. An image outside the
+            input has `name` as its key. Keys contain no passwords and no signatures.
+        allowed: Further folders that may contain the image.
 
     Raises:
         RecordError: "file outside the input": it is in none of these folders.
@@ -52,23 +52,23 @@ def _prefix(root: str) -> str:
 
 
 def last_parts(path: str) -> Iterator[str]:
-    """A path without its first folders, which another machine may have: the longest first."""
+    """Yield a path without its first folders, as of another machine; the longest first."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
-    """Whether `path` is one of `folders`, or lies in one; all are absolute and normal."""
+    """Whether `path` is one of `folders` or inside one; all are absolute and normalized."""
     return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 def outside(path: str, root: str, folder: str) -> str:
-    """What an error says of a path that is not in the input, and of the remedy.
+    """Error text for a path outside the input, with its remedy.
 
     Args:
-        path: Where a name leads.
-        root: The input, or what else its name may start from.
-        folder: What a user must allow to read it.
+        path: The resolved path.
+        root: The input, or another folder that the name may start from.
+        folder: The folder to allow.
     """
     return (
         f"leads to {path}, outside of {root}; put the file below that, or, if this machine has the "
@@ -77,7 +77,7 @@ def outside(path: str, root: str, folder: str) -> str:
 
 
 def _in_form_on_disk(path: str) -> str:
-    """`path` in the Unicode form in which it is there; macOS and others write "é" unlike."""
+    """Return `path` in the Unicode form of the existing file; macOS writes "é" differently."""
     forms = [path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD"))]
     if len(set(forms)) == 1:  # most scripts know no other
         return path
@@ -93,7 +93,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def parent(path: str) -> str:
-    """The folder that holds `path`, local or remote; "/" and a bucket hold themselves."""
+    """The parent folder of a local or remote path; "/" and a bucket are their own parents."""
     head = path.rstrip("/").rpartition("/")[0]
     if head.endswith(":/"):
         return path  # gs://bucket
@@ -101,5 +101,5 @@ def parent(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """The last part of `path`, local or remote; without a signature."""
+    """The last part of a local or remote path, without a signature."""
     return unsigned(path).rstrip("/").rpartition("/")[2]

@@ -18,16 +18,17 @@ _IN_ARRAY_NAME = tuple(
         ),
     )
 )
-# What CelebA's list_eval_partition calls the splits.
+# Splits in CelebA's list_eval_partition.
 PARTITION = {"train": "0", "val": "1", "test": "2"}
 _BETWEEN = re.compile(r"([_\-. ])")
 
 
 def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
-    """The split by table, of the tables of a folder that are called after one.
+    """Map tables of a folder to the splits in their names.
 
-    After it alone: train.csv, beside others; else all of them in part, each after another:
-    mnist_train.csv, mnist_test.csv. Shards of the Hugging Face Hub are those of one split.
+    Tables named after a split only count (train.csv), whatever the others are called; otherwise
+    all tables must contain the names of different splits (mnist_train.csv, mnist_test.csv), or be
+    shards of the Hugging Face Hub.
     """
     if of_shards := splits_of_shards(names):
         return dict(zip(names, of_shards, strict=True))
@@ -38,19 +39,19 @@ def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
 
 
 def lists_of_splits(names: Iterable[str]) -> list[str]:
-    """Of the names of lists those of splits; "trainval" only without both of its parts."""
+    """Filter names of splits; "trainval" only counts without both of its parts."""
     splits = list(filter(is_split, names))
     is_whole = {"train", "val"} <= {name.lower() for name in splits}
     return [name for name in splits if name.lower() != "trainval" or not is_whole]
 
 
 def is_partition(path: str) -> bool:
-    """Whether a file is CelebA's list of all images, with the number of the split of each."""
+    """Whether a file is CelebA's list of all images with the numbers of their splits."""
     return stem(path) == "list_eval_partition"
 
 
 def without_split(name: str) -> tuple[str, str]:
-    """("x", "train") of an array's name "x_train"; the second is "" where it names no split."""
+    """Divide an array's name into column and split: ("x", "train"); the split may be ""."""
     for pattern in _IN_ARRAY_NAME:
         if (match := pattern.fullmatch(name)) and is_split(match["split"]):
             return match["column"], match["split"]

@@ -26,7 +26,7 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.parallel import map_shards
-from beam_pipeline.sources.tfrecord.files import is_named_so, kind_of_file
+from beam_pipeline.sources.tfrecord.files import has_record_name, kind_of_file
 from tfrecord_dataset.format.metadata import ShardEntry
 from tfrecord_dataset.json_file import parse_object
 from tfrecord_dataset.sealed_json import check_seal
@@ -183,8 +183,8 @@ def _looks_adopted(info: Dataset, path: str) -> bool:
     """Whether `adopt` would take a file for a shard, or for the description of one."""
     folder, _, below = path.partition("/")
     if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
-        return is_named_so(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
-    return is_named_so(path) or _is_shard(info, path)
+        return has_record_name(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
+    return has_record_name(path) or _is_shard(info, path)
 
 
 def _is_shard(info: Dataset, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reads the content of one member of an archive from its byte range."""
+"""Read the content of one member of an archive from its byte range."""
 
 import io
 import zlib

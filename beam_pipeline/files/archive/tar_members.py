@@ -1,4 +1,4 @@
-"""Lists the members of a tar file as byte ranges, without unpacking."""
+"""List the members of a tar file as byte ranges, without unpacking."""
 
 import tarfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Lists the members of a zip as byte ranges, without unpacking."""
+"""List the members of a zip as byte ranges, without unpacking."""
 
 import stat
 import struct

@@ -1,4 +1,4 @@
-"""Arrays row by row: .npz and .npy files whose first axis is the records."""
+"""Rows of arrays in .npz, .npy and HDF5 files, whose first axis is the records."""
 
 import dataclasses
 import math
@@ -28,13 +28,13 @@ from tfrecord_dataset.format.split_names import is_split
 
 @dataclasses.dataclass
 class ReadArrays(ValueOptions, beam.PTransform):
-    """The rows of arrays: `<file>#<row>`, a feature a column.
+    """Rows of arrays: `<file>#<row>`, with a feature per column.
 
-    A column of one axis gives numbers or texts; every other one gives arrays, as byte ranges of
-    the file unless they are small. Compressed arrays are unpacked into `scratch`.
+    A column of one axis gives numbers or texts; other columns give arrays, as byte ranges of the
+    file unless they are small. Compressed arrays are unpacked into `scratch`.
 
-    The column of a usual name (`y`, `label`, …), if it has one whole number or text a row and
-    these are no measures (`tables.labels`), is the feature `label`, a class.
+    A column with a usual name (`y`, `label`, …) and a whole number or text per row is the class
+    `label`, unless its values are measures (`tables.labels`).
 
     Yields Records, and a bad Rejected for a file that cannot be used.
 
@@ -57,10 +57,10 @@ class ReadArrays(ValueOptions, beam.PTransform):
 
 
 def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questions:
-    """Decide what each column is, and what only all rows tell: whether the label is a class.
+    """Decide the role of each column, and whether all rows must decide if the label is a class.
 
     Raises:
-        ConfigError: What a user names or declares does not exist, or cannot be a class.
+        ConfigError: A named or declared column does not exist, or cannot be a class.
     """
     labels = find_labels(tables, options.labels)
     if options.schema:
@@ -75,10 +75,10 @@ def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questio
 
 
 def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict[str, str]:
-    """The feature by column, of columns that may be classes.
+    """Map columns that may be classes to features.
 
     Raises:
-        ConfigError: A column that a user names is not there, or cannot be a class.
+        ConfigError: A named column does not exist, or cannot be a class.
     """
     columns = tables[0].columns if tables else {}
     named = named if tables else ()
@@ -106,7 +106,7 @@ def _may_be_class(column: Column) -> bool:
 def declared_columns(
     tables: Sequence[ArrayTable], labels: Mapping[str, str], schema: Sequence[Feature]
 ) -> tuple[tuple[Feature, str], ...]:
-    """The column of every feature that a user declared.
+    """Find the column of every declared feature.
 
     Raises:
         ConfigError: There is none.

@@ -1,4 +1,4 @@
-"""Arrays as a table: rows are the first axis, which all columns have in common."""
+"""Arrays as a table, whose rows are the first axis of all columns."""
 
 import dataclasses
 import math
@@ -25,7 +25,7 @@ class Column:
         member: Its name in the .npz file; "" of a .npy file.
         dtype: NumPy's, little-endian: "<f4".
         shape: Sizes by axis.
-        offset: Where in the file its values begin; None where they are compressed.
+        offset: Offset of its values in the file; None if they are compressed.
     """
 
     path: str
@@ -61,7 +61,7 @@ class ArrayTable(Table):
 
     @property
     def name(self) -> str:
-        """What the rows' keys begin with: a file's path below the input."""
+        """Prefix of the rows' keys: the file's path below the input."""
         return self.file.relative
 
     @property
@@ -86,7 +86,7 @@ class ArrayTable(Table):
 
 
 def _stored(name: str, column: Column, scratch: str) -> Column:
-    """A column as ranges of a file, unpacked where that is needed."""
+    """Return a column as ranges of a file, unpacked if it is compressed."""
     path, offset, shape = column.path, column.offset, column.shape
     if offset is None:
         path, offset = unpack_array(path, column.member, scratch), 0

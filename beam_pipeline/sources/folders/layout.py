@@ -1,4 +1,4 @@
-"""The layout `folders`: a class a folder, perhaps in folders of splits; or one folder of files."""
+"""The layout `folders`: class folders, perhaps in folders of splits, or one folder of files."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,9 +25,9 @@ _LINES_LOOKED_AT = 10
 
 
 def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Images, audio, arrays or texts in class folders, perhaps in folders of splits; or flat.
+    """Claim images, audio, arrays or texts in class folders, or images and audio in one folder.
 
-    If all of them are in one folder named after what they are, such as images/, it is that folder.
+    If all of them are in one folder named after their kind, such as images/, claim that folder.
     """
     if not tree.is_folder:
         return None
@@ -61,12 +61,12 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def _lists(tree: Tree, lists: dict[str, str]) -> Iterator[str]:
-    """Lists as `--split-list` has them."""
+    """Format lists as values of `--split-list`."""
     return (f"{split}={tree.path(path)}" for path, split in lists.items())
 
 
 def _home(tree: Tree) -> str:
-    """The only folder with files of the main kind, if it is named after what they are; else ""."""
+    """The only folder with files of the main kind, if it is named after that; otherwise ""."""
     found = structures(tree.names())
     tops = found.get(main_kind(found), Structure()).folders
     names = {place[0] if place else "" for place in tops}
@@ -75,7 +75,7 @@ def _home(tree: Tree) -> str:
 
 
 def _is_of_many(tree: Tree, kind: str) -> bool:
-    """Whether a file is of many records: arrays, and texts, that are in no class folders."""
+    """Whether files outside class folders have many records each, as arrays and texts do."""
     if kind == "array":
         paths = tree.files_with("npz")
         return not may_be_records([*map(tree.path, paths)])
@@ -103,10 +103,10 @@ def _understood(
 
 
 def split_lists(tree: Tree, home: str) -> dict[str, str]:
-    """Splits by the paths of lists at the top or in meta/ that name files in class folders.
+    """Find lists at the top or in meta/ that name files in class folders; return their splits.
 
     Args:
-        tree: Where they are looked for.
+        tree: The input.
         home: The folder of the class folders.
     """
     found = {

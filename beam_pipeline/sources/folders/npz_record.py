@@ -1,4 +1,4 @@
-"""An .npz file that is one record: each of its arrays is a feature."""
+"""Records of one .npz file each, whose arrays are features."""
 
 import contextlib
 import io
@@ -20,9 +20,9 @@ _MAX_VALUE_BYTES = 1 << 16
 
 
 def may_be_records(paths: Sequence[str]) -> bool:
-    """Whether of several .npz files each may be a record: an image and its map, as TransUNet's.
+    """Whether several .npz files may be a record each, such as an image and its map.
 
-    Their first ones then hold several arrays, whose first two axes are the same.
+    The first files must have several arrays whose first two axes are equal.
     """
     return len(paths) > 1 and all(map(_is_alike, paths[:_FILES_LOOKED_INTO]))
 
@@ -42,17 +42,17 @@ def _names(path: str) -> list[str]:
 
 
 def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
-    """The arrays of an .npz file by name; None where there are not several.
+    """Read the arrays of an .npz file by name; None if there are not several.
 
-    A single number or text is one, of a usual name ("label", "y", …) the class `label`, unless
-    the record has its label from elsewhere: then it is called "npz.label".
+    An array without axes is a number or text. One with a usual name ("label", "y", …) is the class
+    `label`, or "npz.label" if the record already has a label.
 
     Raises:
-        RecordError: An array has no right header.
+        RecordError: An array has an invalid header.
     """
     top = top_of(path)
     names: list[str] = []
-    with contextlib.suppress(RecordError):  # whoever reads it as one array says so
+    with contextlib.suppress(RecordError):  # the reader of arrays reports it
         names = _names(path)
     if len(names) < 2:
         return None

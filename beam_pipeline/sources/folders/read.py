@@ -1,4 +1,4 @@
-"""Images, audio, arrays or texts in folders: a class each, or with paths that say what they are."""
+"""Images, audio, arrays or texts in class folders, or with a pattern for their paths."""
 
 import contextlib
 import dataclasses
@@ -125,7 +125,7 @@ def records_of(
     *,
     is_whole: bool = False,
 ) -> Iterator[Element]:
-    """The records of the files in a batch.
+    """Make the records of the files in a batch.
 
     Args:
         batch: Packed names of files, by folder.
@@ -160,7 +160,7 @@ def records_of(
 def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
-    """The record of one file by the folder that it is in."""
+    """Make the record of a file by its folder."""
     if place is None:
         raise RecordError(
             "no class folder",
@@ -177,7 +177,7 @@ def _record(
 
 
 def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
-    """What a file holds, by feature: itself, or the arrays of an .npz file of several."""
+    """Features of a file: the file itself, or the arrays of an .npz file of several."""
     if path.lower().endswith(".npz"):
         with contextlib.suppress(OSError):  # reported where it is read
             if features := features_of_npz(path, has_label=has_label):
@@ -189,7 +189,7 @@ def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
 
 
 def decoded_text(data: bytes) -> str:
-    """The text of a file in UTF-8.
+    """Decode the UTF-8 text of a file.
 
     Raises:
         RecordError: "not UTF-8".
@@ -200,7 +200,7 @@ def decoded_text(data: bytes) -> str:
 def _matched_record(
     relative: str, path: str, kind: str, pattern: PathPattern, structure: Structure
 ) -> Record:
-    """The record of one file by what the pattern finds in its path."""
+    """Make the record of a file by matching its path with the pattern."""
     if (texts := pattern.match(relative)) is None:
         raise RecordError(
             "does not match the pattern",

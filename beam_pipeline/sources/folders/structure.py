@@ -1,4 +1,4 @@
-"""What folders of files stand for: splits, classes or neither, told by their names alone."""
+"""Roles of folders by their names: splits, classes or neither."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,26 +30,26 @@ _NO_CLASSES = frozenset(
     | AUDIO_SUFFIXES - {"au"}
 )
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
-# If there are as many files of several kinds, the first kind is read.
+# If several kinds have equally many files, the first kind is read.
 _KINDS = ("image", "audio", "array", "text")
 NOUNS = {"image": "image", "audio": "audio file", "array": "array", "text": "text"}
-# How many of a file's folders are looked at: that of a split, of a class, and one below.
+# Folders of a path that count: that of a split, of a class, and one below.
 _DEPTH = 3
 
 
 def is_no_class(name: str) -> bool:
-    """Whether a folder is named after what its files are, not after their class: "images_2"."""
+    """Whether a folder is named after a kind of file, not after a class: "images_2"."""
     return _NUMBER.sub("", name.lower()) in _NO_CLASSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structure:
-    """The folders of all files of one kind; it grows with the number of folders alone.
+    """The folders of all files of one kind; its size depends on the number of folders only.
 
     Attributes:
-        number: How many files there are.
-        folders: The first three folders in which they are, () for none.
-        columns: The kind of each name of a pattern.
+        number: Number of files.
+        folders: The first three folders of their paths, () for none.
+        columns: The kind of each name in a pattern.
     """
 
     number: int = 0
@@ -68,7 +68,7 @@ class Structure:
 
     @property
     def class_depth(self) -> int | None:
-        """Which folder of a path is the class, from 0; None where the files have no classes."""
+        """Position of the class in a path, from 0; None if the files have no classes."""
         depth = 1 if self.in_splits else 0
         return depth if any(len(place) > depth for place in self.folders) else None
 
@@ -82,7 +82,7 @@ class Structure:
         return frozenset(name for name in names if not is_no_class(name))
 
     def problem(self, path: str, *, one_class: bool) -> Problem | None:
-        """Why the files below `path` cannot be read as class folders; None where they can."""
+        """Why the files below `path` cannot be read as class folders; None if they can."""
         splits = sorted(filter(is_split, self.tops))
         if splits and not self.in_splits:
             others = first_names(sorted(self.tops.difference(splits)))
@@ -101,9 +101,9 @@ class Structure:
         return Problem(code="one class", facts=facts, option="one_class")
 
     def place(self, folder: str) -> tuple[str | None, str | None] | None:
-        """The split and the class of files in `folder`; None where it is in no class folder.
+        """Return the split and the class of files in `folder`; None outside all class folders.
 
-        The class is "" where the folder is named after what its files are.
+        The class is "" if the folder is named after a kind of file.
         """
         parts = folder.split("/") if folder else []
         split = parts[0] if self.in_splits and parts else None
@@ -118,7 +118,7 @@ StructureByKind = Mapping[str, Structure]
 
 
 def structures(parts: Iterable[Names], pattern: PathPattern | None = None) -> StructureByKind:
-    """The structure of a tree by kind of file; its parts are read once, and not kept."""
+    """Find the structure of a tree by kind of file, in one pass over its parts."""
     return merged(_of_folder(folder, names, pattern) for folder, names in parts)
 
 
@@ -145,7 +145,7 @@ def _of_kind(folder: str, names: Sequence[str], pattern: PathPattern | None) -> 
 
 
 def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
-    """The structures of a tree from those of its parts."""
+    """Merge the structures of parts of a tree."""
     found: dict[str, list[Structure]] = {}
     for part in parts:
         for kind, structure in part.items():
@@ -161,7 +161,7 @@ def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
 
 
 def main_kind(found: StructureByKind) -> str:
-    """The kind of most of the files; texts count only where there is nothing else."""
+    """The kind of most files; texts count only if there are no other kinds."""
     media = [kind for kind in _KINDS[:-1] if kind in found]
     if not media:
         return "text" if "text" in found else "image"
@@ -169,5 +169,5 @@ def main_kind(found: StructureByKind) -> str:
 
 
 def file_kind(name: str) -> str:
-    """The kind of a file by its suffix; "" for others, and for texts such as a README."""
+    """Kind of a file by its suffix; "" for others and for texts such as a README."""
     return media_kind(name) or ("text" if suffix(name) == "txt" and may_hold_data(name) else "")

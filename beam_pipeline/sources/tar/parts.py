@@ -1,4 +1,4 @@
-"""What each member of a tar is by its extension, and the small ones' values.
+"""Members of a tar by extension, with the values of small ones.
 
 Extensions as WebDataset has them: https://github.com/webdataset/webdataset (autodecode).
 """
@@ -16,10 +16,10 @@ from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
 from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
 from tfrecord_dataset.format.feature import Feature
 
-# What an extension's last part stands for; media are told by `paths.media_kind`.
+# Forms by an extension's last part; `paths.media_kind` detects media.
 _CLASSES = ("cls", "class", "cls2")
 _NUMBERS = ("index", "inx", "id", "count")
-# The first of these that is there is the record's class.
+# The first of these extensions is the record's class.
 LABEL_EXTENSIONS = (*_CLASSES, "index", "inx")
 _TEXTS = ("txt", "text", "transcript")
 _PICKLED = ("pyd", "pickle", "pkl", "pth", "pt")
@@ -30,13 +30,13 @@ _FORM_OF_EXTENSION = (
     | dict.fromkeys(_PICKLED, "pickled")
     | {"json": "json"}
 )
-# Forms whose value travels with the record; all else is a reference.
+# Forms whose value is part of the record; others are references.
 READ = frozenset({"label", "value", "text", "json"})
-# The remedy for files that are one record, or none, by a dot in their name.
+# The remedy for files that are grouped wrongly by a dot in their names.
 FIRST_DOT = "a record's name ends at the first dot of a file's name, so take other dots out of it"
-# The form of what a user leaves out.
+# The form of members to leave out.
 LEFT_OUT = "left out"
-# What a record carries along.
+# Size limit of a value in a record.
 _MAX_READ_BYTES = 16 << 20
 _DECLARED_FORMS = {
     **dict.fromkeys(("scalar", "class_label", "text", "tensor", "sequence"), "text"),
@@ -47,11 +47,11 @@ _DECLARED_FORMS = {
 
 @crosses
 class LongValue(NamedTuple):
-    """A text, or a value of a JSON object, that is left in the tar.
+    """A long text, or a long value of a JSON object, that stays in the tar.
 
     Attributes:
-        kind: What a column of such values would be.
-        name: The value's in the JSON object; None where the member is the value.
+        kind: Kind of the value.
+        name: Its name in the JSON object; None if the member is the value.
     """
 
     kind: Kind | None
@@ -60,16 +60,15 @@ class LongValue(NamedTuple):
 
 @crosses
 class Part(NamedTuple):
-    """One member of a record.
+    """A member of a record.
 
     Attributes:
-        extension: What follows the first dot of its name, in lower case.
+        extension: Part of its name after the first dot, in lower case.
         form: "image", "audio", "array", "label", "value", "text", "json", "bytes";
-            or LEFT_OUT, of which a tar has one an extension.
+            or LEFT_OUT, once per extension of a tar.
         offset, length: Its bytes in the tar.
-        value: Of the forms in READ, its text; of "json", its value; with a LongValue in the
-            place of each that is long.
-        problem: (reason, detail) of why it, and so its record, cannot be used.
+        value: The text for forms in READ, the value for "json", with long ones as LongValue.
+        problem: (reason, detail) if its record cannot be used.
     """
 
     extension: str
@@ -81,7 +80,7 @@ class Part(NamedTuple):
 
 
 def values_of(part: Part) -> Iterator[tuple[str, Any]]:
-    """What a part holds by its extension, or by "<extension>/<name>" of each value of its JSON."""
+    """Yield the values of a part by extension, or by "<extension>/<name>" for JSON."""
     if part.form != "json":
         yield part.extension, part.value
         return
@@ -95,9 +94,9 @@ def _members(value: Any) -> dict[str, Any]:
 
 
 def name_parts(name: str) -> tuple[str, str] | None:
-    """The record's name and the extension of a member; None for what is no input.
+    """Return the record's name and the extension of a member; None if it is not data.
 
-    The extension is all behind the first dot of the file's name; "" where there is none. Names
+    The extension is the part after the first dot of the file's name; "" without a dot. Names
     that start with a dot or with "__" are the archive's own, as in WebDataset.
     """
     folder, _, file = name.rpartition("/")
@@ -113,7 +112,7 @@ def stem_of(extension: str) -> str:
 
 
 def form_of(extension: str, schema: Sequence[Feature] = ()) -> str:
-    """What a member of this extension is; what a `schema` declares of its name comes first."""
+    """Form of a member by its extension; a declaration of a `schema` comes first."""
     last = extension.rpartition(".")[2]
     form = _FORM_OF_EXTENSION.get(last) or media_kind(f"x.{last}") or "bytes"
     if form not in ("array", "json", "pickled"):
@@ -129,13 +128,13 @@ def read_part(
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
 ) -> Part:
-    """What `member` is, with its value where that is small.
+    """Make the part of a member, with its value if that is small.
 
     Args:
-        member: One that belongs to a record.
+        member: A member of a record.
         extension: Its extension.
-        read: From (offset, length) to those bytes of the tar.
-        schema: What a user declared.
+        read: Reads (offset, length) of the tar.
+        schema: The declared features.
     """
     form = form_of(extension, schema)
     value, problem = None, member.problem
@@ -156,7 +155,7 @@ def read_part(
 
 
 def _shortened(value: Any, form: str) -> Any:
-    """The value of a long member without its long values."""
+    """Replace the long values of a long member by LongValue."""
     if form == "text":
         return LongValue(kind_of_text(value))
     return {

@@ -43,8 +43,8 @@ class ReadTar(ValueOptions, beam.PTransform):
     """The records of tar files, as byte ranges; compressed tars are unpacked once.
 
     Members of one tar that have a name in common, up to the first dot of the file's name, are
-    one record, wherever in the tar they lie; its key is "<tar>/<name>". What follows the dot
-    says what a member is (`parts`, `roles`). Texts, classes and JSON are read at once.
+    one record, wherever they are in the tar; its key is "<tar>/<name>". The part after
+    the dot identifies a member (`parts`, `roles`). Texts, classes and JSON are read at once.
 
     Yields a Record or a bad Rejected a name; a bad Rejected for a tar that ends early or is
     damaged, whose members before that are used.
@@ -96,7 +96,7 @@ def read_tar(
                 handle.seek(offset)
                 return bytes(handle.read(length))
 
-            told: set[str] = set()
+            logged: set[str] = set()
             for member in read_members(handle):
                 source = f"{file.relative}/{member.name}"
                 if member.problem and member.problem[0] in ("unsafe path", "not UTF-8"):
@@ -109,8 +109,8 @@ def read_tar(
                 if not extension:
                     yield left_out(source, "no extension", "the extension says what a member is")
                 elif extension in options.ignore_columns:
-                    if extension not in told:  # told once, for `find_roles` to know of it
-                        told.add(extension)
+                    if extension not in logged:  # once, so that `find_roles` knows it
+                        logged.add(extension)
                         part = Part(extension, LEFT_OUT, member.offset, 0)
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
                 else:

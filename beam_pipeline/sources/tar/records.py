@@ -1,4 +1,4 @@
-"""From the members of one name to a record: plain functions, no Beam."""
+"""Records of the members of one name."""
 
 import functools
 import json
@@ -39,13 +39,13 @@ def record_of_parts(
     roles: Mapping[str, Role],
     options: ValueOptions,
 ) -> Iterator[Record | Rejected]:
-    """The record of all members of one name in one tar.
+    """Make the record of all members of one name in a tar.
 
     Args:
         key: The tar's path and the name.
-        members: The tar, and what each member is.
-        roles: What every extension and JSON name becomes.
-        options: What a user says; a schema comes before `roles`.
+        members: The tar and the members.
+        roles: Role of every extension and JSON name.
+        options: The user's options; a schema comes before `roles`.
     """
     archive = members[0][0]
     used = (part for _, part in members if part.form != LEFT_OUT)
@@ -75,13 +75,13 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
 def found_features(
     parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
-    """The features of a record whose kinds were found by looking.
+    """Make the features of a record by the roles found in the data.
 
     Args:
-        parts: By name.
-        path: Of the tar.
-        roles: What every extension and JSON name becomes, over all records.
-        options: What a user says.
+        parts: The members by name.
+        path: Path of the tar.
+        roles: Role of every extension and JSON name, over all records.
+        options: The user's options.
 
     Raises:
         RecordError: "missing value", and others of `kinds.convert`.
@@ -117,7 +117,7 @@ def _value_of_role(value: Any, role: Role, options: ValueOptions) -> Value:
 
 
 def _made(part: Part | None, path: str, make: Callable[[Any], Value]) -> Value:
-    """What `make` makes of a part's value, or a reference to that where it is left in the tar."""
+    """Apply `make` to a part's value, or defer it for a value that stays in the tar."""
     if part is None or not isinstance(part.value, LongValue):
         return make(part and part.value)
     read = functools.partial(_read_long_value, name=part.value.name, make=make)
@@ -142,11 +142,11 @@ def _range(part: Part, path: str) -> FileRef:
 def declared_features(
     parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
-    """The features of a record as a user's schema declares them.
+    """Make the features of a record that the schema declares.
 
     Raises:
         RecordError: "does not fit the schema".
-        ConfigError: A feature that no member of any tar is.
+        ConfigError: No member of the tars is a declared feature.
     """
     features = {}
     for feature in options.schema:

@@ -1,4 +1,4 @@
-"""What the extensions of a tar's members, and the names in its JSON, become."""
+"""Roles of the extensions of a tar's members, and of names in its JSON."""
 
 import itertools
 import logging
@@ -31,12 +31,12 @@ _MAX_NAMES = 1000
 
 
 class Role(NamedTuple):
-    """What becomes of an extension, or of a name in JSON.
+    """Role of an extension, or of a name in JSON.
 
     Attributes:
         feature: The feature's name.
         form: "image", "audio", "array", "bytes", "label", "text" or "value".
-        kind: Of a value: what holds all of them.
+        kind: The kind that holds all values.
     """
 
     feature: str
@@ -60,10 +60,10 @@ def _kinds_of_part(part: Part) -> MemberKinds:
 
 
 def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:
-    """What holds the values of all records.
+    """Merge the kinds of values of all records.
 
     Raises:
-        DataError: More than any dataset has, so names are split at the wrong dot.
+        DataError: There are too many names, so files' names have more dots than they should.
     """
     merged: MemberKinds = {}
     for each in kinds:
@@ -78,14 +78,14 @@ def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:
 
 
 def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
-    """What every extension and name in JSON becomes, by what `MemberKinds` calls it.
+    """Find the role of every extension and name in JSON, by its name in `MemberKinds`.
 
     Args:
-        kinds: Of all records.
-        options: What a user says of the features.
+        kinds: Kinds of all records.
+        options: The user's options for features.
 
     Raises:
-        ConfigError: Two of them make one feature, or what a user names is not there.
+        ConfigError: Two of them make the same feature, or a named one does not exist.
     """
     if not kinds:
         return {}  # not one tar could be read
@@ -100,7 +100,7 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
         for name, form in forms.items()
         if form != "json"
     }
-    _tell_of_dots(forms)
+    _log_dots(forms)
     if not options.labels:
         _make_label(roles, LABEL_EXTENSIONS)
     roles |= _of_json(kinds, forms, taken={role.feature for role in roles.values()})
@@ -113,8 +113,8 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
     return roles
 
 
-def _tell_of_dots(extensions: Iterable[str]) -> None:
-    """Log which files become one record, if their names differ after the first dot."""
+def _log_dots(extensions: Iterable[str]) -> None:
+    """Log which files are one record, if their names differ after the first dot."""
     stems = {stem_of(each): each for each in extensions}
     if len(stems) > 1:
         few = ", ".join(f"*.{each}" for each in itertools.islice(sorted(stems.values()), 5))
@@ -133,7 +133,7 @@ def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
 def _of_json(
     kinds: MemberKinds, forms: Mapping[str, str], taken: Collection[str]
 ) -> dict[str, Role]:
-    """The members of JSON objects under their own names, or behind their extension's."""
+    """Roles of the members of JSON objects, under their own names or after their extension."""
     several = sum(form == "json" for form in forms.values()) > 1
     roles = {}
     for name, kind in kinds.items():
@@ -148,7 +148,7 @@ def _of_json(
 
 
 def _make_label(roles: dict[str, Role], names: Iterable[str]) -> None:
-    """Makes the first of `names` that is there the record's label, if it has none."""
+    """Make the first existing of `names` the record's label, if it has none."""
     if all(role.feature != "label" or role.form != "label" for role in roles.values()):
         for name in names:
             if name in roles:
@@ -157,7 +157,7 @@ def _make_label(roles: dict[str, Role], names: Iterable[str]) -> None:
 
 
 def _usual_labels(roles: Mapping[str, Role]) -> list[str]:
-    """Names in JSON that mean a class; a number with a fraction is none."""
+    """Names in JSON that usually are classes; numbers with fractions are not."""
     possible = {
         lowered(role.feature): name
         for name, role in roles.items()

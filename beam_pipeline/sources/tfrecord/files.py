@@ -1,4 +1,4 @@
-"""TFRecord files are recognised by their first bytes; their names state the splits."""
+"""TFRecord files by their first bytes, with splits by their names."""
 
 import dataclasses
 import itertools
@@ -45,7 +45,7 @@ class RecordFile(InputFile):
 def find_record_files(
     path: str, ignored: Ignored = NOTHING
 ) -> tuple[list[RecordFile], list[Rejected]]:
-    """The TFRecord files that `path` means, sorted, and what else is there.
+    """Find the TFRecord files of an input, sorted, and rejects for other files.
 
     Args:
         path: A folder, a file, or a pattern of files.
@@ -83,12 +83,12 @@ def _look(file: InputFile) -> str | Rejected:
         source=file.relative,
         reason="not a TFRecord file",
         detail=_ZLIB if kind == "zlib" else _NO_FRAME,
-        bad=kind == "zlib" or is_named_so(file.relative),
+        bad=kind == "zlib" or has_record_name(file.relative),
     )
 
 
 def _why(looked: Sequence[tuple[InputFile, str | Rejected]]) -> str:
-    """The first file that was meant as a TFRecord file, and why it is none."""
+    """Describe the first file that has the name of a TFRecord file and is not one."""
     meant = (kind for _, kind in looked if isinstance(kind, Rejected) and kind.bad)
     return "".join(f"; {each.source}: {each.detail}" for each in itertools.islice(meant, 1))
 
@@ -106,19 +106,19 @@ def kind_of_file(path: str) -> str | None:
         head = handle.read(_PEEKED_BYTES)
     # A plain file may start like gzip: its first length is a number like any other.
     if starts_frame(head) or not head:
-        return "plain" if head or is_named_so(path) else None
+        return "plain" if head or has_record_name(path) else None
     unpacking = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
     try:
         unpacked = unpacking.decompress(head, HEADER_BYTES)
     except zlib.error:
         return None
-    if starts_frame(unpacked) or (unpacking.eof and not unpacked and is_named_so(path)):
+    if starts_frame(unpacked) or (unpacking.eof and not unpacked and has_record_name(path)):
         return "gzip" if head.startswith(_GZIP_MAGIC) else "zlib"
     return None
 
 
-def is_named_so(path: str) -> bool:
-    """Whether a file's name says that it is a TFRecord file."""
+def has_record_name(path: str) -> bool:
+    """Whether a file has the name of a TFRecord file."""
     return _NAMED_SO.search(name_of(path)) is not None
 
 

@@ -1,4 +1,4 @@
-"""Anybody's TFRecord files: every record is an Example, and stays the very same bytes."""
+"""TFRecord files of other programs, whose Examples are copied byte for byte."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tfrecord.files import (
     RecordFile,
     find_record_files,
-    is_named_so,
+    has_record_name,
     kind_of_file,
 )
 from beam_pipeline.sources.tree import Tree
@@ -40,10 +40,10 @@ _FILES_LOOKED_INTO = 5
 
 
 def refuse_conversions(config: BuildConfig) -> None:
-    """Examples are written as they are.
+    """Refuse options that would convert Examples, which are copied unchanged.
 
     Raises:
-        ConfigError: An option asks for something else.
+        ConfigError: An option converts values.
     """
     asked = {
         "--image-max-side": config.image.max_side,
@@ -62,7 +62,7 @@ def refuse_conversions(config: BuildConfig) -> None:
 
 
 def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
-    """`feature` under the key that the records have, bare where they have nothing beside it.
+    """Return `feature` with its key in the records, bare if it has no further keys.
 
     Raises:
         ConfigError: They have no such key.
@@ -89,8 +89,8 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
 class ReadTFRecords(beam.PTransform):
     """Records of TFRecord files, plain or gzip: `<file>:<number>`, Examples that stay as they are.
 
-    Yields a Record for every frame, of which only the length was read; the split is what
-    the files' names state. A file that ends too early gives its whole records and one Rejected, a
+    Yields a Record for every frame after reading its length; the split is that of the
+    file's name. A file that ends too early gives its whole records and one Rejected, a
     damaged gzip file only a Rejected; files of another kind are Rejected.
 
     Attributes:
@@ -147,13 +147,13 @@ def list_records(
 
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:
-    """(source, payload) of the first records of a dataset, as far as they are whole."""
+    """Yield (source, payload) of the first undamaged records of a dataset."""
     found = itertools.chain.from_iterable(map(_first_of_file, files))
     return itertools.islice(found, _FIRST_RECORDS)
 
 
 def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
-    with contextlib.suppress(RecordError):  # the listing tells of it
+    with contextlib.suppress(RecordError):  # the listing reports it
         records = frames.read_file(file.path, file.compressed)
         for number, (_, frame) in enumerate(itertools.islice(records, _FIRST_OF_A_FILE)):
             with contextlib.suppress(RecordError):
@@ -161,13 +161,13 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
 
 
 def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Files that begin as TFRecord files do: all that are named so, if the first do.
+    """Claim files with the names of TFRecord files if the first ones are such files.
 
     Raises:
         ConfigError: A declared feature is under no key, or an option asks for conversions.
     """
     files = tree.files()
-    named = list(filter(is_named_so, files))
+    named = list(filter(has_record_name, files))
     likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
     first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
     found = (named if first else []) or first or (files if config.layout == "tfrecord" else [])
@@ -183,7 +183,7 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def is_tfrecord(path: str) -> bool:
-    """Whether a file begins as TFRecord files do, or its content does where it is gzip."""
+    """Whether a file, or its content if it is gzip, starts like a TFRecord file."""
     try:
         return kind_of_file(path) is not None
     except RecordError:

@@ -9,7 +9,7 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.tfrecord.files import (
     find_record_files,
     find_shards,
-    is_named_so,
+    has_record_name,
     kind_of_file,
     tfds_name,
 )
@@ -63,7 +63,7 @@ def test_content_decides(tmp_path, name, data, expected):
     ],
 )
 def test_names(name, expected):
-    assert is_named_so(f"folder.tfrecord/{name}") is expected
+    assert has_record_name(f"folder.tfrecord/{name}") is expected
 
 
 @pytest.mark.parametrize(
