@@ -98,6 +98,11 @@ def size_text(num_bytes: int) -> str:
     return f"{size:.1f} TiB"
 
 
+def number_text(value: float) -> str:
+    """Format with four digits, or all digits of a large whole part: 0.9894, 23,950."""
+    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
 def is_unicode(text: str) -> bool:
     """Whether it can be encoded as UTF-8, so it has no surrogates."""
     try:

@@ -57,6 +57,9 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
     for each in figures["objects"]:
         yield _empty(each, figures["sampled"])
     for each in figures["numbers"]:
+        if number := sum(row["missing"] or 0 for row in each["splits"]):
+            text = f"{each['feature']!r} has none in {number:,} of {total:,} records"
+            yield Check("amber", "missing values", text, "check that this is intended", "numbers")
         if each["drift"] > _DRIFT:
             yield Check(
                 "amber",
@@ -166,7 +169,7 @@ def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
     ratio = most["total"] / least["total"]
     if ratio > _IMBALANCE or least["total"] < _RARE:
         text = f"{most['name']} {most['total']:,} times, {least['name']} {least['total']:,} times"
-        remedy = "--sampling balanced or --class-weights balanced when you train"
+        remedy = "pass --class-weights balanced to the training"
         yield Check("amber", "imbalance", text, remedy, "classes")
     else:
         spread = f"{most['total']:,}"

@@ -152,12 +152,15 @@ def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Lengths and frequent words of the sampled texts."""
+    """Lengths and frequent words of the sampled texts, or how often each of few values occurs."""
     found = [record.values[feature.name] for record in records]
     decoded = [each.decode(errors="replace") for each in found if isinstance(each, bytes)]
     words = collections.Counter(word.lower() for text in decoded for word in _WORD.findall(text))
+    values = collections.Counter(decoded)
+    are_few = len(values) <= min(_WORDS, len(decoded) / 2)
     return {
         "feature": feature.name,
+        "values": values.most_common() if are_few else [],
         "lengths": histogram([len(text) for text in decoded], whole=True),
         "words": words.most_common(_WORDS),
     }

@@ -74,7 +74,8 @@ def write_report(
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     rare = of_classes(dataset, rare_classes(dataset, records), each=2)
-    return _write(folder, facts_of(dataset, records, rare))
+    facts = facts_of(dataset, records, rare)
+    return _write(folder, facts if folder == dataset.path else {**facts, "folder": ""})
 
 
 def _opened(path: str) -> Contents:
@@ -170,6 +171,7 @@ def facts_of(
     return {
         "name": name,
         "version": version,
+        "folder": path if metadata else "",
         "path": path if metadata else f"{path}/{shards}",
         "shards": f"{path}/{shards}",
         "first_split": first_split,

@@ -75,6 +75,15 @@ def test_links_lead_to_sections(opened, golden):
     check_links(opened(golden))
 
 
+def test_code_names_the_folder_and_passed_checks_are_folded(opened, golden):
+    page = opened(golden)
+    folder = golden.removesuffix("/report.html")
+    assert f'trainer.open("{folder}")' in page.locator("#load pre").first.inner_text()
+    assert not page.locator(".checks details li").first.is_visible()
+    page.locator(".checks summary").click()
+    assert page.locator(".checks details li").first.is_visible()
+
+
 def test_names_of_others_do_nothing(opened, tmp_path, write_image):
     for name in (HOSTILE, "cat"):
         write_image(tmp_path / "pets" / name / "1.jpg", seed=len(name))

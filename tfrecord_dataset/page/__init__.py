@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tfrecord_dataset.shown_text import size_text
+from tfrecord_dataset.shown_text import number_text, size_text
 
 
 def rendered(folder: Path, template: str, facts: Mapping[str, Any]) -> str:
@@ -43,5 +43,5 @@ def _template(folder: Path, name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["bytes"] = size_text
+    environment.filters |= {"bytes": size_text, "number": number_text}
     return environment.get_template(name)

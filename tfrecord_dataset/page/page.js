@@ -1,4 +1,11 @@
 "use strict";
+// Code on the page names the folder that the page is opened from.
+const here = decodeURIComponent(location.pathname).replace(/\/[^/]*$/, "");
+if (location.protocol === "file:" && /^[\w./~:@%+-]+$/.test(here)) {
+  for (const code of document.querySelectorAll("[data-folder]")) {
+    code.textContent = code.textContent.replaceAll(code.dataset.folder, here);
+  }
+}
 const dialog = document.getElementById("enlarged");
 for (const button of document.querySelectorAll(".gallery button")) {
   button.addEventListener("click", () => {

@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tfrecord_dataset.shown_text import number_text
+
 Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 300, 110
@@ -16,6 +18,8 @@ def chart(
     lines: Mapping[str, Points],
     mark: float | None = None,
     bounds: tuple[float, float, float, float] | None = None,
+    *,
+    whole: bool = False,
 ) -> dict[str, Any]:
     """Prepare a chart for the template.
 
@@ -24,10 +28,11 @@ def chart(
         lines: Points (x, y) by the line's name; points that are not finite are left out.
         mark: An x to mark with a vertical line.
         bounds: (least x, most x, least y, most y); None for those of the points.
+        whole: Whether x are whole numbers, such as epochs.
 
     Returns:
         "title"; "lines", each with "name", "points" (the SVG's) and "dots"; "mark", or None; "x"
-            and "y": labels of both axes' ends. No lines without points.
+            and "y": the axes' ticks, each (place, label). No lines without points.
     """
     kept = {
         name: thinned([each for each in points if all(map(math.isfinite, each))])
@@ -36,10 +41,10 @@ def chart(
     kept = {name: points for name, points in kept.items() if points}
     every = [point for points in kept.values() for point in points]
     if not every:
-        return {"title": title, "lines": [], "mark": None, "x": ("", ""), "y": ("", "")}
+        return {"title": title, "lines": [], "mark": None, "x": (), "y": ()}
     left, right, low, high = bounds or (
         *(change(x for x, _ in every) for change in (min, max)),
-        *(change(y for _, y in every) for change in (min, max)),
+        *_rounded(*(change(y for _, y in every) for change in (min, max))),
     )
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -56,7 +61,7 @@ def chart(
                 "dots": [
                     {
                         "at": place(*each),
-                        "text": f"{name}: {_number(each[1])} at {_number(each[0])}",
+                        "text": f"{name}: {number_text(each[1])} at {number_text(each[0])}",
                     }
                     for each in (points if len(points) <= WIDTH // 10 else [])
                 ],
@@ -64,14 +69,30 @@ def chart(
             for name, points in kept.items()
         ],
         "mark": None if mark is None else place(mark, low)[0],
-        "x": (_number(left), _number(right)),
-        "y": (_number(low), _number(high)),
+        "x": [(place(x, low)[0], number_text(x)) for x in ticks(left, right, whole=whole)],
+        "y": [(place(left, y)[1], number_text(y)) for y in ticks(low, high)],
     }
 
 
-def _number(value: float) -> str:
-    """Format with four digits, or all digits of a large whole part: 0.9894, 23,950."""
-    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e9 else f"{value:.4g}"
+def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Return the round numbers of a range, at equal distances, six at most."""
+    step = max(1.0, _step(low, high)) if whole else _step(low, high)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _step(low: float, high: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least a fifth of the range."""
+    least = (high - low) / 5 or abs(high) / 5 or 1.0
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * each for each in (1, 2, 5, 10) if power * each >= least * (1 - 1e-9))
+
+
+def _rounded(low: float, high: float) -> tuple[float, float]:
+    """Widen a range to ticks."""
+    step = _step(low, high)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return (first - (first == last)) * step, last * step
 
 
 def thinned(points: Points, most: int = _MOST_POINTS) -> Points:

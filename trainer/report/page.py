@@ -17,7 +17,7 @@ from trainer.report.history import Best, Row, curves, verdict
 # Metrics by class, as for maps, are in a table.
 _BY_CLASS = "/"
 # Facts of a page without a training.
-_NO_TRAINING = {"fingerprint": "", "command": "", "curves": ()}
+_NO_TRAINING = {"facts": (), "command": (), "curves": ()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,7 @@ class Sections:
     Attributes:
         batch: The first batch as the model saw it.
         split: Split of the figures and examples; "" for none.
+        model: The model of the figures and examples.
         baseline: Result of a trivial guess, in words; "" for none.
         figures: Figures of the accumulators by section.
         examples: Records to show, worst first.
@@ -47,6 +48,7 @@ class Sections:
 
     batch: Sequence[Pictured] = ()
     split: str = ""
+    model: str = ""
     baseline: str = ""
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     examples: Sequence[Pictured] = ()
@@ -59,7 +61,7 @@ def html(
     best: Best,
     *,
     task: str,
-    fingerprint: str = "",
+    facts: Sequence[str] = (),
     sections: Sections | None = None,
 ) -> str:
     """Render the page of a run.
@@ -70,7 +72,7 @@ def html(
         history: Rows so far, at least one.
         best: Criterion of the best row.
         task: Name of the task.
-        fingerprint: Fingerprint of the data; "" for bare files.
+        facts: Further facts for the head, such as the date.
         sections: Results of the last validation.
     """
     place, sections = best.place(history), sections or Sections()
@@ -78,11 +80,12 @@ def html(
     of_training = {
         "title": shown(name),
         "task": task,
-        "fingerprint": fingerprint,
+        "facts": facts,
         "command": command(options),
+        "best": history[place]["epoch"],
         "verdict": "; ".join(filter(None, (how_it_went, sections.baseline))),
         "curves": [
-            chart(metric, lines, history[place]["epoch"])
+            chart(metric, lines, history[place]["epoch"], whole=True)
             for metric, lines in curves(history).items()
             if _BY_CLASS not in metric
         ],
@@ -101,6 +104,7 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
         **head,
         "batch": sections.batch,
         "split": sections.split,
+        "model": sections.model,
         "examples": sections.examples,
         **{name: sections.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
         "charts": _charts(sections.figures),
@@ -139,12 +143,12 @@ def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
     return found | {"scatter": [(round(x, 1), round(y, 1)) for x, y in dots if x == x and y == y]}
 
 
-def command(options: TrainConfig) -> str:
-    """Return the command of an equal training, without the paths of data and run."""
-    words = ["--data", "DATASET", "--output", "RUN"]
+def command(options: TrainConfig) -> list[str]:
+    """Return the words of the command of an equal training; the page fills in its folder, RUN."""
+    words = ["--data", shown(options.data), "--output", "RUN"]
     for flag, value in stated_options(options).items():
         words += [flag, value] if value else [flag]
-    return "python -m trainer train " + " ".join(map(shlex.quote, words))
+    return ["python", "-m", "trainer", "train", *map(shlex.quote, words)]
 
 
 def stated_options(options: TrainConfig) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`RUN/report.html`, written after each validation, and the command `show-batch`."""
 
 import dataclasses
+import datetime
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +26,7 @@ from trainer.tasks.figures import Accumulator, Example, Overlay
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.targets.results import results_of
 from trainer.training.loop import Plan
+from trainer.training.pace import time_text
 
 Validate = Callable[..., dict[str, float]]
 
@@ -41,6 +43,7 @@ class RunPage:
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
         self.baseline = ""
+        self._started = datetime.datetime.now().astimezone()
         self._prepared = prepared
         self._plan = plan
         self._accumulators: Sequence[Accumulator] = ()
@@ -73,8 +76,13 @@ class RunPage:
                 history,
                 best_of(prepared.config.best_by, history),
                 task=task.name,
-                fingerprint=prepared.data["fingerprint"],
-                sections=dataclasses.replace(found, batch=self._batch, baseline=self.baseline),
+                facts=self._facts(),
+                sections=dataclasses.replace(
+                    found,
+                    model=f"epoch {history[-1]['epoch']:.0f}",
+                    batch=self._batch,
+                    baseline=self.baseline,
+                ),
             )
             run.write_report(page)
         except Exception as error:  # no picture is worth a training
@@ -82,6 +90,18 @@ class RunPage:
             prepared.progress.say(
                 f"warning: {run.report} is not drawn ({name}: {error}); training continues"
             )
+
+    def _facts(self) -> Iterator[str]:
+        """The facts of the page's head: model, data, date and duration."""
+        prepared, plan = self._prepared, self._plan
+        name = prepared.config.model_fn or prepared.config.model
+        yield f"{name}, {plan.model.count_params():,} parameters"
+        fingerprint = prepared.data["fingerprint"]
+        data = shown(prepared.config.data)
+        yield f"data {data}" + (f" ({fingerprint[:16]})" if fingerprint else "")
+        now = datetime.datetime.now().astimezone()
+        seconds = (now - self._started).total_seconds()
+        yield f"{now:%Y-%m-%d %H:%M}, after {time_text(seconds)}"
 
     @functools.cached_property
     def _batch(self) -> list[Pictured]:
