@@ -6,11 +6,11 @@ from fuzz.targets import FORMATS
 
 # The readers of the others load TensorFlow, verify a whole dataset, or are slow.
 _QUICK = (
-    *("jpeg", "png", "other images", "npy", "map", "mp3", "zip", "webdataset", "bz2", "xz", "zst"),
+    *("jpeg", "png", "other images", "npy", "map", "mp3", "zip"),
     *(name for name in corpus.LAYOUTS if name != "zoo"),
 )
-# One of images, of tables, of annotations and of datasets; the others run at night.
-_MANY = ("gif, bmp, tiff", "csv", "coco", "tfrecord")
+# One of tables and one of datasets; the others run at night.
+_MANY = ("csv", "tfrecord")
 _FOUND = sorted(path.name for path in corpus.FOUND.iterdir())
 
 

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from fuzz import running
+from fuzz.targets import FORMATS
 
 
 def main() -> int:
@@ -20,8 +21,6 @@ def main() -> int:
         name, start, stop = arguments.child
         running.child(name, range(int(start), int(stop)))
         return 0
-    from fuzz.targets import FORMATS
-
     print("| format | cases | taken | rejected | errors | slowest ms | peak MB | faults |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     num_faults = 0

@@ -3,28 +3,16 @@
 import gzip
 import io
 import json
-import tarfile
 import tempfile
 import wave
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import h5py
 import numpy as np
-import pyarrow as pa
 from cases.inputs import make
 from cases.reading import options_of_case
-from file_bytes import (
-    array_bytes,
-    arrow_bytes,
-    image_bytes,
-    parquet_bytes,
-    sound_bytes,
-    tar_bytes,
-    written,
-    zip_bytes,
-)
+from file_bytes import array_bytes, exif_of, image_bytes, sound_bytes, written, zip_bytes
 from PIL import Image
 
 from tfrecord_dataset.format.example import encode
@@ -52,13 +40,21 @@ def images(file_format: str, *modes: str, **options: object) -> list[bytes]:
 
 def jpegs() -> list[bytes]:
     """Baseline, progressive, grey, four colours, and one that lies on its side."""
-    exif = Image.Exif()
-    exif[0x0112] = 6
     return [
         *images("JPEG", "RGB", "L", "CMYK"),
         *images("JPEG", "RGB", progressive=True),
-        *images("JPEG", "RGB", exif=exif, restart_marker_blocks=1),
+        *images("JPEG", "RGB", exif=exif_of(6), restart_marker_blocks=1),
     ]
+
+
+def webps() -> list[bytes]:
+    """Lossy and lossless."""
+    return [*images("WEBP", "RGB", "RGBA"), *images("WEBP", "RGBA", lossless=True)]
+
+
+def plain_images() -> list[bytes]:
+    """GIF, BMP and TIFF, in colours and in grey."""
+    return [each for kind in ("GIF", "BMP", "TIFF") for each in images(kind, "RGB", "L")]
 
 
 def other_images() -> list[bytes]:
@@ -97,48 +93,6 @@ def npys() -> list[bytes]:
     return [array_bytes(array) for array in arrays]
 
 
-def parquets() -> list[bytes]:
-    """Files in structs with classes of Hugging Face's, boxes in lists; a table of every type."""
-    of_files, rows = tables()
-    return [
-        parquet_bytes(of_files, compression="snappy"),
-        parquet_bytes(rows, compression="zstd", row_group_size=2),
-        parquet_bytes(rows, compression="none", use_dictionary=False),
-    ]
-
-
-def arrows() -> list[bytes]:
-    """The same as streams and files of Arrow, plain and packed."""
-    of_files, rows = tables()
-    return [
-        arrow_bytes(of_files),
-        arrow_bytes(rows, compression="zstd"),
-        arrow_bytes(rows, pa.ipc.new_file),
-        arrow_bytes(of_files, pa.ipc.new_file, compression="lz4"),
-    ]
-
-
-def tables() -> tuple[pa.Table, pa.Table]:
-    """One of images and boxes, and one of values of every type."""
-    told = {
-        "image": {"_type": "Image"},
-        "label": {"_type": "ClassLabel", "names": ["cat", "dog"]},
-    }
-    files = [{"bytes": data, "path": "a.png"} for data in images("PNG", "RGB", "L")]
-    boxes = {"bbox": [[1.0, 2.0, 3.0, 4.0]], "category": ["cat"]}
-    of_files = pa.table({"image": files, "label": [0, 1], "objects": [boxes, boxes]})
-    rows = {
-        "x": [1, 2, 3],
-        "v": [[1.5, 2.0], [], [3.0]],
-        "t": ["é", "long " * 3000, None],
-        "d": pa.array(["a", "b", "a"]).dictionary_encode(),
-        "when": pa.array([0, 1, 2], pa.timestamp("us")),
-        "talk": [[{"role": "user", "said": "hi"}], [], None],
-    }
-    metadata = {"huggingface": json.dumps({"info": {"features": told}})}
-    return of_files.replace_schema_metadata(metadata), pa.table(rows)
-
-
 def npzs() -> list[bytes]:
     """One array each, stored and packed."""
     x = np.arange(40, dtype=np.int16).reshape(4, 10)
@@ -171,23 +125,6 @@ def hdf5s() -> list[bytes]:
                 file["deep/y"] = np.arange(8, dtype=np.uint8)
             made.append(buffer.getvalue())
     return made
-
-
-def tars() -> list[bytes]:
-    """Members of two records in the three formats of tar."""
-    members = [
-        (f"{key}.{suffix}", data)
-        for key in ("a", f"{'long/' * 19}b")
-        for suffix, data in (
-            ("jpg", jpegs()[0]),
-            ("cls", b"3"),
-            ("json", b'{"x": 1, "y": [1, 2]}'),
-            ("txt", "é".encode()),
-            ("npy", npys()[0]),
-        )
-    ]
-    forms = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
-    return [tar_bytes(members, form) for form in forms]
 
 
 def examples() -> list[bytes]:
@@ -240,11 +177,6 @@ def maps() -> list[bytes]:
     return [image_bytes(levels.convert(mode)) for mode in ("L", "P", "1", "RGB")]
 
 
-def packed(pack: Callable[[bytes], bytes]) -> list[bytes]:
-    """A table that is compressed."""
-    return [pack(b"image,label,x\na.jpg,cat,1.5\nb.jpg,dog,2\n")]
-
-
-def golden(*names: str) -> list[bytes]:
-    """Files of a dataset that was built."""
-    return [(GOLDEN / name).read_bytes() for name in names]
+def golden(name: str) -> list[bytes]:
+    """A file of a dataset that was built."""
+    return [(GOLDEN / name).read_bytes()]

@@ -76,11 +76,6 @@ def _flip(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
     return bytes(changed)
 
 
-def _set(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    at = _place(draw, data)
-    return data[:at] + bytes([draw.randrange(256)]) + data[at + 1 :]
-
-
 def _truncate(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
     return data[: _place(draw, data)]
 
@@ -127,4 +122,4 @@ def _splice(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
     return data[:at] + part + data[at + draw.choice((0, len(part))) :]
 
 
-_CHANGES = (_flip, _set, _truncate, _delete, _repeat, _integer, _token, _number, _splice)
+_CHANGES = (_flip, _truncate, _delete, _repeat, _integer, _token, _number, _splice)

@@ -1,12 +1,13 @@
-"""Runs cases in a process of their own, which may hang, crash or grow; says which did."""
+"""Runs cases in a process of their own, which may hang, crash or grow, and reports which did."""
 
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import random
 import resource
-import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,11 +17,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
+from beam_pipeline.errors import BeamTFRecordsError, RecordError
+from fuzz.mutation import mutated
+from fuzz.targets import FORMATS
 
 MAX_SECONDS = 10
 MAX_GROWTH_BYTES = 1 << 30
-_MAX_WAIT_SECONDS = 120  # so long a case does nothing only where it waits for good
+_MAX_WAIT_SECONDS = 300  # on a busy machine, so long takes only what waits for good
+# What ends the process of a case that exceeds a limit.
+_LIMITS = {
+    signal.SIGXCPU: f"over {MAX_SECONDS} s of CPU time",
+    signal.SIGALRM: f"it waits for over {_MAX_WAIT_SECONDS} s",
+}
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -47,9 +55,6 @@ class Report:
 
 def case_of(name: str, seed: int, right: list[bytes]) -> bytes:
     """The case of a format and a seed, a change of one of the `right` files."""
-    from fuzz.mutation import mutated
-    from fuzz.targets import FORMATS
-
     form = FORMATS[name]
     draw = random.Random(f"{name}-{seed}")
     data = draw.choice(right)
@@ -61,9 +66,6 @@ def case_of(name: str, seed: int, right: list[bytes]) -> bytes:
 
 def try_case(name: str, data: bytes) -> str:
     """ "taken", "rejected" or "errors"; raises what else happens."""
-    from beam_pipeline.errors import BeamTFRecordsError, RecordError
-    from fuzz.targets import FORMATS
-
     with tempfile.TemporaryDirectory() as folder:
         try:
             return "rejected" if FORMATS[name].read(data, Path(folder)) else "taken"
@@ -95,8 +97,6 @@ def run(name: str, seeds: range, found: Path | None = None) -> Report:
 
 
 def _keep(folder: Path, name: str, seed: int) -> None:
-    from fuzz.targets import FORMATS
-
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}-{seed}").write_bytes(case_of(name, seed, FORMATS[name].corpus()))
 
@@ -114,59 +114,24 @@ def _child(name: str, seeds: range) -> Iterator[tuple[int, Any]]:
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, env=environment, bufsize=0
+            command, stdout=subprocess.PIPE, stderr=errors, env=environment, text=True
         ) as child,
     ):
         assert child.stdout
-        seed, rest, watch = seeds.start - 1, b"", _Watch(child.pid)
-        output = select.poll()  # takes descriptors past 1,024, which a long run of tests has
-        output.register(child.stdout, select.POLLIN)
-        while True:
-            if not output.poll(1000):
-                if seed >= seeds.start and (what := watch.fault()):
-                    child.kill()
-                    yield seed, {"what": what, "ms": MAX_SECONDS * 1000.0, "mb": 0.0}
-                    return
-                continue
-            data = os.read(child.stdout.fileno(), 1 << 16)
-            if not data:
-                break
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                told = json.loads(line)
-                if "what" in told:
-                    yield seed, told
-                else:
-                    seed, watch = told["seed"], _Watch(child.pid)
-        if child.wait():
+        seed = seeds.start
+        for told in map(json.loads, child.stdout):
+            if "what" in told:
+                yield seed, told
+            else:
+                seed = told["seed"]
+        if code := child.wait():
             errors.seek(0)
-            what = f"the process ended: {child.returncode}: {errors.read()[-2000:]}"
-            yield max(seed, seeds.start), {"what": what, "ms": 0.0, "mb": 0.0}
-
-
-class _Watch:
-    """What a process uses from now on."""
-
-    def __init__(self, pid: int):
-        self._process = psutil.Process(pid)
-        self._cpu = self._used()
-        self._start = time.monotonic()
-
-    def _used(self) -> float:
-        return sum(self._process.cpu_times()[:2])
-
-    def fault(self) -> str:
-        """Why it has to be ended; "" for now."""
-        if self._used() - self._cpu > MAX_SECONDS:
-            return f"over {MAX_SECONDS} s of CPU time"
-        waits = time.monotonic() - self._start > _MAX_WAIT_SECONDS
-        return f"it waits for over {_MAX_WAIT_SECONDS} s" if waits else ""
+            what = _LIMITS.get(-code, f"the process ended: {code}: {errors.read()[-2000:]}")
+            yield seed, {"what": what, "ms": 0.0, "mb": 0.0}
 
 
 def child(name: str, seeds: range) -> None:
     """Runs cases, and tells of each on stdout before and after it."""
-    from fuzz.targets import FORMATS
-
     tell = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever libraries print
     right = FORMATS[name].corpus()
@@ -180,8 +145,11 @@ def child(name: str, seeds: range) -> None:
         had = int(pages.read_text().split()[5]) * resource.getpagesize()
         limit = (had + len(data) + MAX_GROWTH_BYTES, resource.RLIM_INFINITY)
         resource.setrlimit(resource.RLIMIT_DATA, limit)
-        before = _reset_peak()
         start = time.process_time()
+        most = math.ceil(start) + MAX_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+        signal.alarm(_MAX_WAIT_SECONDS)
+        before = _reset_peak()
         try:
             what = try_case(name, data)
         except Exception:

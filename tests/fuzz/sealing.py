@@ -5,9 +5,7 @@ import json
 import struct
 import zlib
 
-import google_crc32c
-
-from tfrecord_dataset.format.frames import framed
+from tfrecord_dataset.format.frames import framed, masked_checksum
 
 _PNG_START = 8
 _CHECKSUM = b'"checksum": ""\n}\n'
@@ -26,12 +24,6 @@ def png(data: bytes) -> bytes:
     return bytes(out) + data[at:]
 
 
-def masked_crc(data: bytes) -> bytes:
-    """The checksum of a TFRecord frame."""
-    crc = google_crc32c.value(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
 def frames(data: bytes) -> bytes:
     """TFRecord frames with right checksums, as far as the lengths lead."""
     out, at = bytearray(), 0
@@ -39,7 +31,8 @@ def frames(data: bytes) -> bytes:
         (length,) = struct.unpack_from("<Q", data, at)
         payload = data[at + 12 : at + 12 + length]
         if at + 16 + length > len(data):
-            return bytes(out) + data[at : at + 8] + masked_crc(data[at : at + 8]) + data[at + 12 :]
+            checksum = struct.pack("<I", masked_checksum(data[at : at + 8]))
+            return bytes(out) + data[at : at + 8] + checksum + data[at + 12 :]
         out += framed(payload)
         at += 16 + length
     return bytes(out) + data[at:]

@@ -1,24 +1,24 @@
 """What reads each format: the functions that commands and users reach, in this process."""
 
-import bz2
 import contextlib
 import dataclasses
 import functools
 import io
-import json
-import lzma
 import random
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 from cases.reading import source_at
 from eager_runner import yielded
 from file_bytes import zip_bytes
+from sealing import edit
 
+import beam_pipeline
+import trainer
+from beam_pipeline.cli.show import examples
+from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
@@ -32,6 +32,8 @@ from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated
 from tfrecord_dataset.format.frames import framed
+from tfrecord_dataset.format.metadata import FileEntry
+from trainer.dataset import declaration
 
 RULES = Rules()
 # (data, an empty folder) to how many refusals by name there were.
@@ -86,15 +88,9 @@ def _tree(data: bytes, folder: Path) -> int:
     return _read(folder / "input", (folder / "options").read_text())
 
 
-def _file(name: str) -> Reads:
-    """A file that is an input by itself, beside an image."""
-
-    def read(data: bytes, folder: Path) -> int:
-        (folder / name).write_bytes(data)
-        (folder / "a.jpg").touch()
-        return _read(folder / name)
-
-    return read
+def _hdf5(data: bytes, folder: Path) -> int:
+    (folder / "a.h5").write_bytes(data)
+    return _read(folder / "a.h5")
 
 
 def _read(path: Path, options: str = "INPUT") -> int:
@@ -126,8 +122,6 @@ def _read(path: Path, options: str = "INPUT") -> int:
 
 def _schema(data: bytes, folder: Path) -> int:
     """A declaration of features, as `build` and `train` read it."""
-    from trainer.dataset import declaration
-
     path = folder / "schema.json"
     path.write_bytes(data)
     refused = 0
@@ -157,8 +151,6 @@ def _zip(data: bytes, folder: Path) -> int:
 
 def _tfrecord(data: bytes, folder: Path) -> int:
     """As input of a build, then opened for training."""
-    import trainer
-
     path = folder / "a.tfrecord"
     path.write_bytes(data)
     refused = 0
@@ -178,16 +170,12 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
     """A file of a dataset: verified, shown, and opened for training."""
 
     def read(data: bytes, folder: Path) -> int:
-        import beam_pipeline
-        import trainer
-        from beam_pipeline.cli.show import examples
-        from beam_pipeline.describe.record_text import as_text
-
         directory = folder / "d"
         shutil.copytree(corpus.GOLDEN, directory)
         (directory / name).write_bytes(data)
         if stated:
-            _state(directory, name)
+            entry = dataclasses.asdict(FileEntry.of(data))
+            edit(directory / "metadata.json", lambda facts: facts["files"].update({name: entry}))
         refused = 0
         try:
             for split in trainer.open(str(directory)).splits.values():
@@ -201,118 +189,6 @@ def _of_dataset(name: str, *, stated: bool) -> Reads:
         return refused
 
     return read
-
-
-def _state(directory: Path, name: str) -> None:
-    """Has metadata.json state a file as it is now."""
-    from tfrecord_dataset.format.metadata import FileEntry
-    from tfrecord_dataset.sealed_json import sealed
-
-    path = directory / "metadata.json"
-    facts = json.loads(path.read_text())
-    facts.pop("checksum")
-    facts["files"][name] = dataclasses.asdict(FileEntry.of((directory / name).read_bytes()))
-    path.write_text(sealed(facts))
-
-
-def _of_run(name: str) -> Reads:
-    """config.json or task.json, as `evaluate` and `--resume` read them."""
-
-    def read(data: bytes, folder: Path) -> int:
-        from trainer.runs.directory import RunDirectory
-
-        (folder / name).write_bytes(data)
-        run = RunDirectory(str(folder))
-        run.read_config() if name == "config.json" else run.read_task()
-        return 0
-
-    return read
-
-
-def _configs() -> list[bytes]:
-    from trainer.options.train import TrainConfig
-    from trainer.runs.directory import RunConfig, sealed
-
-    made = RunConfig(
-        options=TrainConfig(data="d", output="o", batch_size=8, inputs=("a",)),
-        data={"fingerprint": "x"},
-        window=100,
-        class_weights=(1.0, 2.5),
-        own={"loss": "mine.loss"},
-    )
-    return [sealed(dataclasses.asdict(made))]
-
-
-def _tasks() -> list[bytes]:
-    import trainer
-    from trainer.options.train import TrainConfig
-    from trainer.runs.directory import sealed
-    from trainer.tasks.choice import choose_task
-    from trainer.tasks.task_json import task_to_json
-
-    features = trainer.open(str(corpus.GOLDEN)).features
-    goals = [name for name, each in features.items() if each.kind in ("class_label", "boxes")]
-    tasks = [
-        choose_task(features, TrainConfig(data="d", output="o", target=goal))[0] for goal in goals
-    ]
-    return [sealed(task_to_json(task, features)) for task in tasks]
-
-
-def _checkpoint(data: bytes, folder: Path) -> int:
-    """A checkpoint's index, whose checksums were made anew, and another before it."""
-    from tfrecord_dataset.regular_files import sha256_of
-
-    checkpoints = _checkpoints(folder)
-    step = folder / "step-2"
-    (step / "state.index").write_bytes(data)
-    names = [each.name for each in step.iterdir() if each.name != "checksums.json"]
-    checksums = {name: sha256_of(step / name) for name in names}
-    (step / "checksums.json").write_text(json.dumps(checksums))
-    steps, _ = checkpoints.restore()
-    return int(steps != 2)
-
-
-def _checksums(data: bytes, folder: Path) -> int:
-    checkpoints = _checkpoints(folder)
-    (folder / "step-2/checksums.json").write_bytes(data)
-    return int(checkpoints.restore()[0] != 2)
-
-
-_CHECKPOINTS: dict[str, Any] = {}
-
-
-def _checkpoints(folder: Path) -> Any:
-    """Two checkpoints of one small model, in a folder."""
-    import keras
-
-    from trainer.training.checkpoint import Checkpoints
-
-    if not _CHECKPOINTS:
-        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-        optimizer = keras.optimizers.SGD()
-        optimizer.build(model.trainable_variables)
-        _CHECKPOINTS["parts"] = model, optimizer
-    checkpoints = Checkpoints(folder, *_CHECKPOINTS["parts"])
-    if "saved" not in _CHECKPOINTS:
-        for step in (1, 2):
-            checkpoints.save(step, [0.5])
-        names = [path for path in folder.rglob("*") if path.is_file()]
-        _CHECKPOINTS["saved"] = {path.relative_to(folder): path.read_bytes() for path in names}
-    for path, data in _CHECKPOINTS["saved"].items():
-        (folder / path).parent.mkdir(exist_ok=True)
-        (folder / path).write_bytes(data)
-    return checkpoints
-
-
-def _of_checkpoint(name: str) -> Callable[[], list[bytes]]:
-    def made() -> list[bytes]:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            _checkpoints(Path(folder))
-            return [(Path(folder) / "step-2" / name).read_bytes()]
-
-    return made
 
 
 def _json(draw: random.Random, data: bytes) -> bytes:
@@ -351,10 +227,6 @@ _CHANGES = {
 }
 
 
-def _zstd(data: bytes) -> bytes:
-    return bytes(pa.compress(data, "zstd", asbytes=True))
-
-
 def _sealed_json(draw: random.Random, data: bytes) -> bytes:
     return sealing.sealed_text(json_mutated(draw, sealing.unsealed_text(data)))
 
@@ -366,50 +238,35 @@ def _seal(data: bytes) -> bytes:
     return sealing.sealed_text(text.decode(errors="surrogateescape"))
 
 
+# Right files, what they are, the name that one is read by, and what seals it.
+_MEDIA = {
+    "jpeg": (corpus.jpegs, Image, "a.jpg", None),
+    "png": (lambda: corpus.images("PNG", "RGB", "LA", "P", "I;16"), Image, "a.png", sealing.png),
+    "webp": (corpus.webps, Image, "a.webp", None),
+    "gif, bmp, tiff": (corpus.plain_images, Image, "a.tif", None),
+    "other images": (corpus.other_images, Image, "a.ppm", None),
+    "wav": (corpus.waves, Audio, "a.wav", None),
+    "flac": (lambda: corpus.sounds("FLAC", "PCM_16", "PCM_24"), Audio, "a.flac", None),
+    "ogg": (lambda: corpus.sounds("OGG", "VORBIS", "OPUS"), Audio, "a.ogg", sealing.ogg),
+    "mp3": (corpus.mp3s, Audio, "a.mp3", None),
+    "npy": (corpus.npys, Array, "a.npy", None),
+    "npz": (corpus.npzs, Array, "a.npz", None),
+    "map": (corpus.maps, Map, "a.png", sealing.png),
+}
+# Files of a dataset, by what cases of them are called.
+_FILES = {
+    **{name: f"{name}.json" for name in ("features", "dataset_info", "statistics")},
+    "index": f"idx/{corpus.SHARD}.idx",
+    "parquet": f"index/{corpus.SHARD}.parquet",
+}
 FORMATS = {
-    "jpeg": Format(corpus=corpus.jpegs, read=_media(Image, "a.jpg")),
-    "png": Format(
-        corpus=lambda: corpus.images("PNG", "RGB", "LA", "P", "I;16"),
-        read=_media(Image, "a.png"),
-        seal=sealing.png,
-    ),
-    "webp": Format(
-        corpus=lambda: [
-            *corpus.images("WEBP", "RGB", "RGBA"),
-            *corpus.images("WEBP", "RGBA", lossless=True),
-        ],
-        read=_media(Image, "a.webp"),
-    ),
-    "gif, bmp, tiff": Format(
-        corpus=lambda: [
-            each for kind in ("GIF", "BMP", "TIFF") for each in corpus.images(kind, "RGB", "L")
-        ],
-        read=_media(Image, "a.tif"),
-    ),
-    "other images": Format(corpus=corpus.other_images, read=_media(Image, "a.ppm")),
-    "wav": Format(corpus=corpus.waves, read=_media(Audio, "a.wav")),
-    "flac": Format(
-        corpus=lambda: corpus.sounds("FLAC", "PCM_16", "PCM_24"), read=_media(Audio, "a.flac")
-    ),
-    "ogg": Format(
-        corpus=lambda: corpus.sounds("OGG", "VORBIS", "OPUS"),
-        read=_media(Audio, "a.ogg"),
-        seal=sealing.ogg,
-    ),
-    "npy": Format(corpus=corpus.npys, read=_media(Array, "a.npy")),
-    "npz": Format(corpus=corpus.npzs, read=_media(Array, "a.npz")),
-    "map": Format(corpus=corpus.maps, read=_media(Map, "a.png"), seal=sealing.png),
-    "mp3": Format(corpus=corpus.mp3s, read=_media(Audio, "a.mp3")),
+    **{
+        name: Format(corpus=made, read=_media(kind, file), seal=seal)
+        for name, (made, kind, file, seal) in _MEDIA.items()
+    },
     "zip": Format(corpus=corpus.zips, read=_zip),
     "schema": Format(corpus=corpus.schemas, read=_schema, change=_json),
-    "webdataset": Format(corpus=corpus.tars, read=_file("a.tar")),
-    "hdf5": Format(corpus=corpus.hdf5s, read=_file("a.h5"), cases_for_one=3),
-    "tables": Format(corpus=corpus.parquets, read=_file("a.parquet"), cases_for_one=2),
-    "streams": Format(corpus=corpus.arrows, read=_file("a.arrow"), cases_for_one=2),
-    **{
-        suffix: Format(corpus=functools.partial(corpus.packed, pack), read=_file(f"a.csv.{suffix}"))
-        for suffix, pack in (("bz2", bz2.compress), ("xz", lzma.compress), ("zst", _zstd))
-    },
+    "hdf5": Format(corpus=corpus.hdf5s, read=_hdf5, cases_for_one=3),
     **{
         layout: Format(
             corpus=functools.partial(corpus.trees, layout),
@@ -436,15 +293,6 @@ FORMATS = {
             change=_json if path.endswith(".json") else None,
             cases_for_one=10,
         )
-        for name, path in (
-            *((each, f"{each}.json") for each in ("features", "dataset_info", "statistics")),
-            *(("index", f"idx/{corpus.SHARD}.idx"), ("parquet", f"index/{corpus.SHARD}.parquet")),
-        )
+        for name, path in _FILES.items()
     },
-    "config": Format(corpus=_configs, read=_of_run("config.json"), seal=_seal, change=_sealed_json),
-    "task": Format(corpus=_tasks, read=_of_run("task.json"), seal=_seal, change=_sealed_json),
-    "checkpoint": Format(corpus=_of_checkpoint("state.index"), read=_checkpoint, cases_for_one=10),
-    "checksums": Format(
-        corpus=_of_checkpoint("checksums.json"), read=_checksums, change=_json, cases_for_one=10
-    ),
 }
