@@ -1,20 +1,13 @@
 """A picture of some figures: a bar each, as SVG."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 _WIDTH, _ROW, _LEFT, _RIGHT, _TOP = 640, 34, 190, 130, 44
-_BAR, _MARKED, _OTHER = "#0b6e99", "#d9730d", "#4d6461"
+_BAR, _MARKED = "#0b6e99", "#d9730d"
 
 
-def bars(
-    title: str,
-    figures: Mapping[str, float],
-    unit: str,
-    *,
-    marked: str = "",
-    others: Collection[str] = (),
-) -> str:
+def bars(title: str, figures: Mapping[str, float], unit: str, *, marked: str = "") -> str:
     """Bars of figures, as text of an SVG.
 
     Args:
@@ -22,9 +15,7 @@ def bars(
         figures: By name, from top to bottom.
         unit: What follows a figure, such as "/s".
         marked: The name of one bar that stands out.
-        others: The names of bars in a third colour.
     """
-    colours = {marked: _MARKED} | dict.fromkeys(others, _OTHER)
     most = max(figures.values())
     height = _TOP + _ROW * len(figures) + 12
     parts = [
@@ -34,7 +25,7 @@ def bars(
         f'<text x="12" y="24" font-size="15">{escape(title)}</text>',
     ]
     for place, (name, figure) in enumerate(figures.items()):
-        y, colour = _TOP + place * _ROW, colours.get(name, _BAR)
+        y, colour = _TOP + place * _ROW, _MARKED if name == marked else _BAR
         length = max(1.0, (_WIDTH - _LEFT - _RIGHT) * figure / most)
         shown = f"{figure:,.0f}" if most >= 100 else f"{figure:,.1f}"
         parts += [

@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -39,22 +37,6 @@ def test_a_stage_takes_no_less_than_nothing():
 
 def test_lines():
     assert as_lines(LADDER)[3].split() == ["decode", "500", "1,800"]
-
-
-def test_the_picture_has_a_bar_for_each_stage():
-    rates = {"read": 10_000, "parse & so on": 5_000, "decode": 500, "batch, kept": 6_000}
-    told = json.dumps({"records_per_s": rates, "bounds": "decode"})
-    script = Path(__file__).parents[2] / "benchmarks" / "tune_picture.py"
-
-    drawn = subprocess.run([sys.executable, script], input=told, capture_output=True, text=True)
-
-    assert drawn.returncode == 0, drawn.stderr
-    bars = ElementTree.fromstring(drawn.stdout).findall("{http://www.w3.org/2000/svg}rect")[1:]
-    widths = [float(bar.get("width", 0)) for bar in bars]
-    assert len(widths) == 4
-    assert max(widths) == widths[0]
-    assert widths[1] == pytest.approx(widths[0] / 2, abs=0.1)
-    assert [bar.get("fill") for bar in bars].count(bars[2].get("fill")) == 1  # the bound
 
 
 def tune(*arguments):
