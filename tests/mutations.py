@@ -41,7 +41,7 @@ TESTS = {
     "tfrecord_dataset/image_size": ["tests/beam_pipeline/kinds", "tests/tfrecord_dataset"],
     "tfrecord_dataset/values": [
         *("tests/contracts", "tests/tfrecord_dataset"),
-        "tests/end_to_end/test_16_bits.py",
+        "tests/end_to_end/test_values.py",
     ],
     "tfrecord_dataset/records": ["tests/tfrecord_dataset", "tests/trainer/records"],
     "tfrecord_dataset/store": [

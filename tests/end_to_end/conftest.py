@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -76,38 +75,6 @@ def voc_input(tmp_path_factory: pytest.TempPathFactory, write_voc: Callable[...,
 
 
 @pytest.fixture(scope="session")
-def coco_file(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Path]) -> Path:
-    """A COCO file of 12 images, with a box whose area is a fraction."""
-    root = tmp_path_factory.mktemp("coco") / "zoo"
-    for number in range(12):
-        write_image(root / f"images/{number}.jpg", seed=100 + number, size=(40, 30))
-    annotations = [
-        {
-            "id": i,
-            "image_id": i,
-            "category_id": 3 + i % 2 * 4,
-            "bbox": [4, 3, 8, 6 + i],
-            "area": area,
-        }
-        for i, area in enumerate([48, 56.5, 64, 72, 80, 88, 96, 104])
-    ]
-    file = root / "instances.json"
-    file.write_text(
-        json.dumps(
-            {
-                "images": [
-                    {"id": i, "file_name": f"images/{i}.jpg", "width": 40, "height": 30}
-                    for i in range(12)
-                ],
-                "categories": [{"id": 7, "name": "ant"}, {"id": 3, "name": "bee"}],
-                "annotations": annotations,
-            }
-        )
-    )
-    return file
-
-
-@pytest.fixture(scope="session")
 def labelled(
     tmp_path_factory: pytest.TempPathFactory, class_folders: Callable[..., Path]
 ) -> beam_pipeline.Dataset:
@@ -135,12 +102,6 @@ def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pip
     )
     info: beam_pipeline.Dataset = beam_pipeline.build(config)
     return info
-
-
-@pytest.fixture(scope="session")
-def job_service() -> tuple[str, ...]:
-    """Beam's options for a job whose stages hand each other all they yield as bytes."""
-    return ("--runner=PortableRunner", "--job_endpoint=embed")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The trees that the pages of docs/from show, made of what is in examples/data."""
+"""The trees that the pages of docs/ show or name in their commands, made of examples/data."""
 
 import csv
 import json
@@ -15,10 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+import beam_pipeline
+import trainer
 from tfrecord_dataset.format import frames
 from tfrecord_dataset.format.example import encode
 
-_DATA = Path(__file__).parents[2] / "examples/data"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+_DATA = EXAMPLES / "data"
 _CLASSES = ["Platelets", "RBC", "WBC"]
 _SPLITS = ("train", "val")
 
@@ -36,12 +39,9 @@ def _smears() -> Iterator[tuple[str, Path, list[tuple[str, list[int]]]]]:
         names = (_DATA / f"blood/ImageSets/Main/{split}.txt").read_text().split()[:4]
         for name in names:
             objects = ElementTree.parse(_DATA / f"blood/Annotations/{name}.xml").iter("object")
-            corners = ("xmin", "ymin", "xmax", "ymax")
+            sides = ("xmin", "ymin", "xmax", "ymax")
             boxes = [
-                (
-                    each.findtext("name", ""),
-                    [int(each.findtext(f"bndbox/{c}", "")) for c in corners],
-                )
+                (each.findtext("name"), [int(each.findtext(f"bndbox/{side}")) for side in sides])
                 for each in objects
             ]
             yield split, _DATA / f"blood/JPEGImages/{name}.jpg", boxes
@@ -58,32 +58,22 @@ def _class_folders(root: Path) -> None:
 
 
 def _coco(root: Path) -> None:
-    for split in _SPLITS:
-        images, annotations = [], []
-        for of, image, boxes in _smears():
-            if of == split:
-                _copy(image, root / "smears" / split / image.name)
-                images.append({"id": len(images), "file_name": image.name})
-                for name, (left, top, right, bottom) in boxes:
-                    box = [left, top, right - left, bottom - top]
-                    annotations.append(
-                        {
-                            "id": len(annotations),
-                            "image_id": images[-1]["id"],
-                            "category_id": _CLASSES.index(name) + 1,
-                            "bbox": box,
-                        }
-                    )
-        categories = [{"id": n, "name": name} for n, name in enumerate(_CLASSES, start=1)]
-        file = root / f"smears/annotations/instances_{split}.json"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(
-            json.dumps({"images": images, "annotations": annotations, "categories": categories})
-        )
-
-
-def _voc(root: Path) -> None:
-    (root / "blood").symlink_to(_DATA / "blood")
+    content: dict[str, dict[str, list[dict[str, object]]]] = {
+        split: {"images": [], "annotations": [], "categories": []} for split in _SPLITS
+    }
+    for split, image, boxes in _smears():
+        images, annotations, categories = content[split].values()
+        categories[:] = [{"id": n, "name": name} for n, name in enumerate(_CLASSES, start=1)]
+        _copy(image, root / "smears" / split / image.name)
+        images.append({"id": len(images), "file_name": image.name})
+        for name, (left, top, right, bottom) in boxes:
+            annotation = {"id": len(annotations), "image_id": len(images) - 1}
+            annotation["category_id"] = _CLASSES.index(name) + 1
+            annotation["bbox"] = [left, top, right - left, bottom - top]
+            annotations.append(annotation)
+    (root / "smears/annotations").mkdir()
+    for split, parts in content.items():
+        (root / f"smears/annotations/instances_{split}.json").write_text(json.dumps(parts))
 
 
 def _yolo(root: Path) -> None:
@@ -154,10 +144,6 @@ def _parquet(root: Path) -> None:
         pq.write_table(table, root / f"cells/data/{split}-00000-of-00001.parquet")
 
 
-def _digits(root: Path) -> None:
-    (root / "digits").symlink_to(_DATA / "digits")
-
-
 def _reviews(root: Path) -> None:
     words = {"pos": ("good", "fine", "great"), "neg": ("bad", "dull", "poor")}
     for split in ("train", "test"):
@@ -190,12 +176,18 @@ def _arrays(root: Path) -> None:
 
 
 def _tfrecords(root: Path) -> None:
-    (root / "downloads").mkdir()
-    with (root / "downloads/cells.tfrecord").open("wb") as file:
-        for name, image in _cells():
+    _write_records(root / "downloads/cells.tfrecord", _cells())
+
+
+def _write_records(path: Path, images: Iterator[tuple[str, Path]], **more: int) -> None:
+    """A TFRecord file of images with numbers of classes, as others write them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for number, (name, image) in enumerate(images):
             features = {
                 "image": [image.read_bytes()],
                 "label": [_CLASSES.index(name)],
+                **{name: [number % count] for name, count in more.items()},
             }
             file.write(frames.framed(encode(features)))
 
@@ -210,26 +202,57 @@ def _answers(root: Path) -> None:
     (root / "answers.csv").write_text("".join(f"{line}\n" for line in lines))
 
 
-def _examples(root: Path) -> None:
-    (root / "examples").symlink_to(_DATA.parent)
+def _link(name: str, target: Path) -> Callable[[Path], None]:
+    """What links a name in the folder to a target."""
+    return lambda root: (root / name).symlink_to(target)
 
 
 # Writes the tree of a page below a folder, by the page's name.
 TREES: dict[str, Callable[[Path], None]] = {
     "class-folders": _class_folders,
     "coco": _coco,
-    "voc": _voc,
+    "voc": _link("blood", _DATA / "blood"),
     "yolo": _yolo,
     "annotation-programs": _label_me,
     "kaggle-table": _kaggle_table,
     "tables": _colours,
     "parquet": _parquet,
-    "audio": _digits,
+    "audio": _link("digits", _DATA / "digits"),
     "text": _reviews,
     "archives": _zip,
     "masks": _masks,
     "arrays": _arrays,
     "tfrecords": _tfrecords,
     "convert": _answers,
-    "index": _examples,
+    "index": _link("examples", EXAMPLES),
+}
+
+
+def _data_checks(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data/blood").symlink_to(root / "demo/data/blood")
+    _write_records(root / "downloads/a.tfrecord", _cells())
+    for version in ("1.0.0", "1.1.0"):
+        _class_folders(root)
+        config = {"input": str(root / "cells"), "name": "pets", "version": version}
+        beam_pipeline.build(beam_pipeline.BuildConfig(output=str(root / "data"), **config))
+        next((root / "cells/RBC").iterdir()).unlink()
+
+
+def _training(root: Path) -> None:
+    _write_records(root / "mine/data_0.tfrecord", _cells(), speaker_id=3)
+    _reviews(root)
+    beam_pipeline.build(
+        beam_pipeline.BuildConfig(input=str(root / "reviews"), output=str(root / "texts"))
+    )
+    trainer.train(root / "texts/reviews", root / "runs/reviews", epochs=1, quiet=True)
+
+
+_OF_DEMO = ("building", "detection", "input", "reading", "recipe", "segmentation", "tutorial")
+# Makes the files of a guide, by its name, in a folder that has examples/ and what `make demo` made.
+INPUTS: dict[str, Callable[[Path], None]] = {
+    **dict.fromkeys(_OF_DEMO, lambda root: None),
+    "data-checks": _data_checks,
+    "object-stores": _class_folders,
+    "training": _training,
 }

@@ -1,16 +1,28 @@
-"""What the pages show: blocks of code, and lines of what commands print."""
+"""What the pages show: blocks of code, which are run, and lines of what commands print."""
 
 import re
 import shlex
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+Done = subprocess.CompletedProcess[str]
+
 _FENCE = re.compile(r"^```(bash|python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# As libraries log: absl's "I0000 00:00:", glog's "2026-01-01 12:00:00.1: W tensorflow/",
+# Python's "WARNING:absl:", warnings of modules, Abseil's and oneDNN's notices.
+NOISE = re.compile(
+    r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d .*: [IWEF] |(?-i:INFO|WARNING|ERROR):"
+    r"|\S+\.py:\d+: \w*Warning)"
+    r"|absl|cuda|onednn|TF-TRT|apache_beam|tensorflow/|site-packages",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
-def fences(page: Path) -> list[tuple[str, str]]:
+def fences(text: str) -> list[tuple[str, str]]:
     """(language, code) of the blocks of a page that are run, or that show what they print."""
-    return _FENCE.findall(page.read_text())
+    return _FENCE.findall(text)
 
 
 def commands(code: str) -> Iterator[list[str]]:
@@ -29,3 +41,46 @@ def not_printed(shown: str, printed: str) -> list[str]:
             f"^{'.*'.join(map(re.escape, line.rstrip().split('…')))} *$", printed, re.MULTILINE
         )
     ]
+
+
+def run(words: list[str], folder: Path, env: Mapping[str, str] | None = None) -> Done:
+    """Run a command, which has to end well; modules of ours have to do so without noise."""
+    program = Path(sys.executable).with_name(words[0])
+    done = subprocess.run(
+        [program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, (words, done.stderr)
+    assert "-m" not in words or not NOISE.search(done.stderr), (words, done.stderr)
+    return done
+
+
+def play(
+    text: str,
+    folder: Path,
+    change: Callable[[list[str]], list[str]] = list,
+    env: Mapping[str, str] | None = None,
+) -> list[tuple[list[str], Done]]:
+    """Run a page's snippets in their order, and compare what they print with what is shown.
+
+    Args:
+        text: The page.
+        folder: Where they are run.
+        change: From the words of a command to those that are run; none to leave it out.
+        env: Their environment.
+
+    Returns:
+        (words, end) of each command.
+    """
+    ran, printed, is_shown = [], "", False
+    for language, code in fences(text):
+        if language == "text":
+            assert not not_printed(code, printed), printed
+            is_shown = True
+            continue
+        for words in [["python", "-c", code]] if language == "python" else commands(code):
+            if words := change(words):
+                ran.append((words, run(words, folder, env)))
+                printed = "" if is_shown else printed
+                is_shown = False
+                printed += ran[-1][1].stdout + ran[-1][1].stderr
+    return ran

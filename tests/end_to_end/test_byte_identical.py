@@ -14,6 +14,8 @@ from testdata.make_golden import GOLDEN
 import beam_pipeline
 from beam_pipeline.running.batches import MAX_ELEMENTS
 
+# Beam's options for a job whose stages hand each other all they yield as bytes.
+JOB_SERVICE = ("--runner=PortableRunner", "--job_endpoint=embed")
 CASES = Path(__file__).parents[1] / "cases"
 OPTIONS = {
     "num_shards": {"train": 3, "test": 2},
@@ -63,18 +65,18 @@ def test_listed_in_another_order(build, voc_input, expected, run_transform):
 
 
 @pytest.mark.slow
-def test_on_a_job_service(build, voc_input, expected, job_service):
-    assert build(voc_input, beam_options=job_service) == expected
+def test_on_a_job_service(build, voc_input, expected):
+    assert build(voc_input, beam_options=JOB_SERVICE) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", [CASES / "arrays/as-keras-has-mnist/input", GOLDEN])
-def test_arrays_and_examples_on_a_job_service(build, tmp_path, job_service, where):
+def test_arrays_and_examples_on_a_job_service(build, tmp_path, where):
     if where.is_file():
         make(where, tmp_path / "in")
     source = tmp_path / "in" if where.is_file() else where
     options = {"num_shards": None, "max_bad_fraction": 1}
-    assert build(source, beam_options=job_service, **options) == build(source, **options)
+    assert build(source, beam_options=JOB_SERVICE, **options) == build(source, **options)
 
 
 @pytest.mark.slow
@@ -87,8 +89,8 @@ def test_compressed(build, voc_input, expected):
 
 
 @pytest.mark.slow
-def test_of_many_batches(build, class_folders, tmp_path, job_service):
+def test_of_many_batches(build, class_folders, tmp_path):
     """More records than a batch holds, through every way there is."""
     root = class_folders(tmp_path / "many", each=2 * MAX_ELEMENTS)
-    found = [build(root), build(root, threads=3), build(root, beam_options=job_service)]
+    found = [build(root), build(root, threads=3), build(root, beam_options=JOB_SERVICE)]
     assert found[0] == found[1] == found[2]

@@ -1,8 +1,9 @@
 """The words for people name what is there: options, files, links, and code that parses."""
 
 import ast
+import functools
+import itertools
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import options_page
 import pytest
 import trees_page
 from apache_beam.options.pipeline_options import PipelineOptions
+from end_to_end.pages import commands
 
 from beam_pipeline.cli.beam_arguments import Parser, split_arguments
 from beam_pipeline.cli.options import COMMANDS, add_command_options, command_parser
@@ -20,31 +22,15 @@ _ROOT = Path(__file__).parents[2]
 _OUTSIDE = [_ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")]
 PAGES = [*_OUTSIDE, *sorted((_ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What argparse adds by itself.
-_BUILT_IN = {"--help"}
-# Of pytest, docker, kubectl, Beam's boot, its worker pool and its job server.
-_OF_OTHER_PROGRAMS = {
-    "--build-arg",
-    "--entrypoint",
-    "--input-path",
-    "--gpus",
-    "--rm",
-    "--shm-size",
-    "--user",
-} | {
-    *("--input-format", "--output-path", "--output-format", "--save-media"),
-    *("--regenerate", "--no-deps", "--volumes", "--for", "--timeout", "--worker_pool"),
-    *("--sdk-language", "--image", "--metadata-file", "--template-file-gcs-location"),
-    *("--parameters", "--spark-master-url", "--add-opens", "--constraint"),
-    *(
-        "--service_port",
-        "--dir",
-        "--tag_set",
-        "--signature_def",
-        "--flink-master",
-        "--job-port",
-        "--number_of_execution_retries",
-    ),
+# What argparse adds by itself; then those of pytest, docker, kubectl, pip, Spark, TensorFlow's
+# tools, Beam's boot, its worker pool and its job server.
+_OTHERS = {
+    *("--help", "--regenerate", "--build-arg", "--entrypoint", "--gpus", "--rm", "--shm-size"),
+    *("--user", "--volumes", "--for", "--timeout", "--image", "--input-path", "--input-format"),
+    *("--output-path", "--output-format", "--save-media", "--no-deps", "--constraint"),
+    *("--parameters", "--spark-master-url", "--add-opens", "--worker_pool", "--sdk-language"),
+    *("--metadata-file", "--template-file-gcs-location", "--service_port", "--dir", "--tag_set"),
+    *("--signature_def", "--flink-master", "--job-port", "--number_of_execution_retries"),
 }
 _LAUNCHER = ["-m", "beam_pipeline"]
 _TRAINERS = (["-m", "trainer"], ["beam-tfrecords-trainer"])
@@ -57,46 +43,40 @@ def _fences(page: Path, language: str) -> list[str]:
 
 
 def _commands(page: Path) -> Iterator[list[str]]:
-    for block in _fences(page, "bash"):
-        for line in block.replace("\\\n", "").splitlines():
-            if words := shlex.split(line, comments=True):
-                yield words
+    return itertools.chain.from_iterable(map(commands, _fences(page, "bash")))
 
 
+@functools.cache
 def _known_options() -> set[str]:
     beam = Parser(add_help=False)
     for group in PipelineOptions.__subclasses__():
         single = Parser(add_help=False)
         group._add_argparse_args(single)
         beam._option_string_actions.update(single._option_string_actions)
-    text = "".join(
-        (_ROOT / path).read_text()
-        for path in (
-            "beam_pipeline/cli/options.py",
-            "benchmarks/scaling.py",
-            "tfrecord_dataset/command_line.py",
-        )
-    )
-    text += (_ROOT / "beam_pipeline/cli/commands.py").read_text()
-    own: set[str] = set()
+    own = Parser(add_help=False)
     for command in COMMANDS:
-        parser = Parser(add_help=False)
-        add_command_options(parser, command)
-        own |= parser._option_string_actions.keys()
-    trainer = {
-        field.flag
-        for command in trainer_main.COMMANDS.values()
-        for field in fields_of(command.options).values()
+        single = Parser(add_help=False)
+        add_command_options(single, command)
+        own._option_string_actions.update(single._option_string_actions)
+    names = (
+        *("beam_pipeline/cli/options.py", "beam_pipeline/cli/commands.py"),
+        *("benchmarks/scaling.py", "tfrecord_dataset/command_line.py"),
+    )
+    text = "".join((_ROOT / name).read_text() for name in names)
+    trainer = (fields_of(command.options) for command in trainer_main.COMMANDS.values())
+    return {
+        *re.findall(r'"(--[a-z][a-z-]+)"', text),
+        *(field.flag for fields in trainer for field in fields.values()),
+        *beam._option_string_actions,
+        *own._option_string_actions,
     }
-    found = set(re.findall(r'"(--[a-z][a-z-]+)"', text))
-    return found | trainer | own | beam._option_string_actions.keys()
 
 
 @pages
 def test_every_option_exists(page: Path) -> None:
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z_-]+", page.read_text()))
 
-    assert named - _known_options() - _BUILT_IN - _OF_OTHER_PROGRAMS == set()
+    assert named - _known_options() - _OTHERS == set()
 
 
 def _after(start: list[str], words: list[str]) -> list[str]:
@@ -147,35 +127,26 @@ def test_every_input_and_target_exists(page: Path) -> None:
 
 
 @pages
-def test_every_link_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]*)(?:#[^)]*)?\)", page.read_text()):
-        if target and "://" not in target:
-            assert (page.parent / target).exists(), target
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+        if "://" in target:
+            continue
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", each.lower()).strip() for each in headings}
+            assert anchor in {each.replace(" ", "-") for each in anchors}, (target, anchor)
 
 
 @pages
-def test_every_anchor_is_a_heading(page: Path) -> None:
-    for target, anchor in re.findall(r"\]\(([^)#]*)#([^)]*)\)", page.read_text()):
-        text = (page.parent / target if target else page).read_text()
-        headings = {
-            re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
-            for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-        }
-        assert anchor in headings, (target, anchor)
-
-
-@pages
-def test_every_source_file_named_exists(page: Path) -> None:
+def test_python_parses_and_every_source_file_named_exists(page: Path) -> None:
+    for code in _fences(page, "python"):
+        ast.parse(code)
     packages = "beam_pipeline|tfrecord_dataset|trainer|tests|examples"
     paths = re.findall(rf"`((?:{packages})/[\w/.-]*)`", page.read_text())
 
     assert [path for path in paths if not (_ROOT / path).exists()] == []
-
-
-@pages
-def test_python_parses(page: Path) -> None:
-    for code in _fences(page, "python"):
-        ast.parse(code)
 
 
 def test_pages_that_the_code_refers_to_exist() -> None:

@@ -27,97 +27,59 @@ def to_disk(dataset, folder):
     datasets.DatasetDict({"train": dataset}).save_to_disk(folder)
 
 
-@pytest.fixture(params=[as_parquet, to_disk])
-def save(request):
-    """Writes a `datasets.Dataset` in one of the two forms, below a folder."""
-    return request.param
-
-
-@pytest.fixture
-def written(tmp_path, monkeypatch, save):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
-    import datasets
-
-    def write(features, columns):
-        folder = tmp_path / "input"
-        save(datasets.Dataset.from_dict(columns, datasets.Features(features(datasets))), folder)
-        info = build(BuildConfig(input=str(folder), output=str(tmp_path / "data"), name="t"))
-        assert [*info.splits] == ["train"]
-        split = tfrecord_dataset.open(info.path)["train"]
-        return info, [split[number] for number in range(len(split))]
-
-    return write
-
-
 def png(seed):
     pixels = np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8)
     return {"bytes": image_bytes(pixels), "path": f"{seed}.png"}
 
 
-def pixels_of(file):
-    return np.asarray(Image.open(io.BytesIO(file["bytes"])))
+@pytest.mark.parametrize("save", [as_parquet, to_disk])
+def test_values_are_those_that_were_saved(tmp_path, monkeypatch, save):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    import datasets as hub
 
+    features = {
+        "image": hub.Image(),
+        "label": hub.ClassLabel(names=CLASSES),
+        "objects": hub.Sequence(
+            {
+                "bbox": hub.Sequence(hub.Value("float32"), length=4),
+                "category": hub.ClassLabel(names=CLASSES),
+            }
+        ),
+        "matrix": hub.Array2D((2, 3), "float32"),
+        "ids": hub.Sequence(hub.Value("int64")),
+        "text": hub.Value("string"),
+        "score": hub.Value("float32"),
+    }
+    boxes = [[1.0, 2.0, 8.0, 4.0], [0.0, 0.0, 16.0, 12.0]]
+    columns = {
+        "image": [png(n) for n in range(10)],
+        "label": [n % 2 for n in range(10)],
+        "objects": [{"bbox": boxes[: n % 3], "category": [1, 0][: n % 3]} for n in range(10)],
+        "matrix": [np.full((2, 3), n) for n in range(10)],
+        "ids": [[n] * 3 for n in range(10)],
+        "text": [f"text {n}" for n in range(10)],
+        "score": [n / 4 for n in range(10)],
+    }
+    save(hub.Dataset.from_dict(columns, hub.Features(features)), tmp_path / "input")
 
-def test_images_and_classes(written):
-    files = [png(seed) for seed in range(10)]
-    info, records = written(
-        lambda hub: {"image": hub.Image(), "label": hub.ClassLabel(names=CLASSES)},
-        {"image": files, "label": [n % 2 for n in range(10)]},
-    )
+    config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path / "data"), name="t")
+    dataset = tfrecord_dataset.open(build(config).path)
 
-    assert list(info.classes) == CLASSES
-    found = {record["image"].tobytes(): int(record["label"]) for record in records}
-    assert found == {pixels_of(file).tobytes(): n % 2 for n, file in enumerate(files)}
-
-
-def test_boxes(written):
-    objects = [
-        {"bbox": [[1.0, 2.0, 8.0, 4.0], [0.0, 0.0, 16.0, 12.0]], "category": [1, 0]},
-        {"bbox": [], "category": []},
-    ]
-    info, records = written(
-        lambda hub: {
-            "image": hub.Image(),
-            "objects": hub.Sequence(
-                {
-                    "bbox": hub.Sequence(hub.Value("float32"), length=4),
-                    "category": hub.ClassLabel(names=CLASSES),
-                }
-            ),
-        },
-        {"image": [png(1), png(2)], "objects": objects},
-    )
-
-    assert list(info.classes) == CLASSES
-    (some,) = (record for record in records if len(record["boxes"]))
-    np.testing.assert_allclose(
-        some["boxes"], [[1 / 16, 2 / 12, 9 / 16, 6 / 12], [0, 0, 1, 1]], atol=1e-6
-    )
-    assert some["box_labels"].tolist() == [1, 0]
-
-
-def test_arrays_numbers_and_texts(written):
-    _, records = written(
-        lambda hub: {
-            "matrix": hub.Array2D((2, 3), "float32"),
-            "ids": hub.Sequence(hub.Value("int64")),
-            "text": hub.Value("string"),
-            "score": hub.Value("float32"),
-            "label": hub.ClassLabel(names=CLASSES),
-        },
-        {
-            "matrix": [np.full((2, 3), n) for n in range(4)],
-            "ids": [[n] * 3 for n in range(4)],
-            "text": [f"text {n}" for n in range(4)],
-            "score": [n / 4 for n in range(4)],
-            "label": [0, 1, 0, 1],
-        },
-    )
-
-    for record in records:
+    assert dataset.splits.keys() == {"train"}
+    assert dataset.features["label"].classes == dataset.features["boxes"].classes == tuple(CLASSES)
+    seen = set()
+    for record in dataset["train"]:
         n = int(record["ids"][0])
+        seen.add(n)
+        pixels = np.asarray(Image.open(io.BytesIO(columns["image"][n]["bytes"])))
+        np.testing.assert_array_equal(record["image"], pixels)
+        assert int(record["label"]) == n % 2
+        expected = [[1 / 16, 2 / 12, 9 / 16, 6 / 12], [0, 0, 1, 1]][: n % 3]
+        np.testing.assert_allclose(record["boxes"], np.reshape(expected, (-1, 4)), atol=1e-6)
+        assert record["box_labels"].tolist() == [1, 0][: n % 3]
         assert record["matrix"].shape == (2, 3)
         assert set(record["matrix"].ravel().tolist()) == {n}
         assert (record["text"].decode(), float(record["score"])) == (f"text {n}", n / 4)
-        assert int(record["label"]) == n % 2
+    assert seen == {*range(10)}

@@ -91,15 +91,6 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
     assert digests(beam_pipeline.build(config).path) == whole
 
 
-def test_folders_that_the_user_made_stay(pets, tmp_path, monkeypatch):
-    (tmp_path / "mine/data").mkdir(parents=True)
-    monkeypatch.setattr(write.EncodeChunk, "here", failing_at(1))
-    with pytest.raises(Exception, match="No space left"):
-        beam_pipeline.build(configuration(pets, tmp_path / "mine/data"))
-    assert os.listdir(tmp_path / "mine") == ["data"]
-    assert os.listdir(tmp_path / "mine/data") == []
-
-
 @pytest.mark.parametrize("change", ["rewritten", "deleted"])
 def test_a_source_that_changes_under_the_build(
     class_folders, write_image, tmp_path, monkeypatch, change, capsys
@@ -168,8 +159,3 @@ def test_a_lost_record_is_noticed(pets, tmp_path, monkeypatch, capsys, stage, me
     assert code == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.rglob("metadata.json"))
-
-
-def test_an_unexpected_error_is_reported_and_does_not_hang(pets, tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "in_order", lambda *_: 1 / 0)
-    assert commands.main(["build", str(pets), "--output", str(tmp_path)]) == 1

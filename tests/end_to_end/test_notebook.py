@@ -32,18 +32,13 @@ def test_every_cell_runs(tmp_path):
     assert [line for line in printed.splitlines() if not line.startswith("records: ")] == []
 
 
-def test_what_it_reads_is_next_to_it():
+def test_what_it_reads_is_next_to_it_and_what_it_installs_brings_jupyter():
     """Jupyter starts a notebook in its own folder."""
     cells = json.loads((ROOT / "examples/cells.ipynb").read_text())["cells"]
-    code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    (path,) = (line.split('"')[1] for line in code.splitlines() if " input=" in line)
+    text = "".join("".join(cell["source"]) for cell in cells)
+    (path,) = (line.split('"')[1] for line in text.splitlines() if " input=" in line)
     assert (ROOT / "examples" / path).is_dir()
-
-
-def test_what_it_asks_to_install_brings_jupyter():
-    text = (ROOT / "examples/cells.ipynb").read_text()
     assert "'.[notebook]'" in text
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    assert {name.split(">=")[0] for name in extras["notebook"]} >= {"ipykernel", "jupyterlab"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {name.split(">=")[0] for name in project["optional-dependencies"]["notebook"]}
+    assert names >= {"ipykernel", "jupyterlab"}

@@ -8,9 +8,7 @@ import sys
 
 import pytest
 
-from beam_pipeline.cli import commands
 from tfrecord_dataset.store import clients
-from trainer import __main__ as trainer_main
 
 
 @pytest.fixture
@@ -78,6 +76,13 @@ READ_OUTAGES = [
 ]
 
 
+TRAIN = [
+    *("train", "--epochs", 1, "--batch-size", 4, "--image-size", 16, "--devices", "cpu"),
+    "--data",
+]
+LIMIT = re.compile(r"^error: .*503 Service Unavailable, also after \d+ tries", re.MULTILINE)
+
+
 @pytest.fixture
 def uploaded(built, pets):
     """The dataset on a store, and the store."""
@@ -89,81 +94,45 @@ def uploaded(built, pets):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
-def test_verify_survives(uploaded, command_here, scheme, kind, seconds):
+def test_verify_and_a_training_survive(
+    uploaded, built, command_here, tmp_path, scheme, kind, seconds
+):
     url, store = uploaded
+    url = url.replace("s3", scheme)
     store.outage(kind, seconds, operation="get", after=3)
-    done = command_here("beam_pipeline", "verify", url.replace("s3", scheme))
+    done = command_here("beam_pipeline", "verify", url)
     assert done.returncode == 0, done.stderr
     assert "16 records in 6 shards of 2 splits: no problems" in done.stdout
     assert store.out.is_set()
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
-def test_a_training_survives(uploaded, built, command_here, tmp_path, scheme, kind, seconds):
-    url, store = uploaded
-    options = ["--epochs", 2, "--batch-size", 4, "--image-size", 16, "--devices", "cpu"]
-    options += [
-        "--cache-dir",
-        tmp_path / "cache",
-        "--cache",
-        "none",
-        "--deterministic",
-        "--seed",
-        1,
-    ]
-
     def trained(data, run):
-        done = command_here(
-            "trainer", "train", "--data", data, "--output", tmp_path / run, *options
-        )
+        words = [*TRAIN, data, "--output", tmp_path / run, "--cache-dir", tmp_path / "cache"]
+        done = command_here("trainer", *words, "--cache", "none", "--deterministic", "--seed", 1)
         assert done.returncode == 0, done.stderr
-        return done
+        return json.loads(done.stdout)
 
     here = trained(built, "here")
     store.outage(kind, seconds, operation="get", after=3)
-    there = trained(url.replace("s3", scheme), "there")
-
-    assert json.loads(there.stdout) == json.loads(here.stdout)
+    assert trained(url, "there") == here
     assert store.out.is_set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 3])
-def test_after_the_limit_verify_finds_no_damage(uploaded, monkeypatch, capsys, after):
-    """Of what could not be read nothing is said but that."""
-    url, store = uploaded
-    monkeypatch.setattr(clients, "LIMIT_S", 1)
-    store.outage("503", 600, operation="get", after=after)
-
-    assert commands.main(["verify", url]) == 1
-
-    told = capsys.readouterr()
-    assert re.search(
-        r"^error: 503 Service Unavailable, also after \d+ tries", told.err, re.MULTILINE
-    )
-    assert "sha256" not in told.out + told.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("after", [0, 4])
-def test_after_the_limit_a_training_says_how_long_it_tried(
-    uploaded, monkeypatch, capsys, tmp_path, after
+def test_after_the_limit_the_error_says_how_long_it_was_tried(
+    uploaded, monkeypatch, command_here, tmp_path, after
 ):
+    """And verify finds no damage in what could not be read."""
     url, store = uploaded
     monkeypatch.setattr(clients, "LIMIT_S", 1)
-    arguments = ["train", "--data", url, "--output", str(tmp_path / "run"), "--epochs", "1"]
-    arguments += ["--batch-size", "4", "--image-size", "16", "--devices", "cpu"]
-    arguments += ["--cache-dir", str(tmp_path / "cache")]
-    store.outage("503", 600, operation="get", after=after)
-
-    assert trainer_main.main(arguments) == 1
-
-    error = capsys.readouterr().err
-    assert re.search(
-        r"^error: .*503 Service Unavailable, also after \d+ tries", error, re.MULTILINE
-    )
-    assert "Traceback" not in error
+    train = [*TRAIN, url, "--output", tmp_path / "run", "--cache-dir", tmp_path / "cache"]
+    for words in (["beam_pipeline", "verify", url], ["trainer", *train]):
+        store.outage("503", 600, operation="get", after=after)
+        done = command_here(*words)
+        assert done.returncode == 1, done.stderr
+        assert LIMIT.search(done.stderr), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "sha256" not in done.stdout + done.stderr
 
 
 def interrupted(store, url, kind, operation, after=0):

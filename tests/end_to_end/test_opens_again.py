@@ -44,7 +44,6 @@ def check_opens(path, num_records):
         json.loads(statistics.read_text(), parse_constant=pytest.fail)
 
 
-@hypothesis.settings(max_examples=60)
 @hypothesis.given(examples=st.lists(st.dictionaries(KEYS, VALUES, max_size=4), max_size=3))
 def test_files_that_are_adopted_open_again(tmp_path_factory, examples):
     folder = tmp_path_factory.mktemp("others")
@@ -57,15 +56,7 @@ def test_files_that_are_adopted_open_again(tmp_path_factory, examples):
     check_opens(folder, len(examples))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param([math.inf, 1.0], id="infinity in a list"),
-        pytest.param([-math.inf, math.inf], id="infinities only"),
-        pytest.param([math.nan, 1.0, -math.inf], id="NaN and infinity"),
-        pytest.param([math.inf], id="one number"),
-    ],
-)
+@pytest.mark.parametrize("values", [[math.nan, 1.0, -math.inf], [math.inf]])
 def test_numbers_that_are_not_finite_are_counted_and_open_again(tmp_path, values):
     write_file(tmp_path / "input", [{"x": values}, {"x": [2.0] * len(values)}])
     config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path / "out"), name="d")
@@ -94,9 +85,10 @@ def test_a_key_without_a_name_is_a_reject_and_a_good_dataset_stays(tmp_path):
     check_opens(path, 1)
 
 
-@pytest.fixture
-def described(tmp_path):
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
     """The path of a dataset of one record, and its texts by file name."""
+    tmp_path = tmp_path_factory.mktemp("described")
     write_file(tmp_path / "input", [{"x": [1]}])
     config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path), name="d")
     path = tmp_path / "d" / "1.0.0"

@@ -96,16 +96,3 @@ def test_other_contents_of_the_same_size_change_the_shards(build, directory, tmp
     }
     assert new != old
     assert beam_pipeline.verify(beam_pipeline.open(str(directory))) == []
-
-
-@pytest.mark.parametrize("output", ["out/file", "out/file/below"])
-def test_an_output_that_is_a_file(class_folders, tmp_path, capsys, output):
-    root = class_folders(tmp_path / "pets", each=1)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/file").write_text("mine")
-    code = commands.main(["build", str(root), "--output", str(tmp_path / output)])
-    told = capsys.readouterr().err
-    assert code in (1, 2)
-    assert "error: " in told
-    assert "Traceback" not in told
-    assert (tmp_path / "out/file").read_text() == "mine"

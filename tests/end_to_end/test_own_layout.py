@@ -1,11 +1,15 @@
-"""A package that registers a layout, as docs/own-source.md has it: installed, found, built."""
+"""Layouts and sources of one's own, as docs/own-source.md has them: found and built."""
 
+import contextlib
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from beam_pipeline import open as open_dataset
@@ -62,10 +66,47 @@ def test_a_registered_layout_builds(tmp_path, command):
 def test_its_name_is_listed_and_taken(tmp_path, command):
     (tmp_path / "a.bin").write_text("")
 
-    help_text = command("build", "--help").stdout
     refused = command("plan", str(tmp_path), "--layout", "pgn")
 
-    assert "arrays, idx, tfrecord, pgn " in " ".join(help_text.split())
+    assert "arrays, idx, tfrecord, pgn " in " ".join(command("build", "--help").stdout.split())
     assert refused.returncode == 2
     assert "cannot be read as pgn" in refused.stderr
     assert "no .pgn files" in refused.stderr
+
+
+@pytest.mark.slow
+def test_the_example_of_a_source_of_ones_own(tmp_path):
+    """Images of two classes by eight cameras in a database, and a row without a class."""
+    path = tmp_path / "photos.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE photos (path TEXT, species TEXT, camera TEXT)")
+        rows = [("unnamed.jpg", None, "camera 0")]
+        for species in ("RBC", "WBC"):
+            (tmp_path / species).mkdir()
+            images = sorted((ROOT / f"examples/data/cells/{species}").iterdir())[:16]
+            for number, image in enumerate(images):
+                shutil.copy(image, tmp_path / species)
+                rows.append((f"{species}/{image.name}", species, f"camera {number % 8}"))
+        connection.executemany("INSERT INTO photos VALUES (?, ?, ?)", rows)
+    script = [sys.executable, ROOT / "examples/custom_source.py", path]
+    options = ["--output", tmp_path / "data", "--max-bad-fraction", "0.1"]
+
+    done = subprocess.run([*script, *options], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    info = open_dataset(done.stdout.strip())
+    assert sum(map(info.num_records, info.splits)) == 32
+    assert info.classes == ("RBC", "WBC")
+    assert info.metadata["rejected"] == {"no species": 1}
+    cameras = {
+        split: {
+            camera
+            for shard in shards
+            for camera in pq.read_table(f"{info.path}/index/{shard.file}.parquet")[
+                "camera"
+            ].to_pylist()
+        }
+        for split, shards in info.splits.items()
+    }
+    assert len(cameras["train"] | cameras["test"]) == 8
+    assert not cameras["train"] & cameras["test"]

@@ -112,36 +112,6 @@ def test_a_reader_never_mixes_two_builds(build, place, read_before):
 
 
 @pytest.mark.slow
-def test_what_is_held_is_read_to_the_end_and_anything_else_is_said(build, tmp_path, monkeypatch):
-    output = str(tmp_path / "out")
-    build(1, output)
-    held = trainer.open(output)
-    monkeypatch.setattr(files, "most_open_files", lambda: 0)
-    dataset = trainer.open(output)
-
-    build(2, output)
-
-    assert builds(batches(held)) == builds(batches(held, "test", **SHUFFLED)) == {1}
-    for split in dataset.splits:
-        with pytest.raises(DatasetChangedError, match=NAMED):
-            next(dataset.numpy(split))
-    assert {int(record["which"]) for record in trainer.open(output).numpy("test")} == {2}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("place", ["s3", "s3 by ranges"], indirect=True)
-def test_another_build_on_a_store_is_said(build, place):
-    output, _, opened = place
-    build(1, output)
-    dataset = trainer.open(output, **opened)
-    build(2, output)
-
-    for split in dataset.splits:
-        with pytest.raises(DatasetChangedError, match=NAMED):
-            next(dataset.numpy(split, shuffle=True))
-
-
-@pytest.mark.slow
 def test_a_training_ends_with_the_data_that_it_began_with(build, tmp_path):
     """Its validation, too: the first was read before."""
     output = str(tmp_path / "out")

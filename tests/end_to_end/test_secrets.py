@@ -2,10 +2,10 @@
 
 import io
 import json
-import os
-import subprocess
 import sys
+import tempfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,6 +15,8 @@ from file_bytes import image_bytes
 from beam_pipeline import BuildConfig
 from beam_pipeline.cli import commands
 from beam_pipeline.describe.provenance import provenance
+from tfrecord_dataset import standard_streams
+from trainer import __main__ as trainer_main
 from trainer.options.train import TrainConfig
 
 PASSWORD = "pass-Hunter2-word"
@@ -69,16 +71,6 @@ def told_in(name, data):
     return [(name, each) for each in SECRETS if any(each.encode() in text for text in texts)]
 
 
-def told_below(folder):
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert files
-    return [
-        told
-        for path in files
-        for told in (*told_in(path.name, path.read_bytes()), *told_in("", str(path).encode()))
-    ]
-
-
 def test_what_is_written_down_of_options_tells_none():
     url = f"https://me:{PASSWORD}@host/pets.jsonl?{QUERY}"
     config = BuildConfig(input=url, image_root=url, allow_outside=(url,), output="out")
@@ -89,64 +81,58 @@ def test_what_is_written_down_of_options_tells_none():
 
 
 @pytest.mark.slow
-def test_what_a_build_leaves_tells_none(web, tmp_path, capfd):
-    """One that fails, and leaves its working directory and its rejects; then one that does not."""
-    output = tmp_path / "out"
-    for more, code in (((), 3), (("--max-bad-fraction", "0.5"), 0)):
-        assert commands.main([*build(web, output, "--threads", "2", *more, *BEAMS)]) == code
-        told = capfd.readouterr()
-        assert "pets.jsonl" in told.err
-        assert told_in("stdout", told.out.encode()) == []
-        assert told_below(output) == []
-    rejects = (output / "pets/1.0.0/rejects.jsonl").read_text()
-    assert json.loads(rejects)["detail"] == "12.png"
-    keys = pq.read_table(output / "pets/1.0.0/index").column("key").to_pylist()
-    assert sorted(keys) == sorted(f"images/{number}.png" for number in range(12))
-
-
-@pytest.mark.slow
-def test_what_all_commands_leave_and_print_tells_none(web, bucket, tmp_path):
-    """In processes of their own, whose home, temporary folder and caches are looked into, too."""
+def test_what_all_commands_leave_and_print_tells_none(web, bucket, tmp_path, monkeypatch, capfd):
+    """Their home, temporary folder and caches are looked into, too; --debug prints the most."""
     url, store = bucket
     store.fail(f"{url}/forbidden", 403)
-    home = {name: str(tmp_path / name) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
-    for folder in home.values():
-        os.mkdir(folder)
+    for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "TMPDIR"))
+    monkeypatch.chdir(tmp_path)
 
-    def run(code, package, *arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", package, *arguments, "--debug"],
-            env={**os.environ, **home},
-            cwd=tmp_path,
-            capture_output=True,
-        )
-        assert done.returncode == code, done.stderr.decode()
-        assert told_in(str(arguments[:2]), done.stdout + done.stderr) == []
+    def run(code, main, *arguments):
+        with monkeypatch.context() as patched:
+            for name in ("stdout", "stderr"):
+                patched.setattr(sys, name, getattr(sys, name))
+            standard_streams.guard()
+            assert main([*arguments, "--debug"]) == code
+        told = capfd.readouterr()
+        assert told_in(str(arguments[:2]), (told.out + told.err).encode()) == []
 
     some_bad = ("--max-bad-fraction", "0.5")
     dataset = f"{web}/out/pets/1.0.0"
     shard = f"{dataset}/pets-train.tfrecord-00000-of-00001?{QUERY}"
     train = ("train", "--image-size", "16", "--batch-size", "4", "--epochs")
-    of_run = ("--run", str(tmp_path / "run"))
-    run(0, "beam_pipeline", "plan", *build(web, "")[1:2], *build(web, "")[4:], *some_bad, *BEAMS)
-    run(1, "beam_pipeline", *build(web, f"{url}/forbidden", *some_bad))
-    run(2, "beam_pipeline", *build(web, "s3://no-bucket/out", *some_bad, *BEAMS))
-    run(0, "beam_pipeline", *build(web, f"{url}/out", *some_bad, *BEAMS))
-    run(2, "beam_pipeline", *build(web, f"{url}/out", *some_bad, *BEAMS))
-    run(0, "beam_pipeline", "verify", dataset)
-    run(0, "beam_pipeline", "show", dataset)
-    run(0, "trainer", *train, "1", "--data", dataset, "--output", "run")
-    run(0, "trainer", *train, "2", "--data", dataset, "--output", "run", "--resume")
-    run(2, "trainer", *train, "3", "--output", "run", "--resume")
-    run(0, "trainer", *train, "1", "--data", shard, "--output", "bare")
-    run(0, "trainer", "evaluate", *of_run, "--data", dataset, "--split", "train")
-    run(0, "trainer", "predict", *of_run, dataset, "--split", "train", "--output", "rows.jsonl")
-    run(2, "trainer", *train, "1", "--data", f"{web}/none?{QUERY}", "--output", "other")
+    of_run = ("--run", "run")
+    for more, code in (((), 3), (some_bad, 0)):  # one that fails leaves its rejects
+        run(code, commands.main, *build(web, "here", "--threads", "2", *more, *BEAMS))
+    run(0, commands.main, "plan", *build(web, "")[1:2], *build(web, "")[4:], *some_bad, *BEAMS)
+    run(1, commands.main, *build(web, f"{url}/forbidden", *some_bad))
+    run(2, commands.main, *build(web, "s3://no-bucket/out", *some_bad, *BEAMS))
+    run(0, commands.main, *build(web, f"{url}/out", *some_bad, *BEAMS))
+    run(2, commands.main, *build(web, f"{url}/out", *some_bad, *BEAMS))
+    run(0, commands.main, "verify", dataset)
+    run(0, commands.main, "show", dataset)
+    run(0, trainer_main.main, *train, "1", "--data", dataset, "--output", "run")
+    run(0, trainer_main.main, *train, "2", "--data", dataset, "--output", "run", "--resume")
+    run(2, trainer_main.main, *train, "3", "--output", "run", "--resume")
+    run(0, trainer_main.main, *train, "1", "--data", shard, "--output", "bare")
+    run(0, trainer_main.main, "evaluate", *of_run, "--data", dataset, "--split", "train")
+    rows = ("--split", "train", "--output", "rows.jsonl")
+    run(0, trainer_main.main, "predict", *of_run, dataset, *rows)
+    run(2, trainer_main.main, *train, "1", "--data", f"{web}/none?{QUERY}", "--output", "other")
     place = next(key for key in store.objects if "/out/" in key and ".tfrecord" in key)
     store.objects[place] = store.objects[place][:-50] + bytes(50)
-    run(3, "beam_pipeline", "verify", dataset)
-    run(3, "trainer", *train, "1", "--data", dataset, "--output", "other", "--cache-dir", "copies")
+    run(3, commands.main, "verify", dataset)
+    others = ("--output", "other", "--cache-dir", "copies")
+    run(3, trainer_main.main, *train, "1", "--data", dataset, *others)
 
-    assert told_below(tmp_path) == []
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    told = [told_in(path.name, path.read_bytes()) for path in files]
+    told += [told_in("", str(path).encode()) for path in files]
     written = {key: data for key, data in store.objects.items() if not key.endswith("pets.jsonl")}
-    assert [told for key, data in written.items() for told in told_in(key, data)] == []
+    assert not any([*told, *(told_in(key, data) for key, data in written.items())])
+    assert json.loads(Path("here/pets/1.0.0/rejects.jsonl").read_text())["detail"] == "12.png"
+    keys = pq.read_table("here/pets/1.0.0/index").column("key").to_pylist()
+    assert sorted(keys) == sorted(f"images/{number}.png" for number in range(12))

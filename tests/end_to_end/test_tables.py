@@ -95,21 +95,3 @@ def test_a_model_learns_from_gaps(built, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     # Without Sex, or blind to which ages are missing, no model gets beyond 0.88.
     assert result["accuracy"] > 0.95
-
-
-@pytest.mark.slow
-def test_a_number_to_predict_that_is_missing_is_an_error(tmp_path, capsys):
-    (tmp_path / "in").mkdir()
-    for split, prices in (("train", [1.5, 2, 2.5, 4]), ("test", ["", 3])):
-        rows = "".join(f"{n},{price}\n" for n, price in enumerate(prices))
-        (tmp_path / f"in/{split}.csv").write_text(f"area,price\n{rows}")
-    recipe = tmp_path / "houses.yaml"
-    recipe.write_text("input: in\nname: houses\nmissing_numbers: nan\n")
-    assert commands.main(["build", str(recipe), "--output", str(tmp_path / "data")]) == 0
-    directory = capsys.readouterr().out.strip()
-    run = ["--data", directory, "--quiet"]
-    train_it = ["train", *run, "--target", "price", "--task", "regression", "--batch-size", "2"]
-
-    assert train([*train_it, "--epochs", "1", "--output", str(tmp_path / "run")]) == 0
-    assert train(["evaluate", *run, "--run", str(tmp_path / "run"), "--split", "test"]) == 3
-    assert "price of a record is not finite" in capsys.readouterr().err

@@ -2,10 +2,10 @@
 
 import dataclasses
 import hashlib
-import io
 
 import numpy as np
 import pytest
+from file_bytes import image_bytes
 from PIL import Image
 
 import beam_pipeline
@@ -21,9 +21,7 @@ CLASSES = ("cat", "dog", "3", "bird")
 
 
 def png(number):
-    file = io.BytesIO()
-    Image.new("RGB", (8, 6), (number * 20, 0, 0)).save(file, "png")
-    return file.getvalue()
+    return image_bytes(Image.new("RGB", (8, 6), (number * 20, 0, 0)))
 
 
 def of_image(number):
@@ -94,7 +92,9 @@ def bare(folder):
 
 
 def adopt(folder):
-    return beam_pipeline.adopt(folder).path
+    info = beam_pipeline.adopt(folder)
+    assert beam_pipeline.verify(info) == []
+    return info.path
 
 
 OPENERS = pytest.mark.parametrize("opened", [bare, adopt, build])
@@ -126,14 +126,6 @@ def test_labels_from_1(written, opened):
     assert [each["label"] for each in records] == [0, 1, 3, 0, 1, 3, 0, 1]
 
 
-def open_by_number(path, **options):
-    return tfrecord_dataset.open(path, **options)
-
-
-def open_to_train(path, **options):
-    return trainer.open(path, **options)
-
-
 def open_for_evaluate(path, **options):
     return choices.open_given(EvaluateConfig(data=path, run_path="run", **options))
 
@@ -148,7 +140,8 @@ def build_folder(path, **options):
 
 
 @pytest.mark.parametrize(
-    "opened", [open_by_number, open_to_train, open_for_evaluate, adopt_folder, build_folder]
+    "opened",
+    [tfrecord_dataset.open, trainer.open, open_for_evaluate, adopt_folder, build_folder],
 )
 def test_a_missing_shard_is_an_error_in_every_opener(written, opened):
     folder = written(classification)
@@ -158,9 +151,3 @@ def test_a_missing_shard_is_an_error_in_every_opener(written, opened):
         opened(bare(folder))
     assert opened(bare(folder), allow_missing_shards=True).num_records("train") == 4
     assert trainer.open(folder / "train-00000-of-00002").num_records() == 4
-
-
-@pytest.mark.parametrize("example", [detection, classification])
-def test_what_was_adopted_is_verified(written, example):
-    path = adopt(written(example))
-    assert beam_pipeline.verify(path) == []

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-import sentencepiece
 import tokenizers
 
 import beam_pipeline
@@ -27,23 +25,8 @@ def word_level(folder):
     return path, lambda text: made.encode(text).ids
 
 
-def pieces(folder):
-    """The same of sentencepiece."""
-    prefix = folder / "pieces"
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS),
-        model_prefix=str(prefix),
-        vocab_size=60,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    path = prefix.with_suffix(".model")
-    return path, sentencepiece.SentencePieceProcessor(model_file=str(path)).encode
-
-
-@pytest.mark.parametrize("tokenizer", [word_level, pieces])
-def test_tokens_of_a_local_tokenizer(tmp_path, capsys, tokenizer):
-    path, encode = tokenizer(tmp_path)
+def test_tokens_of_a_local_tokenizer(tmp_path, capsys):
+    path, encode = word_level(tmp_path)
     (tmp_path / "reviews.jsonl").write_text(
         "".join(
             json.dumps({"review": text, "label": text.split()[0]}, ensure_ascii=False) + "\n"

@@ -3,13 +3,12 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from end_to_end import pages
 from end_to_end.inputs_of_pages import TREES
-from end_to_end.test_pages_by_input import commands
-from end_to_end.test_readme import NOISE
+from end_to_end.test_pages_by_input import PAGES, check_no_warnings
 
 pytestmark = pytest.mark.readers
 
@@ -28,16 +27,9 @@ def clone(tmp_path_factory):
 @pytest.mark.parametrize("page", ["coco", "kaggle-table", "tables"])
 def test_from_a_page_to_a_model_with_both_reports(page, clone, tmp_path, opened):
     TREES[page](tmp_path)
-    env = {**os.environ, "PYTHONPATH": str(clone)}
-    reports = []
-    for words in commands(page):
-        run = [sys.executable, "-m", *words]
-        done = subprocess.run(run, cwd=tmp_path, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, (words, done.stderr)
-        assert not NOISE.search(done.stderr), (words, done.stderr)
-        if "beam_pipeline" in words:  # the trainer warns of so few records
-            assert "warning" not in done.stderr.lower(), (words, done.stderr)
-        reports += _REPORT.findall(done.stderr)
+    ran = pages.play(PAGES[page], tmp_path, env={**os.environ, "PYTHONPATH": str(clone)})
+    check_no_warnings(ran)
+    reports = [path for _, done in ran for path in _REPORT.findall(done.stderr)]
     assert len(reports) == 2  # of the dataset and of the run
 
     data, run = (opened(tmp_path / report) for report in reports)

@@ -1,7 +1,6 @@
 """Other people's TFRecords are adopted where they lie; the trainer opens and splits them alike."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from beam_pipeline.cli import commands
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.tfrecord.files import find_record_files
 
 
 def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write):
@@ -62,31 +60,3 @@ def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
     assert beam_pipeline.verify(info) == []
     with pytest.raises(ConfigError, match="pass --overwrite"):
         adopt(str(moved))
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["nsynth-train.tfrecord", "nsynth-valid.tfrecord"],
-        ["coco_train.record-00000-of-00001", "coco_val.record-00000-of-00001"],
-        ["jpeg/train/00-8.tfrec", "jpeg/test/00-8.tfrec"],
-        ["pets-train.tfrecord-00000-of-00001", "pets-more.tfrecord-00000-of-00001"],
-        ["my-pets-train.tfrecord-00000-of-00001", "my-pets-more.tfrecord-00000-of-00001"],
-        ["train2017_0.tfrecord", "Test images.tfrecord"],
-        ["train00.tfrecord", "validate00.tfrecord"],
-        ["trainer.tfrecord", "contest.tfrecord"],
-    ],
-)
-def test_builder_and_trainer_agree_on_the_splits_of_names(tmp_path, names):
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        with tf.io.TFRecordWriter(str(tmp_path / name)) as writer:
-            writer.write(example(number=1))
-    found, _ = find_record_files(str(tmp_path))
-    opened = trainer.open([tmp_path / name for name in names]).splits
-
-    assert {file.relative: file.split or "train" for file in found} == {
-        str(Path(file).relative_to(tmp_path)): split.name
-        for split in opened.values()
-        for file in split.files
-    }

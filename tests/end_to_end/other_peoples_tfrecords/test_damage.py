@@ -30,49 +30,39 @@ SEQUENCE_EXAMPLE = tf.train.SequenceExample(
 ).SerializeToString()
 
 
-@pytest.fixture
 def damages(jpeg) -> dict[str, tuple[Any, str, str, int]]:
     """The damage, the record and reason of its reject, and how many of 7 records are left."""
+
+    def added(payload):
+        return lambda data: data + framed(payload)
+
+    cut, gone = "truncated file", "not a TFRecord file"
     return {
         "payload": (lambda data: flipped(data, 100), ":0", "damaged record", 6),
-        "cut_off": (lambda data: data[:-9], "", "truncated file", 6),
+        "cut_off": (lambda data: data[:-9], "", cut, 6),
         "garbage": (lambda data: data + b"some garbage", "", "damaged file", 7),
-        "another_kind": (
-            lambda data: data + framed(example(image=jpeg(0), label=0.5)),
-            ":7",
-            "type conflict",
-            7,
-        ),
-        "sequence_example": (
-            lambda data: data + framed(SEQUENCE_EXAMPLE),
-            ":7",
-            "not an Example",
-            7,
-        ),
+        "another_kind": (added(example(image=jpeg(0), label=0.5)), ":7", "type conflict", 7),
+        "sequence_example": (added(SEQUENCE_EXAMPLE), ":7", "not an Example", 7),
         "half_an_image": (
-            lambda data: data + framed(example(image=jpeg(0)[:-200], label=1)),
+            added(example(image=jpeg(0)[:-200], label=1)),
             ":7",
             "truncated image",
             7,
         ),
-        "no_image": (
-            lambda data: data + framed(example(image=b"a text", label=1)),
-            ":7",
-            "not an image",
-            7,
-        ),
+        "no_image": (added(example(image=b"a text", label=1)), ":7", "not an image", 7),
         "empty": (lambda data: b"", "", "no records", 0),
-        "text": (lambda data: b"this is text", "", "not a TFRecord file", 0),
-        "length": (lambda data: flipped(data, 3), "", "not a TFRecord file", 0),
-        "gzip": (lambda data: gzip.compress(data, mtime=0)[:-9], "", "truncated file", 7),
+        "text": (lambda data: b"this is text", "", gone, 0),
+        "length": (lambda data: flipped(data, 3), "", gone, 0),
+        "gzip": (lambda data: gzip.compress(data, mtime=0)[:-9], "", cut, 7),
     }
 
 
 def test_damage_is_rejected_by_file_and_record(
-    tmp_path, expected_kinds, jpeg, write, build_verified, stored, taken_for, damages
+    tmp_path, expected_kinds, examples, jpeg, write, build_verified, stored, taken_for
 ):
-    payloads = [example(image=jpeg(number), label=number % 3) for number in range(7)]
-    for name, (damage, *_) in damages.items():
+    payloads = examples("image")[:7]
+    damaged = damages(jpeg)
+    for name, (damage, *_) in damaged.items():
         write(tmp_path / "in", payloads, name=f"{name}.tfrecord", files=1)
         path = tmp_path / f"in/{name}.tfrecord"
         path.write_bytes(damage(path.read_bytes()))
@@ -83,10 +73,10 @@ def test_damage_is_rejected_by_file_and_record(
 
     written = Counter(stored(info))
     assert written.keys() == set(payloads), "all of them whole"
-    assert written.total() == sum(left for *_, left in damages.values())
+    assert written.total() == sum(left for *_, left in damaged.values())
     assert taken_for(info.schema) == expected_kinds["image"]
     lines = Path(info.path, "rejects.jsonl").read_text("utf-8").splitlines()
     rejects = {each["source"]: each["reason"] for each in map(json.loads, lines)}
     assert rejects == {
-        f"{name}.tfrecord{record}": reason for name, (_, record, reason, _) in damages.items()
+        f"{name}.tfrecord{record}": reason for name, (_, record, reason, _) in damaged.items()
     }

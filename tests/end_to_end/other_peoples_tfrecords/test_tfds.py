@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import first_quick
 
 import beam_pipeline
 import trainer
@@ -81,7 +82,7 @@ def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests, build_verified,
 
 @tfds_warns
 @pytest.mark.parametrize(
-    "name", ["train-{:05d}-of-00003", "pets_train.record-{:05d}-of-00003", "train_{:05d}.tfrecord"]
+    "name", first_quick(["pets_train.record-{:05d}-of-00003", "train_{:05d}.tfrecord"])
 )
 def test_tfds_reads_what_was_adopted(tfds, tmp_path, examples, write, name):
     names = [name.format(number) for number in range(3)]
