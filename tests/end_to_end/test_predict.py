@@ -127,6 +127,13 @@ def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_h
     assert drawn[0] == drawn[1]
 
 
+def test_a_score_for_a_task_without_scores(cells, command_here):
+    data, run = cells
+    done = command_here("trainer", "predict", data, "--run", run, "--min-score", "0.5")
+    assert done.returncode == 2
+    assert "--min-score does not suit the model's task, classification" in done.stderr
+
+
 def test_cocos_results_evaluate_to_what_evaluate_says(trained, command_here, tmp_path):
     """By hand: the dataset's boxes as COCO's JSON, and pycocotools on the predictions."""
     data, run = trained(DATA / "blood", "--image-size", "96x64", "--batch-size", "8")
