@@ -6,7 +6,8 @@ from browsing import check_enlarging, check_links, check_looks
 
 from trainer.options.train import TrainConfig
 from trainer.report import pictures
-from trainer.report.page import Pictured, Sections, Trained, html
+from trainer.report.history import Best
+from trainer.report.page import Pictured, Sections, html
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures import ClassFigures
 
@@ -53,28 +54,17 @@ def path(tmp_path_factory):
         )
         for one in boxes.examples()[:4]
     ]
-    run = Trained(
-        name=HOSTILE,
-        options=TrainConfig(data="d", output="o", target=HOSTILE),
-        history=history([3, 2, 1.5, 1.25]),
-        best=3,
-    )
     sections = Sections(
         batch=[Pictured(pictures={"": pictures.picture(image)}, text=HOSTILE)] * 3,
         split=HOSTILE,
         figures={**boxes.figures(), **classes.figures()},
         examples=examples,
     )
-    other = Trained(
-        name=HOSTILE,
-        options=TrainConfig(data="e", output="p", augment="flip"),
-        history=history([3, 2.5, 2.25]),
-        best=2,
-    )
-    pace = {"images/s": [(n / 10, 50.0 + n) for n in range(40)]}
-    more = {"fingerprint": "0" * 64, "pace": pace, "sections": sections, "other": other}
+    options = TrainConfig(data="d", output="o", target=HOSTILE)
+    more = {"task": "detection", "fingerprint": "0" * 64, "sections": sections}
+    page = html(HOSTILE, options, history([3, 2, 1.5, 1.25]), Best(), **more)
     file = tmp_path_factory.mktemp("page") / "report.html"
-    file.write_text(html(run, task="detection", **more))
+    file.write_text(page)
     return file
 
 
@@ -87,7 +77,7 @@ def test_phones_and_dark_rooms(opened, path, width, scheme):
 def test_links_lead_to_sections(opened, path):
     page = opened(path)
     check_links(page)
-    assert page.locator("nav a").count() == 6
+    assert page.locator("nav a").count() == 5
 
 
 def test_enlarging_by_mouse_and_by_keyboard(opened, path):
