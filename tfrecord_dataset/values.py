@@ -103,7 +103,7 @@ def _of_boxes(
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for column in object_columns(feature):
-        keys = [feature.key_beside(part) for part in column.lists]
+        keys = [feature.subkey(part) for part in column.lists]
         arrays = [_array(_list(feature, key, specs[key], lists), specs[key].kind) for key in keys]
         count = len(values[feature.name]) if values else len(arrays[0])
         for key, array in zip(keys, arrays, strict=True):
@@ -132,10 +132,10 @@ def _of_objects(
 def _masks(feature: Feature, encoded: Any) -> Any:
     """uint8 [n, height, width] of 0 and 1; size 0 × 0 if there are none."""
     masks = [
-        _pixels(each, "L", f"key {feature.key_beside('mask')!r} holds no image") for each in encoded
+        _pixels(each, "L", f"key {feature.subkey('mask')!r} holds no image") for each in encoded
     ]
     if len({each.shape for each in masks}) > 1:
-        raise ValueError(f"key {feature.key_beside('mask')!r} holds masks of several sizes")
+        raise ValueError(f"key {feature.subkey('mask')!r} holds masks of several sizes")
     return np.stack(masks) if masks else np.zeros((0, 0, 0), np.uint8)
 
 
@@ -147,7 +147,7 @@ def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
         or counts.max(initial=0) > (feature.keypoints)
     ):
         raise ValueError(
-            f"key {feature.key_beside('keypoint/num')!r} does not give {num_boxes} boxes their "
+            f"key {feature.subkey('keypoint/num')!r} does not give {num_boxes} boxes their "
             f"{len(points)} points, at most {feature.keypoints} each"
         )
     by_box = np.full((num_boxes, feature.keypoints, 3), -1, np.float32)

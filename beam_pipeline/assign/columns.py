@@ -7,23 +7,19 @@ one element, in Arrow's stream format.
 No Beam here: worker processes import this module.
 """
 
-import dataclasses
-import functools
 import hashlib
-import itertools
 import pickle
-import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from beam_pipeline import kinds
 from beam_pipeline.inspect.digest import annotations
 from beam_pipeline.inspect.record import InspectedRows
-from beam_pipeline.records import FileRef, Inspected, alike
+from beam_pipeline.records import Inspected, alike
 from beam_pipeline.rows import features_by_row, value_columns
 
 # Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
@@ -66,67 +62,73 @@ READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_
 
 
 def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
-    """The table of (inspected record, its split, its position)."""
+    """Return the table of (inspected record, its split, its position)."""
     rows = list(records)
     inspected = [record for record, *_ in rows]
-    said = {
-        id(record): _digest(text)
+    texts = {
+        id(record): text
         for group in alike(inspected)
         for record, text in zip(group, annotations(group), strict=True)
     }
-    annotated = [said[id(record)] for record in inspected]
-    identities = [
-        _identity(each.key, each.source, each.source_id, each.content_digest) for each in inspected
-    ]
-    columns = {
-        "content_digest": list(map(content_of, inspected)),
-        "annotation": annotated,
-        "digest": list(map(_digest, identities, annotated)),
-        "key": [record.key for record in inspected],
-        "split": [split for _, split, _ in rows],
-        "position": [position for *_, position in rows],
-        "source": [record.source for record in inspected],
-        "num_bytes": [record.num_bytes for record in inspected],
-        "record": list(map(pack_record, inspected)),
-    }
-    return pa.Table.from_pydict(columns, schema=SCHEMA)
+    return _table(
+        keys=[record.key for record in inspected],
+        sources=[record.source for record in inspected],
+        source_ids=[record.source_id for record in inspected],
+        content_digests=[record.content_digest for record in inspected],
+        texts=[texts[id(record)] for record in inspected],
+        split=[split for _, split, _ in rows],
+        position=[position for *_, position in rows],
+        num_bytes=[record.num_bytes for record in inspected],
+        record=list(map(pack_record, inspected)),
+    )
 
 
 def table_of_rows(
     inspected: InspectedRows, splits: Sequence[str], positions: Sequence[int]
 ) -> pa.Table:
-    """The table of rows in their splits, at their positions."""
+    """Return the table of rows in their splits, at their positions."""
     table = inspected.rows.table
-    names = (table.column("key").to_pylist(), table.column("source").to_pylist())
-    identities = map(_identity, *names, itertools.repeat(""), inspected.content_digests)
-    routes = {
-        "content_digest": _contents(inspected.content_digests),
-        "annotation": list(map(_digest, inspected.texts)),
-        "digest": list(map(_digest, identities)),
-        "key": table.column("key"),
-        "split": splits,
-        "position": pa.array(positions, pa.uint64()),
-        "source": table.column("source"),
-        "num_bytes": inspected.num_bytes,
-        "record": pa.nulls(len(splits), pa.large_binary()),
-    }
-    made = pa.Table.from_pydict(routes, schema=SCHEMA)
+    made = _table(
+        keys=table.column("key").to_pylist(),
+        sources=table.column("source").to_pylist(),
+        source_ids=[""] * table.num_rows,
+        content_digests=inspected.content_digests,
+        texts=inspected.texts,
+        split=splits,
+        position=positions,
+        num_bytes=inspected.num_bytes,
+        record=pa.nulls(table.num_rows, pa.large_binary()),
+    )
     for name in value_columns(table):
         made = made.append_column(name, table.column(name))
     return made
 
 
-def _contents(content_digests: Iterable[str]) -> pa.Array:
-    """As `content_of` of each."""
-    whole = np.frombuffer(bytes.fromhex("".join(content_digests)), np.uint8)
-    digests = whole.reshape(-1, hashlib.sha256().digest_size)[:, :_CONTENT_BYTES]
-    data = pa.py_buffer(np.ascontiguousarray(digests))
-    dtype = pa.binary(_CONTENT_BYTES)
-    return pa.FixedSizeBinaryArray.from_buffers(dtype, len(digests), [None, data])
-
-
-def _identity(key: str, source: str, source_id: str, content_digest: str) -> str:
-    return f"{key!r} {source!r} {source_id!r} {content_digest}"
+def _table(
+    keys: Sequence[str],
+    sources: Sequence[str],
+    source_ids: Sequence[str],
+    content_digests: Sequence[str],
+    texts: Sequence[str],
+    **others: Any,
+) -> pa.Table:
+    """Return a table of `SCHEMA`; `texts` are what records say of their contents."""
+    annotation = list(map(_digest, texts))
+    identities = (
+        f"{key!r} {source!r} {source_id!r} {content}"
+        for key, source, source_id, content in zip(
+            keys, sources, source_ids, content_digests, strict=True
+        )
+    )
+    routes = {
+        "content_digest": list(map(content_of, content_digests)),
+        "annotation": annotation,
+        "digest": list(map(_digest, identities, annotation)),
+        "key": keys,
+        "source": sources,
+        **others,
+    }
+    return pa.Table.from_pydict(routes, schema=SCHEMA)
 
 
 def _digest(text: str, more: bytes = b"") -> bytes:
@@ -134,34 +136,26 @@ def _digest(text: str, more: bytes = b"") -> bytes:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()
 
 
-def content_of(record: Inspected) -> bytes:
-    """A record's content, as its column has it."""
-    return bytes.fromhex(record.content_digest)[:_CONTENT_BYTES]
+def content_of(content_digest: str) -> bytes:
+    """Return a record's content digest as its column has it."""
+    return bytes.fromhex(content_digest)[:_CONTENT_BYTES]
 
 
 def pack_record(record: Inspected) -> bytes:
-    """What is asked of an inspected record later, but for its key and source."""
+    """Pack what later stages need of an inspected record except its key and source."""
     features = {**record.features, **record.deferred} if record.deferred else record.features
-    form = _form_of(tuple(features), tuple(map(type, features.values())))
-    values = list(features.values())
-    for index, _ in form.coded:
-        values[index] = _fields_of(values[index])
-    parts = (values, record.source_id, record.notes, record.example)
-    return form.header + pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
+    parts = (features, record.source_id, record.notes, record.example)
+    return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Inspected:
-    """The record that `pack_record` packed; with that `source_id`, if it is not ""."""
-    end = _HEADER_BYTES.unpack_from(packed)[0]
-    form = _form_in(packed[:end])
-    values, own_id, notes, example = pickle.loads(memoryview(packed)[end:])
-    for index, cls in form.coded:
-        values[index] = _made(cls, values[index])
-    record = object.__new__(Inspected)
+    """Return the record that `pack_record` packed; with that `source_id`, if it is not ""."""
+    features, own_id, notes, example = pickle.loads(packed)
+    record = object.__new__(Inspected)  # `__init__` would take four times as long
     record.__dict__.update(
         _UNPACKED,
         key=key,
-        features=dict(zip(form.names, values, strict=True)),
+        features=features,
         source=source,
         source_id=source_id or own_id,
         notes=notes,
@@ -170,8 +164,11 @@ def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> 
     return record
 
 
+_UNPACKED = vars(Inspected(key="", features={}))
+
+
 def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:
-    """The records of a table, in its order.
+    """Yield the records of a table, in its order.
 
     Args:
         first_number: The first record's `source_id`, from which the others' count up; None leaves
@@ -262,6 +259,19 @@ def binaries(table: pa.Table, column: str) -> npt.NDArray[np.bytes_]:
     return np.frombuffer(values.buffers()[1], f"S{width}", len(values), values.offset * width)
 
 
+def repeated(parts: Iterable[pa.Table], column: str) -> pa.Array:
+    """Return the values of a column that several rows have."""
+    known = found = pa.array([], SCHEMA.field(column).type)
+    for part in parts:
+        counted = pc.value_counts(part.column(column).combine_chunks())
+        values = counted.field("values")
+        is_known = pc.is_in(values, known)
+        again = values.filter(pc.or_(is_known, pc.greater(counted.field("counts"), 1)))
+        found = pc.unique(pa.concat_arrays([found, again]))
+        known = pa.concat_arrays([known, values.filter(pc.invert(is_known))])
+    return found
+
+
 def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
     """(key, the rows of that key) for rows whose keys are `keys`, int64 [n]; keys ascending."""
     order = np.argsort(keys, kind="stable")
@@ -303,60 +313,3 @@ def digest_of(parts: Iterable[pa.Table], *beside: object) -> str:
     for part in parts:
         digest.update(binaries(part, "digest").tobytes())
     return digest.hexdigest()
-
-
-_CLASSES = tuple(
-    each for kind in kinds.KINDS for each in kind.values if dataclasses.is_dataclass(each)
-)
-_CODES = {each: code for code, each in enumerate(_CLASSES)}
-_FIELDS = {
-    each: tuple(field.name for field in dataclasses.fields(each)) for each in (*_CLASSES, FileRef)
-}
-_UNPACKED = vars(Inspected(key="", features={}))
-
-
-class _Form(NamedTuple):
-    """What packed records have in common.
-
-    Attributes:
-        names: Of their features.
-        coded: Which values are packed as the fields of a class.
-        header: Stands before each packed record.
-    """
-
-    names: tuple[str, ...]
-    coded: tuple[tuple[int, type], ...]
-    header: bytes
-
-
-_HEADER_BYTES = struct.Struct("<I")
-_FORMS_KEPT = 256
-
-
-@functools.lru_cache(_FORMS_KEPT)
-def _form_of(names: tuple[str, ...], classes: tuple[type, ...]) -> _Form:
-    coded = {index: _CODES[each] for index, each in enumerate(classes) if each in _CODES}
-    data = pickle.dumps((names, coded), protocol=pickle.HIGHEST_PROTOCOL)
-    return _form_in(_HEADER_BYTES.pack(_HEADER_BYTES.size + len(data)) + data)
-
-
-@functools.lru_cache(_FORMS_KEPT)
-def _form_in(header: bytes) -> _Form:
-    names, coded = pickle.loads(header[_HEADER_BYTES.size :])
-    return _Form(names, tuple((index, _CLASSES[code]) for index, code in coded.items()), header)
-
-
-def _fields_of(value: Any) -> tuple[Any, ...]:
-    fields = value.__dict__
-    if (file := fields.get("file")) is not None:
-        fields = {**fields, "file": tuple(file.__dict__.values())}
-    return tuple(fields.values())
-
-
-def _made(cls: type, fields: tuple[Any, ...]) -> Any:
-    """An object of a dataclass without slots; its `__init__` would take four times as long."""
-    made: Any = object.__new__(cls)
-    made.__dict__.update(zip(_FIELDS[cls], fields, strict=True))
-    if (file := made.__dict__.get("file")) is not None:
-        made.__dict__["file"] = _made(FileRef, file)
-    return made

@@ -63,7 +63,8 @@ def settle(
     drops = policy == "drop"
     observes = observes or drops
     routes = parts = _parts(tables, max_rows, columns.READ_ROUTES)
-    groups = _Groups(_repeated(routes()))
+    repeated = columns.repeated(routes(), "content_digest").to_pylist()
+    groups = _Groups(np.array(sorted(repeated), columns.CONTENT))
     if groups.num_groups or observes:
         parts = _parts(tables, max_rows, columns.READ)
     if groups.num_groups:
@@ -93,20 +94,6 @@ def _parts(
     if not first[1:]:
         return lambda: first
     return functools.partial(columns.parts, tables, max_rows, options)  # it holds no part
-
-
-def _repeated(parts: Iterable[pa.Table]) -> Digests:
-    """The contents that several records have, sorted."""
-    none = columns.SCHEMA.field("content_digest").type
-    known = repeated = pa.array([], none)
-    for part in parts:
-        counted = pc.value_counts(part.column("content_digest").combine_chunks())
-        contents = counted.field("values")
-        is_known = pc.is_in(contents, known)
-        again = contents.filter(pc.or_(is_known, pc.greater(counted.field("counts"), 1)))
-        repeated = pc.unique(pa.concat_arrays([repeated, again]))
-        known = pa.concat_arrays([known, contents.filter(pc.invert(is_known))])
-    return np.array(sorted(repeated.to_pylist()), columns.CONTENT)
 
 
 class _Groups:

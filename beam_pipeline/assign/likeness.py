@@ -107,7 +107,7 @@ def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
         records: (inspected record, its place, its position).
     """
     rows = [
-        (record.look, record.key, place, columns.content_of(record))
+        (record.look, record.key, place, columns.content_of(record.content_digest))
         for record, place, _ in records
         if record.look is not None
     ]

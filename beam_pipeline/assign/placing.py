@@ -1,16 +1,14 @@
-"""Records go to their shards, by the plan."""
+"""Divide tables among the keys of a shuffle."""
 
-import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.plan import Plan
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Waiting
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
@@ -21,61 +19,66 @@ _WAITING_BYTES_PER_KEY = 32 << 10
 _MIN_WAITING_BYTES = 1 << 20
 _MAX_WAITING_BYTES = 64 << 20
 
-Keyed = tuple[str, bytes]
+Keyed = tuple[Any, bytes]
+"""A key of a shuffle, and a table of its rows, spilled."""
 
 
-@dataclasses.dataclass
-class PlaceInShards(beam.PTransform):
-    """Tables to ("<split>/<shard>", table), in batches that are worth an element each."""
+class Keys(NamedTuple):
+    """The keys of a shuffle.
 
-    plan: beam.PCollection[Plan]
-    spill: Spill = NOT_SPILLED
+    Attributes:
+        names: The keys.
+        numbers_of: The number of each row's key in a table, int64 [n].
+    """
 
-    def expand(self, tables: beam.PCollection[bytes]) -> beam.PCollection[Keyed]:
-        plan = beam.pvalue.AsSingleton(self.plan)
-        return tables | "Place" >> beam.ParDo(_Place(self.spill), plan).with_output_types(Keyed)
+    names: Sequence[Hashable]
+    numbers_of: Callable[[pa.Table], Int64s]
 
 
-def tables_by_key(
-    keys_of: Callable[[pa.Table], Int64s], num_keys: int, spill: Spill = NOT_SPILLED
-) -> Waiting[bytes, tuple[int, bytes]]:
-    """Tables that wait, and what they are divided into: (key, table of its rows).
+def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Waiting[bytes, Keyed]:
+    """Return a queue of tables that divides them by key.
 
     Args:
-        keys_of: The key of each row of a table, int64 [n].
-        num_keys: How many keys there are.
+        keys: The keys.
         spill: Where the tables of a key wait.
     """
 
-    def divide(tables: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+    def divide(tables: Sequence[bytes]) -> Iterator[Keyed]:
         table = columns.from_bytes(tables)
-        for key, rows in columns.divide(table, keys_of(table)):
-            yield key, spill.put(columns.to_bytes(rows))
+        for number, rows in columns.divide(table, keys.numbers_of(table)):
+            yield keys.names[number], spill.put(columns.to_bytes(rows))
         del table
         columns.release_memory()
 
-    max_bytes = max(_MIN_WAITING_BYTES, num_keys * _WAITING_BYTES_PER_KEY)
+    max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * _WAITING_BYTES_PER_KEY)
     max_bytes = min(max_bytes, _MAX_WAITING_BYTES)
     return Waiting(divide, max_number=sys.maxsize, max_bytes=max_bytes)
 
 
-class _Place(beam.DoFn):
-    def __init__(self, spill: Spill):
+class DivideTables(beam.DoFn):
+    """Tables to `Keyed`, in batches that are worth an element each; without keys to nothing.
+
+    Args:
+        keys_of: Makes the keys from the side input of `process`.
+        spill: Where tables wait.
+    """
+
+    def __init__(self, keys_of: Callable[[Any], Keys], spill: Spill = NOT_SPILLED):
+        self._keys_of = keys_of
         self._spill = spill
 
     def start_bundle(self) -> None:
-        self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
+        self._tables: Waiting[bytes, Keyed] | None = None
 
-    def process(self, table: bytes, plan: Plan) -> Iterator[Keyed]:
-        if plan.problem:  # nothing is written
-            return
+    def process(self, table: bytes, side: Any) -> Iterator[Keyed]:
         if self._tables is None:
-            self._names = plan.shard_names()
-            self._tables = tables_by_key(plan.shard_numbers, plan.num_shards, self._spill)
-        data = self._spill.get(table)
-        for number, rows in self._tables.add(data, len(data)):
-            yield self._names[number], rows
+            self._names, _ = keys = self._keys_of(side)
+            self._tables = tables_by_key(keys, self._spill)
+        if len(self._names) > 1:
+            data = self._spill.get(table)
+            yield from self._tables.add(data, len(data))
+        elif self._names:
+            yield self._names[0], table
 
     def finish_bundle(self) -> Iterator[Any]:
-        for number, rows in self._tables.flush() if self._tables else ():
-            yield in_global_window((self._names[number], rows))
+        yield from map(in_global_window, self._tables.flush() if self._tables else ())

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
@@ -20,18 +19,18 @@ from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with_splits
 from beam_pipeline.assign.near_duplicates import FindNearDuplicates, counted
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.placing import Keyed, PlaceInShards, tables_by_key
+from beam_pipeline.assign.placing import DivideTables, Keyed, Keys
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.assign.stratification import SplitChooser, Strata, stratified
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.buckets import Buckets, Waiting
+from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.runner import PLAIN_JOB, Job
-from beam_pipeline.running.spill import Spill
+from beam_pipeline.running.spill import Again, Spill
 
 # Records that one worker compares with one another at once, some 100 MB.
 RECORDS_PER_BUCKET = 250_000
@@ -39,79 +38,42 @@ RECORDS_PER_BUCKET = 250_000
 _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
-_KEYS_SCHEMA = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
-
-Keys = tuple[int, bytes]
-"""A bucket of positions, and a table of keys."""
+_KEYS = ["position", "key", "source"]
 
 
-def keys_of(table: pa.Table, num_buckets: int) -> Iterator[Keys]:
-    """The keys of records; equal ones have equal positions, and so come to one bucket."""
-    rows = table.select(_KEYS_SCHEMA.names)
+def keys_of(table: pa.Table, num_buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (bucket, table of keys); equal keys have equal positions, so one bucket holds them."""
+    rows = table.select(_KEYS)
     buckets = (columns.numbers(rows, "position") % num_buckets).astype(np.int64)
     for bucket, part in columns.divide(rows, buckets):
         yield bucket, columns.to_bytes(part)
 
 
-@dataclasses.dataclass
-class FindEqualKeys(beam.PTransform):
-    """`Keys` of all records to Statistics that name those of two records.
-
-    A source gave such a key twice, and one record might be trained, the other tested on.
-
-    Attributes:
-        max_rows: As `columns.parts` has it.
-        spill: Where the tables wait.
-    """
-
-    max_rows: int
-    spill: Spill
-
-    def expand(self, keys: beam.PCollection[Keys]) -> beam.PCollection[Statistics]:
-        return (
-            keys
-            | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
-            | "CompareKeys"
-            >> beam.MapTuple(
-                functools.partial(_compare_keys, max_rows=self.max_rows, spill=self.spill)
-            ).with_output_types(Statistics)
-        )
-
-
-def _compare_keys(bucket: int, tables: Iterable[bytes], max_rows: int, spill: Spill) -> Statistics:
+def _compare_keys(bucket: int, tables: Iterable[bytes], spill: Spill) -> Statistics:
     statistics = Statistics()
-    statistics.add_equal_keys(equal_keys(columns.parts(spill.all(tables), max_rows)))
+    parts = Again(lambda: columns.parts(spill.all(tables), _ROWS_AT_ONCE))
+    statistics.add_equal_keys(equal_keys(parts))
     return statistics
 
 
 def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
-    """(key, source, other source) of each key that several of the rows have.
+    """Yield (key, source, other source) of each key that several records have.
+
+    A source gave such a key twice, and one record might be trained, the other tested on.
 
     Args:
-        parts: Tables of (key, position, source); two rows of each key are held.
+        parts: Tables of position, key and source; they are gone through twice.
     """
-    rows = _KEYS_SCHEMA.empty_table()
-    for part in parts:
-        rows = _two_of_each(pa.concat_tables([rows, part]))
-    for row in np.flatnonzero(_equal(rows, 1)).tolist():
-        one, other = rows.slice(row, 2).to_pylist()
-        yield one["key"], one["source"], other["source"]
-
-
-def _two_of_each(rows: pa.Table) -> pa.Table:
-    """The rows by position, key and source, two of each key at most."""
-    rows = rows.sort_by([(name, "ascending") for name in _KEYS_SCHEMA.names]).combine_chunks()
-    third = np.concatenate([np.zeros(min(2, rows.num_rows), np.bool_), _equal(rows, 2)])
-    return rows.filter(pa.array(~third)).combine_chunks() if third.any() else rows
-
-
-def _equal(rows: pa.Table, steps: int) -> npt.NDArray[np.bool_]:
-    """Whether sorted rows have the key of the one so many steps further: bool [n - steps]."""
-    positions = columns.numbers(rows, "position")
-    equal: npt.NDArray[np.bool_] = positions[steps:] == positions[: len(positions) - steps]
-    keys, same = rows.column("key"), np.flatnonzero(equal)  # seldom any: a position is a hash
-    equal[same] = pc.equal(keys.take(same), keys.take(same + steps)).to_numpy()
-    return equal
+    repeated = columns.repeated(parts, "position")
+    sources: dict[str, list[str]] = {}
+    for part in parts if len(repeated) else ():
+        rows = part.filter(pc.is_in(part.column("position"), repeated))
+        pairs = zip(rows.column("key").to_pylist(), rows.column("source").to_pylist(), strict=True)
+        for key, source in pairs:
+            sources[key] = sorted([*sources.get(key, ()), source])[:2]
+    for key, first in sources.items():
+        if len(first) == 2:
+            yield (key, *first)
 
 
 class Assigned(NamedTuple):
@@ -152,9 +114,9 @@ class AssignShards(beam.PTransform):
         unique = (
             records  # bytes: a table
             | "KeyByContent"
-            >> beam.ParDo(_KeyByContent(spill, least), counts).with_output_types(
-                tuple[int, bytes]
-            )  # (content's bucket, table)
+            >> beam.ParDo(
+                DivideTables(functools.partial(_content_keys, least=least), spill), counts
+            ).with_output_types(tuple[int, bytes])  # (content's bucket, table)
             | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
             >> beam.ParDo(
@@ -167,9 +129,11 @@ class AssignShards(beam.PTransform):
                 main="tables",
             )
         )
-        equal_keys = unique[_SettleDuplicates.KEYS] | "FindEqualKeys" >> FindEqualKeys(
-            _ROWS_AT_ONCE, spill
-        )
+        equal_keys = (
+            unique[_SettleDuplicates.KEYS]  # (bucket, table of keys)
+            | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
+            | "CompareKeys" >> beam.MapTuple(functools.partial(_compare_keys, spill=spill))
+        )  # Statistics
         parts: Any = (
             inspected.statistics,
             unique[_SettleDuplicates.STATISTICS],
@@ -179,7 +143,9 @@ class AssignShards(beam.PTransform):
         statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
         plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
         rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
-        placed = unique["tables"] | "PlaceInShards" >> PlaceInShards(plan, spill)  # (shard, table)
+        placed = unique["tables"] | "PlaceInShards" >> beam.ParDo(
+            DivideTables(shard_keys, spill), beam.pvalue.AsSingleton(plan)
+        ).with_output_types(tuple[str, bytes])  # ("<split>/<shard>", table)
         return Assigned(placed, rejected, plan, statistics)
 
     def _in_splits(
@@ -254,29 +220,14 @@ def content_buckets(table: pa.Table, buckets: int) -> Int64s:
     return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 
-class _KeyByContent(beam.DoFn):
-    def __init__(self, spill: Spill, least_buckets: int):
-        self._spill = spill
-        self._least_buckets = least_buckets
+def _content_keys(counts: Iterable[int], least: int) -> Keys:
+    buckets = num_buckets(counts, least)
+    return Keys(range(buckets), functools.partial(content_buckets, buckets=buckets))
 
-    def start_bundle(self) -> None:
-        self._tables: Waiting[bytes, tuple[int, bytes]] | None = None
-        self._buckets = 0
 
-    def process(self, table: bytes, counts: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-        buckets = self._buckets = self._buckets or num_buckets(counts, self._least_buckets)
-        if buckets == 1:
-            yield 0, table
-            return
-        if self._tables is None:
-            self._tables = tables_by_key(
-                lambda rows: content_buckets(rows, buckets), buckets, self._spill
-            )
-        data = self._spill.get(table)
-        yield from self._tables.add(data, len(data))
-
-    def finish_bundle(self) -> Iterator[Any]:
-        yield from map(in_global_window, self._tables.flush() if self._tables else ())
+def shard_keys(plan: Plan) -> Keys:
+    """Return "<split>/<shard>" of every shard; none if nothing may be written."""
+    return Keys(plan.shard_names(), plan.shard_numbers)
 
 
 class _SettleDuplicates(beam.DoFn):

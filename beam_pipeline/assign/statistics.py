@@ -153,10 +153,8 @@ class Statistics:
                 self.notes.update(record.notes)
             self.num_ids += bool(record.source_id)
 
-    def observe_rows(
-        self, values_by_feature: Mapping[str, Sequence[Value]], table: pa.Table
-    ) -> None:
-        """The same of the columns of rows (`columns.table_of_rows`).
+    def observe_rows(self, by_feature: Mapping[str, Sequence[Value]], table: pa.Table) -> None:
+        """Count the columns of rows (`columns.table_of_rows`), as `observe` does records.
 
         Raises:
             DataError: They have too many features.
@@ -165,11 +163,11 @@ class Statistics:
         for split in dict.fromkeys(splits):
             values = self.values.setdefault(split, {})
             rows = np.flatnonzero(splits == split).tolist()
-            is_whole = len(rows) == len(splits)
-            some = sources if is_whole else [sources[row] for row in rows]
-            for name, column in values_by_feature.items():
-                part = column if is_whole else [column[row] for row in rows]
-                kinds.observe_column(part, some, values.setdefault(name, Observed()))
+            if len(rows) == len(splits):
+                kinds.observe_columns(by_feature, sources, values)
+            else:
+                some = {name: [each[row] for row in rows] for name, each in by_feature.items()}
+                kinds.observe_columns(some, [sources[row] for row in rows], values)
             check_number(values)
 
     def features(self) -> dict[str, Observed]:

@@ -182,7 +182,7 @@ def _id_keys(info: Dataset) -> frozenset[str]:
     if info.holds_existing_examples:
         return frozenset()
     images = (each for each in info.schema if each.kind == "image" and not each.bare)
-    return frozenset(each.key_beside("source_id") for each in images)
+    return frozenset(each.subkey("source_id") for each in images)
 
 
 def _index_keys(info: Dataset, shard: str) -> Iterator[str]:

@@ -112,9 +112,9 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
     if inputs and (label := named or (labels if len(labels) == 1 else [])):
         return [{"featureKey": inputs[0].key}, {"featureKey": label[0].key}]
     if inputs and boxes:
-        keys = {side: boxes[0].key_beside(f"bbox/{side}") for side in SIDES}
+        keys = {side: boxes[0].subkey(f"bbox/{side}") for side in SIDES}
         if boxes[0].classes:
-            keys["label"] = boxes[0].key_beside("class/label")
+            keys["label"] = boxes[0].subkey("class/label")
         target = {name: {"featureKey": key} for name, key in keys.items()}
         return [{"featureKey": inputs[0].key}, {"dict": {"dict": target}}]
     maps = [each for each in schema if each.kind == "map"]

@@ -5,7 +5,7 @@ Elsewhere nothing asks of what kind a value is (tests/test_architecture.py).
 """
 
 import builtins
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.array import ArrayKind
@@ -90,35 +90,48 @@ def are_by_column(values: Collection[object]) -> bool:
 
 
 def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None:
-    """Counts inspected records' values, by feature."""
+    """Count inspected records' values, by feature."""
     for group in alike(records):
+        features = [record.features for record in group]
+        columns = {name: [each[name] for each in features] for name in features[0]}
         sources = [record.source or record.key for record in group]
-        first = min(sources)
-        for name, value in group[0].features.items():
-            if (seen := observed.get(name)) is None:
-                seen = observed[name] = Observed()
-            kind = STORED if group[0].example else of(value)
-            values = [record.features[name] for record in group]
-            if len({kind.type_of(each) for each in values}) == 1:
-                seen.count(kind.type_of(value), len(values), first)
-            else:
-                for each, source in zip(values, sources, strict=True):
-                    seen.count(kind.type_of(each), 1, source)
-            kind.observe_column(values, sources, seen)
-        if group[0].example:
-            for record in group:
-                observe_class_names(record.features, observed)
+        observe_columns(columns, sources, observed, existing=bool(group[0].example))
 
 
-def observe_column(values: Sequence[Value], sources: Sequence[str], observed: Observed) -> None:
-    """Counts values of one class and type, of records from these sources."""
-    kind = of(values[0])
-    observed.count(kind.type_of(values[0]), len(values), min(sources))
-    kind.observe_column(values, sources, observed)
+def observe_columns(
+    columns: Mapping[str, Sequence[Value]],
+    sources: Sequence[str],
+    observed: dict[str, Observed],
+    *,
+    existing: bool = False,
+) -> None:
+    """Count the values of records, one class per column.
+
+    Args:
+        columns: The values by feature.
+        sources: The source of each record.
+        observed: What was counted, by feature.
+        existing: Whether the records are existing Examples.
+    """
+    first = min(sources)
+    for name, values in columns.items():
+        if (seen := observed.get(name)) is None:
+            seen = observed[name] = Observed()
+        kind = STORED if existing else of(values[0])
+        types = [kind.type_of(value) for value in values]
+        if types.count(types[0]) == len(types):
+            seen.count(types[0], len(types), first)
+        else:
+            for each, source in zip(types, sources, strict=True):
+                seen.count(each, 1, source)
+        kind.observe_column(values, sources, seen)
+    if existing:
+        for row in zip(*columns.values(), strict=True):
+            observe_class_names(dict(zip(columns, row, strict=True)), observed)
 
 
 def observe_all(records: Iterable[Inspected]) -> dict[str, Observed]:
-    """What the values of `records` are, by feature."""
+    """Return the statistics of `records`, by feature."""
     observed: dict[str, Observed] = {}
     observe(records, observed)
     return observed

@@ -98,11 +98,11 @@ class AudioKind(MediaKind[Audio]):
         payload = stored.payloads[feature.name]
         if feature.bare:
             return {feature.key: [payload]}
-        beside = feature.key_beside("")  # once: a record asks for many
+        prefix = feature.subkey("")  # once: a record asks for many
         return {
             feature.key: [payload],
-            f"{beside}format": [value.format.encode()],
-            **{f"{beside}{name}": [getattr(value, name)] for name in _NUMBERS},
+            f"{prefix}format": [value.format.encode()],
+            **{f"{prefix}{name}": [getattr(value, name)] for name in _NUMBERS},
         }
 
     def read(self, feature: Feature, lists: Lists) -> Audio:
@@ -115,7 +115,7 @@ class AudioKind(MediaKind[Audio]):
 
     def differences(self, feature: Feature, lists: Lists, value: Audio) -> Iterator[str]:
         for name in ("format", *_NUMBERS) if not feature.bare else ():
-            fact, key = getattr(value, name), feature.key_beside(name)
+            fact, key = getattr(value, name), feature.subkey(name)
             stated = one(lists, key)
             stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
             if stated != fact:
@@ -128,7 +128,7 @@ class AudioKind(MediaKind[Audio]):
         """Its length, rate and channels."""
         if feature.bare:
             return ""
-        rate, samples, channels = (lists[feature.key_beside(name)][0] for name in _NUMBERS)
+        rate, samples, channels = (lists[feature.subkey(name)][0] for name in _NUMBERS)
         seconds = f"{samples / rate:.2f} s, " if rate else ""
         return f" ({seconds}{rate:,} Hz, {counted(channels, 'channel')})"
 

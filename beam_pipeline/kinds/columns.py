@@ -28,7 +28,7 @@ from beam_pipeline.outlines import Outlines, Ring
 from beam_pipeline.records import Mask, Objects
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import ROTATED, ROTATED_PARTS, is_own_part
+from tfrecord_dataset.format.feature_keys import ROTATED, ROTATED_PARTS, is_reserved_subkey
 from tfrecord_dataset.image_size import ImageSize
 
 FEWEST_CORNERS = 3
@@ -480,7 +480,7 @@ class Attributes(Column):
 
     def check(self, name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
         for attribute, column in values.items():
-            if is_own_part(attribute):
+            if is_reserved_subkey(attribute):
                 raise RecordError(
                     MALFORMED,
                     f"an attribute called {attribute!r}, which is a key of its own; rename it",

@@ -133,19 +133,19 @@ class ImageKind(MediaKind[Image]):
         sha256 = value.file.sha256
         if value.conversions:
             sha256 = hashlib.sha256(payload).hexdigest()
-        beside = feature.key_beside("")  # once: a record asks for many
+        prefix = feature.subkey("")  # once: a record asks for many
         return {
             feature.key: [payload],
-            f"{beside}format": [value.format.encode()],
-            f"{beside}filename": [stored.key.encode()],
-            f"{beside}source_id": [stored.source_id.encode()],
-            f"{beside}key/sha256": [sha256.encode()],
-            f"{beside}height": [value.height],
-            f"{beside}width": [value.width],
+            f"{prefix}format": [value.format.encode()],
+            f"{prefix}filename": [stored.key.encode()],
+            f"{prefix}source_id": [stored.source_id.encode()],
+            f"{prefix}key/sha256": [sha256.encode()],
+            f"{prefix}height": [value.height],
+            f"{prefix}width": [value.width],
         }
 
     def read(self, feature: Feature, lists: Lists) -> Image:
-        sha256, width, height = map(feature.key_beside, ("key/sha256", "width", "height"))
+        sha256, width, height = map(feature.subkey, ("key/sha256", "width", "height"))
         return Image(
             file=FileRef(path="", sha256=text(lists, sha256)),
             width=one(lists, width),
@@ -161,7 +161,7 @@ class ImageKind(MediaKind[Image]):
     def differences(self, feature: Feature, lists: Lists, value: Image) -> Iterator[str]:
         if feature.bare:
             return
-        key = feature.key_beside("key/sha256")
+        key = feature.subkey("key/sha256")
         sha256 = hashlib.sha256(one(lists, feature.key)).hexdigest()
         if sha256 != (stated := text(lists, key)):
             yield f"the image's sha256 is {sha256}, {key} states {stated}"

@@ -119,7 +119,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         numbers: dict[str, Sequence[FeatureValue]] = {feature.key: [each for each, _ in found]}
         if feature.bare:
             return numbers
-        return numbers | {feature.key_beside("text"): [texts for _, texts in found]}
+        return numbers | {feature.subkey("text"): [texts for _, texts in found]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         first, count = feature.label_offset, len(feature.classes)
@@ -133,7 +133,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         return ""
 
     def read(self, feature: Feature, lists: Lists) -> ClassLabel | ClassLabels | None:
-        names = texts(lists, feature.key_beside("text"))
+        names = texts(lists, feature.subkey("text"))
         if feature.shape:
             return ClassLabels(names)
         return ClassLabel(names[0]) if one(lists, feature.key) != -1 else None

@@ -142,7 +142,7 @@ class MapKind(Kind[Map]):
         payload = stored.payloads[feature.name]
         if feature.bare:
             return {feature.key: [payload]}
-        return {feature.key: [payload], feature.key_beside("format"): [b"png"]}
+        return {feature.key: [payload], feature.subkey("format"): [b"png"]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         value = one(lists, feature.key)

@@ -159,7 +159,7 @@ class ObjectsKind(Kind[Objects]):
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
         column: list[Objects] = [each or _NO_OBJECTS for each in values]
-        beside = feature.key_beside("")
+        beside = feature.subkey("")
         if feature.encoding == "flat":
             flat = [[float(side) for box in each.boxes for side in box] for each in column]
             return {feature.key: flat}
@@ -180,7 +180,7 @@ class ObjectsKind(Kind[Objects]):
         lengths = {
             key: len(values(lists, key))
             for key in list_specs(feature)
-            if not key.startswith(feature.key_beside("keypoint/"))
+            if not key.startswith(feature.subkey("keypoint/"))
         }
         (one, shortest), *_, (other, longest) = sorted(lengths.items(), key=lambda item: item[1])
         if shortest == longest:
@@ -190,10 +190,10 @@ class ObjectsKind(Kind[Objects]):
         )
 
     def read(self, feature: Feature, lists: Lists) -> Objects:
-        return Objects(boxes=(), labels=texts(lists, feature.key_beside("class/text")))
+        return Objects(boxes=(), labels=texts(lists, feature.subkey("class/text")))
 
     def class_key(self, feature: Feature) -> str:
-        return feature.key_beside("class/label")
+        return feature.subkey("class/label")
 
     def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
         if key == self.class_key(feature):

@@ -113,7 +113,7 @@ def cut(name: str) -> str:
 
 def _boxes(feature: Feature, lists: Lists) -> Objects:
     values = numpy_values(dataclasses.replace(feature, name="boxes"), lists)
-    _, names = lists.get(feature.key_beside("class/text"), ("", ()))
+    _, names = lists.get(feature.subkey("class/text"), ("", ()))
     points = values["keypoints"].tolist() if feature.keypoints else ()
     return Objects(
         boxes=tuple(map(tuple, values["boxes"].tolist())),

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.placing import tables_by_key
+from beam_pipeline.assign.placing import Keys, tables_by_key
 from beam_pipeline.running.spill import Again, Spill, spilling
 
-# Number of rows that are sorted at once.
-_MAX_BYTES = 32 << 20
+# Rows that are sorted at once; a sort takes several times as much.
+_MAX_BYTES = 2 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Ranges:
     def of(self, tables: Iterable[bytes]) -> list[list[bytes]]:
         """Partition the rows into spilled tables, one per range."""
         ranges: list[list[bytes]] = [[] for _ in range(self.count)]
-        waiting = tables_by_key(self._numbers, self.count, self.spill)
+        waiting = tables_by_key(Keys(range(self.count), self._numbers), self.spill)
         for number, rows in waiting.all(tables, len):
             ranges[number].append(rows)
         return ranges

@@ -20,11 +20,11 @@ class StoredKind:
         expected: Allowed shapes, for messages.
         encodings: Allowed values of `Feature.encoding`.
         label_offset: Default offset.
-        own_part: Suffix of a feature's main key, which its subkeys do not have.
-        beside: Kind of list by subkey, for a feature that is not bare.
+        key_suffix: Suffix of a feature's main key, which its subkeys do not have.
+        subkeys: Kind of list by subkey, for a feature that is not bare.
         keys: The keys where a build puts such a feature, followed by those of other projects
             for the only one of an image or a record.
-        named: Key of a feature by name, as in other projects, and the feature that it
+        keys_by_name: Key of a feature by name, as in other projects, and the feature that it
             describes and that must exist ("" for none).
     """
 
@@ -34,10 +34,10 @@ class StoredKind:
     expected: str
     encodings: tuple[str, ...] = ("",)
     label_offset: int = 0
-    own_part: str = ""
-    beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    key_suffix: str = ""
+    subkeys: Mapping[str, str] = dataclasses.field(default_factory=dict)
     keys: tuple[str, ...] = ()
-    named: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    keys_by_name: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
 def _is_one(shape: Shape) -> bool:
@@ -52,8 +52,8 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         shape=(None, None, None),
         fits=lambda shape: len(shape) == 3,
         expected="[height, width, channels], null where a size varies",
-        own_part="/encoded",
-        beside={
+        key_suffix="/encoded",
+        subkeys={
             **dict.fromkeys(("format", "filename", "source_id", "key/sha256"), "bytes"),
             **dict.fromkeys(("height", "width"), "int64"),
         },
@@ -64,10 +64,10 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         shape=(None, None, 1),
         fits=lambda shape: len(shape) == 3 and shape[2] == 1,
         expected="[height, width, 1], null where a size varies",
-        own_part="/encoded",
-        beside={"format": "bytes"},
+        key_suffix="/encoded",
+        subkeys={"format": "bytes"},
         keys=("{name}/encoded",),
-        named={
+        keys_by_name={
             "segmentation": ("", "image/segmentation/class/encoded"),
             "depth": ("", "image/depth/encoded"),
         },
@@ -76,8 +76,8 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         dtype="int64",
         fits=lambda shape: shape in ((), (None,)),
         expected="[], or [null] for any number of labels per record",
-        own_part="/label",
-        beside={"text": "bytes"},
+        key_suffix="/label",
+        subkeys={"text": "bytes"},
         keys=("{name}/label", "image/class/label"),
     ),
     "boxes": StoredKind(
@@ -100,21 +100,21 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         shape=(None,),
         fits=lambda shape: shape[:1] == (None,) and all(shape[1:]),
         expected="[null], or [null, 4] for rows of 4 numbers",
-        named={"captions": ("image", "image/caption")},
+        keys_by_name={"captions": ("image", "image/caption")},
     ),
     "text": StoredKind(
         dtype="string",
         fits=_is_one,
         expected=_OF_ONE,
-        named={"transcript": ("audio", "audio/transcript")},
+        keys_by_name={"transcript": ("audio", "audio/transcript")},
     ),
     "audio": StoredKind(
         dtype="float32",
         shape=(None, None),
         fits=lambda shape: len(shape) == 2,
         expected="[samples, channels], null where a size varies",
-        own_part="/encoded",
-        beside={
+        key_suffix="/encoded",
+        subkeys={
             "format": "bytes",
             **dict.fromkeys(("sample_rate", "num_samples", "channels"), "int64"),
         },
@@ -202,13 +202,13 @@ class Feature:
         """Whether records of existing TFRecords may lack its key."""
         return self.bare and self.default is not None
 
-    def key_beside(self, part: str) -> str:
+    def subkey(self, part: str) -> str:
         """Return the subkey of a part, such as "format" or "bbox/xmin"; see `feature_keys`.
 
         It is `<prefix>/<part>`; the main key of an image or audio is `<prefix>/encoded`, that of a
         class label `<prefix>/label`, and that of boxes the prefix.
         """
-        return f"{self.key.removesuffix(STORED_KINDS[self.kind].own_part)}/{part}"
+        return f"{self.key.removesuffix(STORED_KINDS[self.kind].key_suffix)}/{part}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the feature's entry of metadata.json, without empty fields."""

@@ -90,7 +90,7 @@ def object_columns(feature: Feature) -> list[ObjectColumn]:
     return columns
 
 
-def is_own_part(part: str) -> bool:
+def is_reserved_subkey(part: str) -> bool:
     """Whether a subkey is reserved for a column, or below one, and so not for attributes."""
     folder, in_folder, _ = part.partition("/")
     return part in _OWN or (bool(in_folder) and folder in _OWN_FOLDERS)
@@ -134,8 +134,8 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
     specs = {feature.key: _of_key(feature)}
     if not feature.bare:
         length = None if feature.kind == "class_label" and feature.shape else 1
-        for part, kind in STORED_KINDS[feature.kind].beside.items():
-            specs[feature.key_beside(part)] = ListSpec(kind, length=length)
+        for part, kind in STORED_KINDS[feature.kind].subkeys.items():
+            specs[feature.subkey(part)] = ListSpec(kind, length=length)
     return specs
 
 
@@ -149,7 +149,7 @@ def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
 def _of_objects(feature: Feature, columns: Iterable[Mapping[str, str]]) -> dict[str, ListSpec]:
     """Return the lists of columns by key."""
     return {
-        feature.key_beside(part): ListSpec(kind, length=None)
+        feature.subkey(part): ListSpec(kind, length=None)
         for lists in columns
         for part, kind in lists.items()
     }
@@ -235,7 +235,7 @@ def written_key(name: str, kind: str, beside: Collection[str]) -> str:
             "captions", "audio" that of "transcript".
     """
     stored = STORED_KINDS[kind]
-    needed, key = stored.named.get(name, ("", ""))
+    needed, key = stored.keys_by_name.get(name, ("", ""))
     if key and (not needed or needed in beside):
         return key
     own, of_image, *_ = (*(stored.keys or ("{name}",)), "")
@@ -259,7 +259,7 @@ def with_key_of(
     """
     stored = STORED_KINDS[feature.kind]
     standard = [key.format(name=feature.name) for key in stored.keys]
-    standard += stored.named.get(feature.name, ())[1:]
+    standard += stored.keys_by_name.get(feature.name, ())[1:]
     for key in (feature.key, *names, *standard):
         if feature.kind != "boxes":
             if key in record_keys:

@@ -23,7 +23,7 @@ from tfrecord_dataset.format.feature_keys import (
     Lists,
     ListSpec,
     describe_list,
-    is_own_part,
+    is_reserved_subkey,
     list_specs,
 )
 from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
@@ -368,11 +368,11 @@ def _boxes(
 ) -> Feature | None:
     """Boxes as one list per side, with each box's number, attributes and masks."""
     feature = Feature(name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key=_BOXES)
-    xmin = keys.get(feature.key_beside(f"bbox/{SIDES[0]}"))
+    xmin = keys.get(feature.subkey(f"bbox/{SIDES[0]}"))
 
     def is_of_each_box(part: str, kind: str) -> bool:
         """Whether a key can have a value per box, according to its statistics."""
-        found = keys.get(feature.key_beside(part))
+        found = keys.get(feature.subkey(part))
         return (
             found is not None
             and xmin is not None
@@ -383,18 +383,18 @@ def _boxes(
 
     if not all(is_of_each_box(f"bbox/{side}", "float32") for side in SIDES):
         return None
-    label = keys.get(feature.key_beside("class/label"))
+    label = keys.get(feature.subkey("class/label"))
     classes: tuple[str, ...] = ()
     offset = 1
     if label is not None and label.largest is not None and is_of_each_box("class/label", "int64"):
         offset = int((label.smallest or 0) >= 1)
         classes = _class_names(label, offset)
-    prefix = feature.key_beside("")
+    prefix = feature.subkey("")
     attributes = {
         part: by_key[key].dtype if by_key[key].dtype in LISTS else "string"
         for key in by_key
         if (part := key.removeprefix(prefix)) != key
-        and not is_own_part(part)
+        and not is_reserved_subkey(part)
         and "/" not in part
         and is_of_each_box(part, LISTS.get(by_key[key].dtype, "bytes"))
     }

@@ -101,12 +101,12 @@ def _output(feature: Feature, column: ObjectColumn, decoding: Decoding) -> Outpu
 
 def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: Decoding) -> Tensor:
     """Decode the columns of all objects; for a view `see` decodes only the visible masks."""
-    first, *others = (parsed[feature.key_beside(part)] for part in column.lists)
+    first, *others = (parsed[feature.subkey(part)] for part in column.lists)
     match column.form:
         case "numbers":
             return tf.stack([first, *others], axis=-1)
         case "classes":
-            one_each = tf.size(first) == tf.size(parsed[feature.key_beside(f"bbox/{SIDES[0]}")])
+            one_each = tf.size(first) == tf.size(parsed[feature.subkey(f"bbox/{SIDES[0]}")])
             message = f"{feature.key}/class/label of a record does not have one class per box, but:"
             with tf.control_dependencies([check_lengths(tf.size(first), one_each, message)]):
                 return first - feature.label_offset

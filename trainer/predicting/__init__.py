@@ -238,7 +238,7 @@ def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
     inputs = [*task.inputs.values()]
     if len(inputs) == 1 and inputs[0].group == "image":
         image = dataset.features[inputs[0].name]
-        keys = {_FILENAME: image.key_beside("filename")}
+        keys = {_FILENAME: image.subkey("filename")}
         if task.goal.needs_image:
             keys[_ENCODED] = image.key
         added = {

@@ -139,7 +139,7 @@ def _pictured(
     if split in dataset.parts:
         numbers = dataset.parts[split][numbers]
     image = dataset.features[task.images[0].name] if task.images else None
-    keys = [] if image is None else [image.key, image.key_beside("filename")]
+    keys = [] if image is None else [image.key, image.subkey("filename")]
     for each, record in zip(examples, RecordReader(index).read(numbers), strict=True):
         lists = example.lists(record, keys)
         encoded, source = ([*lists.get(key, ("", ()))[1], b""][0] for key in keys or ("", ""))

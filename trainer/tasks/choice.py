@@ -322,7 +322,7 @@ def choose_target(
     if found is None:
         wanted = f"--task {task} does not suit it" if task else "no task learns it"
         raise ConfigError(
-            f"the target {describe(feature)}: {wanted}; name another by --target, or declare a "
+            f"the target {describe(feature)}: {wanted}; choose another with --target, or declare a "
             "class_label, with shape [null] if records may have several"
         )
     return found.from_feature(feature)
@@ -371,8 +371,8 @@ def _usual(features: Mapping[str, Feature]) -> str:
             return of_kind[0]
     names = _list_features(features)
     if labels:
-        raise ConfigError(f"the dataset has several class labels: {names}; name one by --target")
+        raise ConfigError(f"the dataset has several class labels: {names}; choose one with --target")
     raise ConfigError(
         f"no task suits the dataset's features: {names}; none is a class_label, or named label, "
-        "target or y; name the target by --target"
+        "target or y; choose the target with --target"
     )

@@ -49,8 +49,8 @@ def warnings(
     same = [name for name, column in inputs.items() if target and _tells(column, target)]
     if same:
         yield (
-            f"the target {task.target} follows from one input alone: {shorten(same)}; leave out by "
-            "--inputs what is not known when the model is used"
+            f"single inputs determine the target {task.target}: {shorten(same)}; leave out inputs "
+            "that are unknown at prediction time with --inputs"
         )
 
 

@@ -213,7 +213,7 @@ class Strings:
         if self._field == "classes" and len(self._counts) > self._most:
             raise ConfigError(
                 f"{self._name!r} has more than {self._most} distinct values, too many for "
-                "classes; name another feature by --target"
+                "classes; choose another feature with --target"
             )
 
     def found(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class ExampleReader:
             kind = kinds.named(each)
             self._reads.append((each, kind.read_existing if existing or each.bare else kind.read))
         images = [] if existing else [each for each in schema if _has_key(each)]
-        self._key = images[0].key_beside("filename") if images else ""
+        self._key = images[0].subkey("filename") if images else ""
         self._specs = schema_specs(schema)
         # Keys in features.json, which every Example by this project has.
         written = (each for each in schema if not each.bare)

@@ -72,7 +72,7 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
         beside = list_specs(found).keys() - {found.key}
         bare = not (beside and beside <= set(keys))
         if found.kind == "boxes" and not found.encoding:
-            label, text = map(found.key_beside, ("class/label", "class/text"))
+            label, text = map(found.subkey, ("class/label", "class/text"))
             bare = label in keys and text not in keys
         return dataclasses.replace(found, bare=feature.bare or bare)
     if feature.kind == "sequence":  # which the first records may lack

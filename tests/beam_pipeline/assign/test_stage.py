@@ -11,6 +11,7 @@ import pytest
 from beam_pipeline.assign import columns, stage
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
+from beam_pipeline.assign.placing import DivideTables
 from beam_pipeline.assign.plan import make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
@@ -209,7 +210,8 @@ class Placed(beam.PTransform):
 
     def expand(self, pipeline):
         plan = pipeline | "Plan" >> beam.Create([self._plan])
-        return pipeline | "Tables" >> beam.Create(self._tables) | stage.PlaceInShards(plan)
+        place = beam.ParDo(DivideTables(stage.shard_keys), beam.pvalue.AsSingleton(plan))
+        return pipeline | "Tables" >> beam.Create(self._tables) | place
 
 
 def gathered(placed):

@@ -12,7 +12,7 @@ from tfrecord_dataset.format.feature_keys import (
     GEOMETRY,
     SIDES,
     ObjectColumn,
-    is_own_part,
+    is_reserved_subkey,
     list_specs,
 )
 from tfrecord_dataset.values import numpy_values
@@ -54,5 +54,5 @@ def test_no_attribute_takes_the_place_of_a_column():
     taken = ("mask", "polygon", "rotated/cx", "rotated/of", "bbox/x", "class/text", "keypoint/x")
     free = ("rotated", "class", "bbox", "area", "masks", "my/area", "")
 
-    assert all(map(is_own_part, taken))
-    assert not any(map(is_own_part, free))
+    assert all(map(is_reserved_subkey, taken))
+    assert not any(map(is_reserved_subkey, free))

@@ -72,17 +72,17 @@ image boxes | task=segmentation
 image map label | task=segmentation target=label
   -> --task segmentation does not suit it; name another
 image first=map second=map | task=segmentation
-  -> no task suits .*first .map., second .map.; .* name the target by --target
+  -> no task suits .*first .map., second .map.; .* choose the target with --target
 image map=map-without-classes
   -> the map 'map' has no class names, which segmentation needs; declare them by --schema
 image map=depth-map | target=map
-  -> the target map .map.: no task learns it; name another by --target
+  -> the target map .map.: no task learns it; choose another with --target
 image age=float map | inputs=image,age
   -> segmentation learns from one image alone, but the inputs are image, age
 text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
-image cats=boxes dogs=boxes -> name the target by --target
+image cats=boxes dogs=boxes -> choose the target with --target
 label b=blob -> b \(bytes\)
-image sex=label age=label -> name one by --target
+image sex=label age=label -> choose one with --target
 image sex=label age=label | target=aeg -> there is no .*did you mean 'age'
 left=image right=image label -> several features of kind 'image'.*by --inputs$
 city=text job=text age=float label -> by --inputs, such as all numbers: --inputs age$

@@ -66,12 +66,12 @@ def warned(write_dataset, tmp_path):
                 "kind": (TEXT, [b"xy"[i % 2 : i % 2 + 1] for i in range(60)]),
                 "y": (TEXT, [b"no", b"si"] * 30),
             },
-            ["the target y follows from one input alone: kind; leave out by"],
+            ["single inputs determine the target y: kind; leave out"],
             id="a class tells the class",
         ),
         pytest.param(
             {"cents": (FLOAT, [100 * each for each in Y]), "y": (FLOAT, Y)},
-            ["the target y follows from one input alone: cents; leave out by"],
+            ["single inputs determine the target y: cents; leave out"],
             id="a number tells the number",
         ),
         pytest.param(

@@ -257,7 +257,7 @@ class MultiHot(ManyClasses):
         """To float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; "
-            "predict numbers by --task regression, or name another target by --target."
+            "predict numbers with --task regression, or choose another with --target."
         )
 
         def check(columns: Tensors) -> Any:
