@@ -191,6 +191,6 @@ def checked_config(
         ("source", source, beam.PTransform, "an object of a class of yours, as docs/own-source.md"),
     ):
         if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
-            raise ConfigError(f"{name}={value!r:.80} is no {kind.__name__}; give {example}")
+            raise ConfigError(f"{name}={value!r:.80} is not a {kind.__name__}; give {example}")
     whole: BuildConfig = dataclasses.replace(config, **settings) if settings else config
     return whole

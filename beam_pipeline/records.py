@@ -11,7 +11,7 @@ slots takes twice as long there (21 µs against 9 for a labelled image, both way
 import dataclasses
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.image_size import ImageSize
@@ -379,39 +379,24 @@ class Inspected(Entry):
     look: int | None = None
 
     @classmethod
-    def of(cls, record: Record, **found: Any) -> Self:
-        """A record with what was found in it; `__init__` would take four times as long."""
+    def of(cls, record: Record | None = None, **found: Any) -> Self:
+        """Return a record with what was found in it, in a quarter of the time of `__init__`."""
         inspected = object.__new__(cls)
-        inspected.__dict__.update(_FOUND | record.__dict__ | found)
+        inspected.__dict__.update(_DEFAULTS | (record.__dict__ if record else {}) | found)
         inspected.__dict__.pop("expected", None)
         return inspected
 
 
-_FOUND = {"content_digest": "", "num_bytes": 0, "deferred": {}, "look": None}
+_DEFAULTS = vars(Inspected(key="", features={}))
 
 
-class HasFeatures(Protocol):
-    """What has features, as records do."""
-
-    @property
-    def features(self) -> Mapping[str, Value]:
-        """Values by feature name."""
-
-    @property
-    def example(self) -> FileRef | None:
-        """As `Entry.example`."""
-
-
-_Featured = TypeVar("_Featured", bound=HasFeatures)
-
-
-def alike(records: Iterable[_Featured]) -> list[list[_Featured]]:
-    """Group records with the same features, whose values are of the same classes.
+def alike(records: Iterable[Any]) -> list[list[Any]]:
+    """Group records by their features and the classes of their values.
 
     What holds for a column of values is asked once for such a group.
     """
-    groups: dict[Any, list[_Featured]] = {}
-    last, group = None, list[_Featured]()
+    groups: dict[Any, list[Any]] = {}
+    last, group = None, list[Any]()
     for record in records:
         features = record.features
         form = (record.example is None, *features, *map(type, features.values()))

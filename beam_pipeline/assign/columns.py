@@ -151,9 +151,7 @@ def pack_record(record: Inspected) -> bytes:
 def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Inspected:
     """Return the record that `pack_record` packed; with that `source_id`, if it is not ""."""
     features, own_id, notes, example = pickle.loads(packed)
-    record = object.__new__(Inspected)  # `__init__` would take four times as long
-    record.__dict__.update(
-        _UNPACKED,
+    return Inspected.of(
         key=key,
         features=features,
         source=source,
@@ -161,10 +159,6 @@ def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> 
         notes=notes,
         example=example,
     )
-    return record
-
-
-_UNPACKED = vars(Inspected(key="", features={}))
 
 
 def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.assign.stratification import class_of
+from beam_pipeline.assign.stratification import SplitChooser, class_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch
@@ -66,6 +66,10 @@ class Packer:
             looks=likeness.looks_of(rows) if self.config.near_duplicates else b"",
         )
 
+    @property
+    def _chooser(self) -> SplitChooser:
+        return SplitChooser(self.config.fractions, self.config.seed)
+
     def _observe(self, rows: Iterable[tuple[Inspected, str, int]], statistics: Statistics) -> None:
         if self.config.observes_last:
             return
@@ -88,7 +92,7 @@ class Packer:
 
     def _table_of_rows(self, rows: InspectedRows, statistics: Statistics) -> pa.Table:
         config = self.config
-        splits = placement.choose_splits(rows.content_digests, config.fractions, config.seed)
+        splits = list(map(self._chooser.split_of, rows.content_digests))
         keys = rows.rows.table.column("key").to_pylist()
         table = columns.table_of_rows(
             rows, splits, [placement.position(key, config.seed) for key in keys]
@@ -109,7 +113,7 @@ class Packer:
             statistics.num_divided += 1
         group = placement.group_of(record, config.group_by)
         if not config.chooses_splits_last:
-            return placement.choose_split(group, config.fractions, config.seed)
+            return self._chooser.split_of(group)
         if config.stratifies and (label := class_of(record)) is not None:
             statistics.strata.add(label, placement.split_hash(group, config.seed))
         return likeness.open_place(group)

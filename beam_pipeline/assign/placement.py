@@ -13,7 +13,7 @@ import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -105,20 +105,6 @@ def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[
             f"--split takes {both[0]!r} from train, but the input has a split of that name; leave "
             "it out of --split, or give it another name"
         )
-
-
-def choose_split(group: str, fractions: Mapping[str, float], seed: int) -> str:
-    """Choose the split of a group from its hash only."""
-    if len(fractions) == 1:
-        return next(iter(fractions))
-    return split_at_hash(split_hash(group, seed), fractions)
-
-
-def choose_splits(groups: Sequence[str], fractions: Mapping[str, float], seed: int) -> list[str]:
-    """Choose the splits of groups."""
-    if len(fractions) == 1:
-        return [*fractions] * len(groups)
-    return [choose_split(group, fractions, seed) for group in groups]
 
 
 def split_hash(group: str, seed: int) -> int:

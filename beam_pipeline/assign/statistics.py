@@ -262,18 +262,7 @@ class Statistics:
         self.rejected.update(other.rejected)
         self.some_rejects.merge(other.some_rejects)
         self.notes.update(other.notes)
-        for count in (
-            "num_inspected",
-            "num_records",
-            "num_ids",
-            "num_stated",
-            "num_divided",
-            "num_bad",
-            "duplicate_groups",
-            "duplicate_records",
-            "conflicting",
-            "across_splits",
-        ):
+        for count in _COUNTS:
             setattr(self, count, getattr(self, count) + getattr(other, count))
         self.first_rejects = heapq.nsmallest(
             _NUM_NAMED,
@@ -291,3 +280,6 @@ class Statistics:
         self.strata.merge(other.strata)
         if other.near.groups:
             self.near = other.near
+
+
+_COUNTS = tuple(field.name for field in dataclasses.fields(Statistics) if field.type is int)

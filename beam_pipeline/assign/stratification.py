@@ -85,7 +85,9 @@ class SplitChooser:
     moved: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
     def split_of(self, group: str) -> str:
-        """The split of all records of a group."""
+        """Return the split of all records of a group."""
+        if len(self.fractions) == 1:
+            return next(iter(self.fractions))
         group_hash = split_hash(group, self.seed)
         return self.moved.get(group_hash) or split_at_hash(group_hash, self.fractions)
 

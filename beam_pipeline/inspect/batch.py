@@ -3,10 +3,11 @@
 No Beam here: worker processes import this module.
 """
 
+import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from beam_pipeline.errors import RecordError
@@ -27,7 +28,9 @@ from beam_pipeline.running.record_limits import (
 )
 from beam_pipeline.running.worker_pool import Work
 
-Problems = Iterator[Problem]
+Check = Callable[[Any], Problem]
+Checked = Callable[[Check, Any], Problem]
+Limits = contextlib.AbstractContextManager[tuple[storage.ReadFile, Checked]]
 
 
 class PackedBatch(NamedTuple):
@@ -83,59 +86,48 @@ class InspectBatch(Work[bytes, PackedBatch]):
     threads: int
 
     def __call__(self, batch: bytes) -> PackedBatch:
-        rules = self.settings.value.rules
-
-        def inspect_all(
-            elements: Sequence[Element | Rows], read: storage.ReadFile
-        ) -> list[InspectedElement | InspectedRows]:
-            with (
-                bounded_memory(read, self.threads) as bounded,
-                ending_after(rules.max_seconds * self.threads) as start_time,
-            ):
-
-                def each(function: Callable[[Any], Problem], records: Iterable[Any]) -> Problems:
-                    def timed(record: Any) -> Problem:
-                        start_time()
-                        return function(record)
-
-                    return map_threads(timed, records, self.threads)
-
-                return inspect_elements(elements, rules, bounded, each)
-
-        return self._inspected(batch, inspect_all)
+        return self._inspected(batch, self._bounds)
 
     def here(self, batch: bytes) -> PackedBatch:
-        """The same in a process that is not to end: a record's time is looked at afterwards."""
-        rules = self.settings.value.rules
+        """Do the same in a process that must not end; a record's time is checked afterwards."""
+        return self._inspected(batch, self._afterwards)
 
-        def inspect_all(
-            elements: Sequence[Element | Rows], read: storage.ReadFile
-        ) -> list[InspectedElement | InspectedRows]:
-            def each(function: Callable[[Any], Problem], records: Iterable[Any]) -> Problems:
-                def timed(record: Any) -> Problem:
-                    before = time.thread_time()
-                    problem = function(record)
-                    seconds = time.thread_time() - before
-                    return _too_slow(rules) if seconds > rules.max_seconds else problem
-
-                return map_threads(timed, records, self.threads)
-
-            return inspect_elements(elements, rules, read, each)
-
-        return self._inspected(batch, inspect_all)
-
-    def _inspected(
-        self,
-        batch: bytes,
-        inspect_all: Callable[
-            [Sequence[Element | Rows], storage.ReadFile], list[InspectedElement | InspectedRows]
-        ],
-    ) -> PackedBatch:
-        elements = unpack(batch)
+    def _inspected(self, batch: bytes, limits: Callable[[storage.ReadFile], Limits]) -> PackedBatch:
+        settings, elements = self.settings.value, unpack(batch)
         reader = storage.Reader(file for each in elements for file in files_of(each))
-        inspected = inspect_all(elements, reader.read)
-        # No record takes what packing takes: that is beyond the bounds of `inspect_all`.
-        return self.settings.value.packer.pack(inspected)
+        with limits(reader.read) as (read, check):
+
+            def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
+                return map_threads(functools.partial(check, function), records, self.threads)
+
+            inspected = inspect_elements(elements, settings.rules, read, each)
+        # No record takes what packing takes, so packing is not bounded.
+        return settings.packer.pack(inspected)
+
+    @contextlib.contextmanager
+    def _bounds(self, read: storage.ReadFile) -> Iterator[tuple[storage.ReadFile, Checked]]:
+        """End the process of a record that takes too much memory or time."""
+        seconds = self.settings.value.rules.max_seconds * self.threads
+        with bounded_memory(read, self.threads) as bounded, ending_after(seconds) as start_time:
+
+            def check(function: Check, record: Any) -> Problem:
+                start_time()
+                return function(record)
+
+            yield bounded, check
+
+    @contextlib.contextmanager
+    def _afterwards(self, read: storage.ReadFile) -> Iterator[tuple[storage.ReadFile, Checked]]:
+        """Reject a record that took too much time."""
+
+        def check(function: Check, record: Any) -> Problem:
+            before = time.thread_time()
+            problem = function(record)
+            rules = self.settings.value.rules
+            too_slow = time.thread_time() - before > rules.max_seconds
+            return _too_slow(rules) if too_slow else problem
+
+        yield read, check
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer

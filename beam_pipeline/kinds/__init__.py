@@ -89,13 +89,17 @@ def are_by_column(values: Collection[object]) -> bool:
     return _BY_COLUMN.issuperset(builtins.map(type, values))
 
 
-def observe(records: Iterable[Inspected], observed: dict[str, Observed]) -> None:
-    """Count inspected records' values, by feature."""
+def observe(
+    records: Iterable[Inspected], observed: dict[str, Observed] | None = None
+) -> dict[str, Observed]:
+    """Count inspected records' values by feature, and return the counts."""
+    observed = {} if observed is None else observed
     for group in alike(records):
         features = [record.features for record in group]
         columns = {name: [each[name] for each in features] for name in features[0]}
         sources = [record.source or record.key for record in group]
         observe_columns(columns, sources, observed, existing=bool(group[0].example))
+    return observed
 
 
 def observe_columns(
@@ -128,10 +132,3 @@ def observe_columns(
     if existing:
         for row in zip(*columns.values(), strict=True):
             observe_class_names(dict(zip(columns, row, strict=True)), observed)
-
-
-def observe_all(records: Iterable[Inspected]) -> dict[str, Observed]:
-    """Return the statistics of `records`, by feature."""
-    observed: dict[str, Observed] = {}
-    observe(records, observed)
-    return observed

@@ -136,14 +136,16 @@ def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
     ("arguments", "message"),
     [
         pytest.param(
-            ["photos"], r"^config='photos' is no BuildConfig; give BuildConfig\(input", id="input"
+            ["photos"],
+            r"^config='photos' is not a BuildConfig; give BuildConfig\(input",
+            id="input",
         ),
         pytest.param(
-            [BuildConfig(), {"runner": "x"}], "^options={.*} is no PipelineOptions", id="options"
+            [BuildConfig(), {"runner": "x"}], "^options={.*} is not a PipelineOptions", id="options"
         ),
         pytest.param(
             [BuildConfig(), None, beam.Create],
-            "^source=.* is no PTransform; give an obj",
+            "^source=.* is not a PTransform; give an obj",
             id="class",
         ),
     ],

@@ -171,7 +171,7 @@ def counted(observed):
 
 
 def inferred(records):
-    return infer(kinds.observe_all(records), num_records=len(records), declared={})
+    return infer(kinds.observe(records), num_records=len(records), declared={})
 
 
 @contract
@@ -192,9 +192,9 @@ def test_checking_once_more_and_packing_change_nothing(kind, data):
 @hypothesis.given(data=st.data())
 def test_observations_merge_in_any_order(kind, data):
     records = inspected(kind, data)
-    whole = kinds.observe_all(records)["x"]
+    whole = kinds.observe(records)["x"]
 
-    parts = [kinds.observe_all([record])["x"] for record in reversed(records)]
+    parts = [kinds.observe([record])["x"] for record in reversed(records)]
     merged = functools.reduce(lambda one, other: (one.merge(other), one)[1], parts, Observed())
     assert counted(merged) == counted(whole)
     assert whole.num_values == len(records)

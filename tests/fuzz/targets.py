@@ -22,7 +22,7 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value
 from beam_pipeline.schema.declaration import read_schema
@@ -75,7 +75,7 @@ def _media(kind: Callable[..., Value], name: str) -> Reads:
 
 
 def _finish(record: Record) -> None:
-    schema = infer(observe_all([record]), num_records=1, declared={})
+    schema = infer(observe([record]), num_records=1, declared={})
     check_names(schema)
     encoder = Encoder(schema=schema, rules=RULES)
     encoder.encode([encoder.read(record)])

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_pipeline.assign import placement
+from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import (
     ClassLabel,
@@ -51,7 +52,7 @@ def of(**features):
 
 def test_splits_take_their_fractions():
     fractions = {"train": 0.7, "validation": 0.2, "test": 0.1}
-    counts = Counter(placement.choose_split(str(i), fractions, seed=0) for i in range(20_000))
+    counts = Counter(SplitChooser(fractions, 0).split_of(str(i)) for i in range(20_000))
     for name, fraction in fractions.items():
         assert counts[name] == pytest.approx(20_000 * fraction, rel=0.05)
 

@@ -8,7 +8,7 @@ import pyarrow.parquet
 
 from beam_pipeline.assign import columns
 from beam_pipeline.describe.index import IndexWriter, rows
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -26,7 +26,7 @@ from beam_pipeline.schema.inference import infer
 
 def index_of(*records, halves=1):
     """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
-    schema = infer(observe_all(records), num_records=len(records), declared={})
+    schema = infer(observe(records), num_records=len(records), declared={})
     parquet = io.BytesIO()
     with IndexWriter(parquet, schema) as writer:
         for start in range(0, len(records), len(records) // halves):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.describe import tfds
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
@@ -17,7 +17,7 @@ from tfrecord_dataset.format.metadata import ShardEntry
 
 def schema_of(**features):
     records = [Inspected(key="a", features=features)]
-    return infer(observe_all(records), num_records=1, declared={})
+    return infer(observe(records), num_records=1, declared={})
 
 
 CELLS = ("cells", "1.2.3")

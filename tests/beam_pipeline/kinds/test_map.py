@@ -84,7 +84,7 @@ def test_a_map_is_scaled_with_its_image_by_the_nearest_pixel(inspect, options, s
 
 
 def schema(records, **declared):
-    observed = kinds.observe_all(records)
+    observed = kinds.observe(records)
     return infer(observed, num_records=len(records), declared=declared), observed["segmentation"]
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.records import (
     Array,
@@ -28,7 +28,7 @@ from beam_pipeline.records import (
 def over(values, example=None):
     """What is observed of values of one feature, each of a record."""
     records = (Inspected(key="a", features={"x": each}, example=example) for each in values)
-    return observe_all(records).get("x", Observed())
+    return observe(records).get("x", Observed())
 
 
 def merged(parts):

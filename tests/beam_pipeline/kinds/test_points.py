@@ -20,7 +20,7 @@ def record(*names: str, flips: tuple[int, ...] = (), number: int = 0) -> Record:
 
 
 def feature_of(*records: Record) -> Feature:
-    [feature] = infer(kinds.observe_all(records), num_records=len(records), declared={})
+    [feature] = infer(kinds.observe(records), num_records=len(records), declared={})
     return feature
 
 
@@ -67,7 +67,7 @@ def test_names_that_cannot_be_put_together_are_refused(records, message):
 
 def test_declared_names_stay_and_must_be_all():
     declared = dataclasses.replace(feature_of(record("b", "a")), keypoints=0)
-    few, other = (kinds.observe_all([record(name)])["boxes"] for name in ("a", "c"))
+    few, other = (kinds.observe([record(name)])["boxes"] for name in ("a", "c"))
     completed = kinds.named(declared).complete(declared, few, ())
     assert (completed.keypoint_names, completed.keypoints) == (("b", "a"), 2)
     with pytest.raises(DataError, match="undeclared keypoints: c; declared are b, a"):

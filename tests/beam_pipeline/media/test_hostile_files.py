@@ -49,7 +49,7 @@ import test_hostile_files as tests
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.schema.inference import infer
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.write.encoding import Encoder
 from hostile_files import FILES
 from PIL import Image
@@ -66,7 +66,7 @@ def measure(name, path):
     except RecordError as error:
         reason = error.reason
     else:
-        schema = infer(observe_all([record]), num_records=1, declared={})
+        schema = infer(observe([record]), num_records=1, declared={})
         encoder = Encoder(schema=schema, rules=rules)
         encoder.encode([encoder.read(record)])
     print(json.dumps([name, reason, peak() - before]), flush=True)

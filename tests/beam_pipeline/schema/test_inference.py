@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -48,7 +48,7 @@ def one_box(label, **attributes):
 
 def schema_of(*features, declared=None):
     records = [Inspected(key=str(i), features=each) for i, each in enumerate(features)]
-    found = infer(observe_all(records), num_records=len(records), declared=declared or {})
+    found = infer(observe(records), num_records=len(records), declared=declared or {})
     return {feature.name: feature for feature in found}
 
 
@@ -145,7 +145,7 @@ def test_a_declared_schema_is_completed_from_the_records():
         Feature(name="n", kind="scalar", dtype="float32", shape=(), key="n"),
     )  # fmt: skip
     records = [Inspected(key="a", features={"image": JPEG, "label": ClassLabel("x"), "n": 1})]
-    image, label, n = complete(declared, observe_all(records), {})
+    image, label, n = complete(declared, observe(records), {})
     assert (image.shape, image.format) == ((20, 30, 3), "jpeg")
     assert label.classes == ("x",)
     assert n is declared[2]
@@ -160,7 +160,7 @@ def test_boxes_have_names_everywhere_or_nowhere():
     with pytest.raises(DataError, match="with class names in 0, but without in 2; name"):
         schema_of(*named, {"boxes": nameless}, {"boxes": nameless})
     declared = parse_schema({"boxes": "boxes"})
-    observed = observe_all(
+    observed = observe(
         [Inspected(key="x", features=named[0]), Inspected(key="y", features={"boxes": nameless})]
     )
     with pytest.raises(DataError, match="with class names in x, but without in y"):

@@ -5,7 +5,7 @@ import pytest
 from inference_cases import CASES, MISSING, PNG, in_words
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.example_lists import summary
 from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.schema.inference import complete, infer
@@ -30,7 +30,7 @@ def examples(key, *lists):
 
 def inferred(key, *lists, declared=()):
     records = examples(key, *lists)
-    (feature,) = infer(observe_all(records), num_records=len(records), declared={key: declared})
+    (feature,) = infer(observe(records), num_records=len(records), declared={key: declared})
     assert (feature.name, feature.key, feature.bare) == (key, key, True)
     return feature
 
@@ -72,7 +72,7 @@ def test_a_declared_schema_is_completed():
         )
         for number in range(3)
     ]
-    image, label, words = complete(declared, observe_all(records), {})
+    image, label, words = complete(declared, observe(records), {})
 
     assert (image.format, image.shape) == ("png", (8, 8, 3))
     assert label.classes == ("0", "1", "2")

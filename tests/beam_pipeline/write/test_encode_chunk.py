@@ -5,7 +5,7 @@ import pytest
 from beam_pipeline.assign import columns
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.kinds import observe_all
+from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record
 from beam_pipeline.running import parallel
@@ -47,7 +47,7 @@ def work(tmp_path, write_image, deadly):
                 "x": Deferred(file=FileRef(path=str(value)), read=deadly.read),
             }
             records.append(inspect_record(Record(key=f"{number}.jpg", features=features), Rules()))
-        schema = infer(observe_all(records), num_records=5, declared={})
+        schema = infer(observe(records), num_records=5, declared={})
         rows = ((record, "train", number) for number, record in enumerate(records))
         table = columns.to_bytes(columns.table_of(rows))
         encoder = Constant(Encoder(schema=schema, rules=Rules()))
