@@ -55,7 +55,6 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         >>> beam_pipeline.BuildConfig(output="data", **beam_pipeline.recipe.load("recipe.yaml"))
 
     Args:
-        path: Of the file.
         given: Values that win over the recipe's, by option: "seed", "image.size".
 
     Raises:
@@ -179,8 +178,6 @@ def save(
     """Write the recipe of a build, and beside it the schema by which editors complete it.
 
     Args:
-        path: The file to write.
-        config: What was decided.
         understood: Lines that say what the input was read as.
         problem: What the data does not tell, or what is wrong; the line of its option is open.
 

@@ -54,10 +54,8 @@ def settle(
     Args:
         tables: Records (`columns.to_bytes`); those of equal content are all among them. They are
             gone through several times.
-        policy: One of config.DUPLICATE_POLICIES.
         statistics: Where records, duplicates and rejects are counted; with "drop" also what the
             records' values are, which was left until it is known who stays.
-        max_rows: As `columns.parts` has it.
         observes: Whether the values of records are counted here also with other policies.
     """
     drops = policy == "drop"

@@ -192,8 +192,6 @@ def join(
     A group of records (`placement.group_of`) is in one set.
 
     Args:
-        sets_alike: What the buckets have found.
-        chooser: Of the splits of groups.
         keep_together: Whether a set is in one split: that of its records that the input states,
             else as its first group has it.
     """

@@ -190,10 +190,8 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
     """Cuts a split so that every shard holds the same bytes, to one bin.
 
     Args:
-        histogram: Its records.
         num_shards: Shards wanted, of which `wanted_shards` has made sure that there are not more
             than bins; None for as many as target_shard_bytes asks for. None is empty.
-        target_shard_bytes: Bytes a shard aims at.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
     ends = np.cumsum(histogram.num_bytes)

@@ -36,12 +36,7 @@ class Keys(NamedTuple):
 
 
 def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Waiting[bytes, Keyed]:
-    """Return a queue of tables that divides them by key.
-
-    Args:
-        keys: The keys.
-        spill: Where the tables of a key wait.
-    """
+    """Return a queue of tables that divides them by key."""
 
     def divide(tables: Sequence[bytes]) -> Iterator[Keyed]:
         table = columns.from_bytes(tables)

@@ -115,8 +115,6 @@ def make_plan(
     """The plan for the records that `statistics` counted.
 
     Args:
-        statistics: Of all records.
-        config: What is built.
         num_inspected: Records that Inspect passed on; None where nobody counted.
     """
     try:

@@ -15,14 +15,7 @@ from tfrecord_dataset.format.value_forms import form_of
 
 
 def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence[str]) -> str:
-    """The plan as one object.
-
-    Args:
-        preview: The plan, and what it was made from.
-        config: The build's.
-        claim: What the input is read as.
-        lines: The summary.
-    """
+    """The plan as one object."""
     plan, statistics = preview
     facts = facts_of_records(config, plan, statistics)
     duplicates = ("groups", "records", "conflicting", "across_splits")
@@ -77,8 +70,6 @@ def of_record(split: str, example: Mapping[str, Sequence[Any]], drawn: str | Non
     """A record as one object, in one line; what is no text is base64.
 
     Args:
-        split: The record's split.
-        example: Its values by key.
         drawn: The path of its image, where that was written.
     """
     values = {key: [_value(each) for each in some] for key, some in example.items()}

@@ -57,11 +57,7 @@ class Finding(NamedTuple):
 
 
 def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
-    """Looks at the machine, the packages, and folders and stores; one finding after another.
-
-    Args:
-        urls: Folders, datasets or buckets to read from.
-    """
+    """Looks at the machine, the packages, and folders and stores; one finding after another."""
     yield Finding("beam-tfrecords", f"{command_line.version()}, Python {platform.python_version()}")
     yield Finding("machine", f"{platform.system()} {platform.release()}, {platform.machine()}")
     yield from _packages()

@@ -203,7 +203,6 @@ def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
     """Reads a command line.
 
     Args:
-        words: After the program's name.
         others: Options of Beam, to suggest them.
 
     Raises:

@@ -60,12 +60,7 @@ def of_dataset(info: Dataset) -> list[str]:
 
 
 def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
-    """The summary of what a build would write.
-
-    Args:
-        preview: The plan, and what it was made from.
-        config: The build's.
-    """
+    """The summary of what a build would write."""
     plan, statistics = preview
     facts = facts_of_records(config, plan, statistics)
     features = statistics.features()
@@ -99,13 +94,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
 def _of_records(
     facts: Mapping[str, Any], schema: Sequence[Feature], num_records: Mapping[str, int]
 ) -> Iterator[str]:
-    """What metadata.json states of the records beside what was rejected.
-
-    Args:
-        facts: By its names.
-        schema: The dataset's.
-        num_records: By split.
-    """
+    """What metadata.json states of the records beside what was rejected."""
     yield from _counted("changed", facts["changes"])
     yield from _points(facts["changes"], schema)
     for sentence in describe_rounding(schema, facts.get("rounded", {})):
@@ -127,8 +116,6 @@ def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
     """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
 
     Args:
-        feature: The feature.
-        observed: Its values.
         num_records: Of the dataset; records of existing TFRecords may lack the feature.
     """
     kind = kinds.named(feature)
@@ -208,8 +195,6 @@ def _split_option(
     """What became of `--split`, as far as it is not what was asked for.
 
     Args:
-        fractions: Of the option.
-        splits: That have records.
         stated: Of how many records the input states the split (`Statistics.states_splits`).
     """
     if not fractions or fractions == ONE_SPLIT:

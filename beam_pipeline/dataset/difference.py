@@ -86,10 +86,6 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
         >>> bool(difference), difference.content
         (False, {})
 
-    Args:
-        old: Directory of a dataset.
-        new: Directory of another dataset.
-
     Raises:
         ConfigError: A directory is not a dataset.
         DatasetDamagedError: A record or an index cannot be read.

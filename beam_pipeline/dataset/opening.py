@@ -171,7 +171,6 @@ def check_readable(directory: str, texts: Mapping[str, str]) -> None:
     """Check that new descriptions can be read by the packages that open the dataset.
 
     Args:
-        directory: Directory of the dataset.
         texts: Content of files by name, including metadata.json.
 
     Raises:

@@ -73,8 +73,6 @@ def inspect_shard(
     """Read and check a whole file, as Inspect does with every record.
 
     Args:
-        shard: The file.
-        rules: How to check records.
         expected: Specs of the dataset's first records, by key.
         progress_dir: Folder of the progress counter.
         scratch: Local folder for data that the file's index needs.

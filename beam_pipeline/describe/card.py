@@ -26,9 +26,6 @@ def card(
     only files in a format that it supports.
 
     Args:
-        config: Provides the dataset's name, version and licence.
-        shards: The shards of each split, in order.
-        schema: The dataset's features.
         sample: A record as text (record_text.py), safe in an indented block.
     """
     name, version, licence = config.name, config.version, config.license

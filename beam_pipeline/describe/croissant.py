@@ -58,9 +58,6 @@ def croissant(
     """Render croissant.json.
 
     Args:
-        config: Provides the dataset's name, version and licence.
-        schema: The dataset's features.
-        shards: The shards of each split, in order.
         files: The files of the index, by path.
     """
     entries = [shard for of_split in shards.values() for shard in of_split]

@@ -12,13 +12,7 @@ from tfrecord_dataset.format.feature import Feature
 def texts(
     config: BuildConfig, schema: Sequence[Feature], shards: Mapping[str, Sequence[ShardInfo]]
 ) -> dict[str, str]:
-    """Render all files except metadata.json, build.json, statistics.json and rejects.jsonl.
-
-    Args:
-        config: The build's configuration.
-        schema: The dataset's features.
-        shards: The shards of each split, in order.
-    """
+    """Render all files except metadata.json, build.json, statistics.json and rejects.jsonl."""
     sample = next((info.sample for infos in shards.values() for info in infos if info.sample), "")
     about = card.card(config, shards, schema, sample)
     # TFDS cannot read gzip.

@@ -45,10 +45,6 @@ def files(shard: str, compressed: bool = False) -> tuple[str, ...]:
 def column(data: bytes, name: str) -> Iterator[Any]:
     """Read one column of a shard's index.
 
-    Args:
-        data: The Parquet file.
-        name: Name of the column.
-
     Raises:
         ArrowException: The column cannot be read.
     """
@@ -119,9 +115,7 @@ def writing(
     """Write the index of a shard, and fill its `files` at the end.
 
     Args:
-        schema: The dataset's features.
         paths: Destination of each of the index's `files`.
-        durable: As in `storage.writing`.
     """
     with storage.writing(paths[0], durable=durable) as handle:
         rows = HashedFile(handle)
@@ -141,7 +135,6 @@ class IndexWriter:
 
     Args:
         parquet: A binary file for the rows; it stays open.
-        schema: The dataset's features.
 
     Attributes:
         files: The written files.

@@ -26,10 +26,6 @@ def metadata(
     """Render metadata.json, which does not depend on time, place or machine of the build.
 
     Args:
-        config: The build's configuration.
-        plan: The plan of the shards.
-        statistics: Statistics of the records.
-        shards: The shards of each split, in order.
         files: The other files except build.json, by path.
     """
     facts = {

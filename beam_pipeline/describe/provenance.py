@@ -24,7 +24,6 @@ def provenance(config: BuildConfig, metadata_text: str) -> str:
     """Render build.json for a build that ends now on this machine.
 
     Args:
-        config: The build's configuration.
         metadata_text: The dataset's metadata.json, which build.json refers to.
     """
     return sealed(

@@ -19,9 +19,7 @@ def statistics_text(
     """Render statistics.json.
 
     Args:
-        schema: The dataset's features.
         values: Statistics by split and name of a feature.
-        num_records: Number of records by split.
     """
     facts = statistics_by_split(schema, values)
     splits = {

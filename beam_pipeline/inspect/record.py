@@ -96,14 +96,7 @@ def inspect_elements(
     read: storage.ReadFile = storage.read_bytes,
     each: Each = map,
 ) -> list[InspectedElement | InspectedRows]:
-    """Records inspected, or Rejected if they cannot be used; anything else as it is; in no order.
-
-    Args:
-        elements: The elements.
-        rules: How records are checked.
-        read: Reads files.
-        each: Calls functions of one record.
-    """
+    """Records inspected, or Rejected if they cannot be used; anything else as it is; in no order."""
     records: list[Record] = []
     found: list[InspectedElement | InspectedRows] = []
     for element in elements:

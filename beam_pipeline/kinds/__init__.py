@@ -109,14 +109,7 @@ def observe_columns(
     *,
     existing: bool = False,
 ) -> None:
-    """Count the values of records, one class per column.
-
-    Args:
-        columns: The values by feature.
-        sources: The source of each record.
-        observed: What was counted, by feature.
-        existing: Whether the records are existing Examples.
-    """
+    """Count the values of records, one class per column."""
     first = min(sources)
     for name, values in columns.items():
         if (seen := observed.get(name)) is None:

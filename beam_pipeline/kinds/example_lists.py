@@ -67,12 +67,7 @@ _SHORT_CHARACTERS = 100
 
 
 def summary(kind: str, values: Sequence[Any]) -> Value:
-    """The summary of a list in an Example.
-
-    Args:
-        kind: "int64", "float32", "bytes", or "" if none is set.
-        values: The list.
-    """
+    """The summary of a list in an Example."""
     length = len(values)
     if kind == "bytes":
         return _of_bytes(values[0]) if length == 1 else ListSummary(kind=kind, length=length)

@@ -41,8 +41,6 @@ def read_file(
     """The bytes of a file of up to 1 GiB; of a large one the first bytes are checked first.
 
     Args:
-        read: Reads it.
-        file: The file, or a range of one.
         check_start: Raises RecordError where the first bytes are not those of the kind.
 
     Raises:

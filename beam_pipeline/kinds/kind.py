@@ -171,7 +171,6 @@ class Kind(Generic[V]):
         """The feature `name` of such values, without a key.
 
         Args:
-            name: The feature's.
             observed: Values of this kind alone.
             declared: Class names in order, if layout or user declare them.
 
@@ -218,8 +217,6 @@ class Kind(Generic[V]):
         """What a person is told of a feature of this kind, beside its `type_words`.
 
         Args:
-            feature: The feature.
-            observed: Its values.
             num_records: Of the dataset; records of existing Examples may lack the feature.
         """
         yield from ()
@@ -243,9 +240,7 @@ class Kind(Generic[V]):
         """What a feature of this kind holds in one record, by key of the Example.
 
         Args:
-            feature: The feature.
             value: Of an inspected record; None where it has none.
-            stored: What else is stored.
 
         Raises:
             RecordError: "value out of range": a number that the feature's dtype cannot hold;

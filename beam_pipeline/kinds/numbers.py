@@ -118,7 +118,6 @@ def describe_rounding(schema: Iterable[Feature], rounded: Mapping[str, float]) -
     """One message for each feature with numbers that float32 rounds.
 
     Args:
-        schema: The features.
         rounded: By name of such features, a number that float32 rounds.
     """
     return [

@@ -41,7 +41,6 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
 
     Args:
         metadata: Content of metadata.json; empty for plain files.
-        figures: Output of `figures.figures`.
     """
     total = sum(split["records"] for split in figures["splits"])
     if metadata:

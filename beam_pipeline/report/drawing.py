@@ -73,11 +73,6 @@ def draw_example(
 ) -> Image.Image | None:
     """Draw an example's image with its objects, map and names; None without an image.
 
-    Args:
-        features: Features of the dataset.
-        example: Values by key.
-        most_side: As in `draw`.
-
     Raises:
         RecordError: The image or the map cannot be decoded.
     """

@@ -25,12 +25,7 @@ Statistics = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Compute all figures as JSON values.
-
-    Args:
-        dataset: The dataset.
-        records: A sample of its records.
-    """
+    """Compute all figures as JSON values."""
     stated: Statistics = {split: dataset.statistics(split) for split in dataset.splits}
     features = list(dataset.features.values())
     return {
@@ -176,7 +171,6 @@ def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False
     """Count values in bins of equal width.
 
     Args:
-        values: The values.
         whole: Whether bins begin at whole numbers.
         log: Whether bins have equal ratios instead.
 

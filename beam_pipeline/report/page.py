@@ -147,8 +147,6 @@ def facts_of(
     """Collect all facts of the page as JSON values, with untrusted names escaped.
 
     Args:
-        dataset: The dataset.
-        records: A sample of its records in any order.
         rare: More records, of rare classes, to show first.
     """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}

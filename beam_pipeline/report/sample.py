@@ -48,8 +48,6 @@ def sample(
     """Sample records of all splits, more from larger splits, and fewer if records are large.
 
     Args:
-        dataset: The dataset.
-        seed: Random seed.
         most: Number of records of all splits.
         most_bytes: Size of all of them.
     """
@@ -72,7 +70,6 @@ def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 2
     without the index, however large the dataset is.
 
     Args:
-        dataset: A dataset that a build has written.
         most: Number of records of all splits, plus one for small splits.
         most_bytes: Size limit; a split's records end with the first one over its share.
     """
@@ -135,7 +132,6 @@ def of_classes(dataset: Contents, classes: Sequence[str], each: int) -> list[Sam
 
     Args:
         dataset: The dataset; without an index the result is empty.
-        classes: Names of the classes.
         each: Number of records per class.
     """
     wanted = collections.Counter(dict.fromkeys(classes, each))

@@ -20,7 +20,6 @@ def conforming(
 
     Args:
         features: Inspected values by name; undeclared ones are left out.
-        schema: The declared schema.
         may_be_nan: Whether NaN is allowed as a missing scalar, whatever the range.
 
     Raises:

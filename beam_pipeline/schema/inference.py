@@ -24,8 +24,6 @@ def infer(
     """Infer the schema of `num_records` records.
 
     Args:
-        observed: Statistics by feature name.
-        num_records: Number of records in the dataset.
         declared: Class names in order by feature, if the layout or user declares them.
 
     Raises:
@@ -86,7 +84,6 @@ def complete(
 
     Args:
         schema: The declared schema, which every record fits.
-        observed: Statistics by feature name.
         declared: Class names in order by feature, if the layout or user declares them.
 
     Raises:
@@ -150,12 +147,6 @@ def _infer_stored(
     """Infer the feature of a key that some of `num_records` Examples have.
 
     A record without the key counts as an empty list, but may lack a class label.
-
-    Args:
-        name: The key.
-        statistics: Statistics of its lists.
-        num_records: Number of records in the dataset.
-        declared: The class names, if the user declares them.
 
     Raises:
         DataError: The key has lists of two types, or an undeclared class.

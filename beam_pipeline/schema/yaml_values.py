@@ -46,7 +46,6 @@ def parse_yaml(text: str, *, as_texts: bool = False) -> Any:
     """Parse the value of a YAML document.
 
     Args:
-        text: The document.
         as_texts: Whether scalars stay as written, such as `no` and `1.0`.
 
     Raises:

@@ -67,7 +67,6 @@ def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
     """Check the only shard of a dataset and its index in one pass; return a line per problem.
 
     Args:
-        info: The dataset, from `one_by_one`.
         progress_dir: Folder of the progress counter; empty for none.
     """
     meter = Meter(progress_dir, "verify")
@@ -171,8 +170,6 @@ def _rows_cause(
     """Return the first difference between an index and the records; "" if none.
 
     Args:
-        data: The Parquet file.
-        schema: The dataset's features.
         columns: The columns that depend only on the records.
         records: All records of the shard; consumed up to the last row.
 

@@ -35,11 +35,6 @@ def hash_cause(sha256: str, stated: str) -> str:
 def stated_bytes(directory: str, path: str, entry: FileEntry | None) -> bytes:
     """Read a whole file and check it.
 
-    Args:
-        directory: Directory of the dataset.
-        path: Path of the file in it.
-        entry: The file's entry in metadata.json, or None.
-
     Raises:
         FileProblemError: The file cannot be read, or differs from its entry.
     """

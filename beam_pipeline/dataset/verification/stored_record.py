@@ -22,7 +22,6 @@ class ExampleReader:
     """Check Examples, as lists by key, against a schema, and restore records of those that fit.
 
     Args:
-        schema: The dataset's features.
         existing: Whether the input records were already Examples.
     """
 
@@ -49,7 +48,6 @@ class ExampleReader:
         """Restore the record from an Example that fits the schema.
 
         Args:
-            example: Its values by key.
             key: Key for a record that stores none.
 
         Raises:
