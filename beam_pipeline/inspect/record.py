@@ -96,7 +96,7 @@ def inspect_elements(
     read: storage.ReadFile = storage.read_bytes,
     each: Each = map,
 ) -> list[InspectedElement | InspectedRows]:
-    """Records inspected, or Rejected if they cannot be used; anything else as it is; in no order."""
+    """Inspect records, which become Rejected if they cannot be used; the order may change."""
     records: list[Record] = []
     found: list[InspectedElement | InspectedRows] = []
     for element in elements:

@@ -49,6 +49,13 @@ _PLAIN = 2.0**62
 _MOST_PIXELS = 1 << 34
 
 
+Encoded = Mapping[str, FeatureValue]
+"""Lists of an Example by part of the feature's key."""
+Facts = Mapping[str, Any]
+"""Fields of a `Feature`."""
+Names = tuple[str, ...]
+
+
 class Column:
     """One column: how it is checked, placed, counted, declared and stored.
 
@@ -90,9 +97,7 @@ class Column:
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         """Count the column of a record from `source`."""
 
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """What a feature states of the column, by field of `Feature`.
 
         Raises:
@@ -100,9 +105,7 @@ class Column:
         """
         return {}
 
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
+    def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """The column's lists, by part of the key, where the feature has the column.
 
         Raises:
@@ -139,9 +142,7 @@ class Labels(Column):
         if objects.boxes:
             observed.add_naming(*((source, "") if objects.labels else ("", source)))
 
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         if observed.named and observed.nameless:
             raise DataError(
                 f"feature {feature.name!r} has boxes with class names in {observed.named}, but "
@@ -150,9 +151,7 @@ class Labels(Column):
         names = feature.classes or declared
         return {"classes": class_order(feature.name, observed.classes, names)}
 
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
+    def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         if not feature.classes:
             return {}
         if len(objects.labels) != len(objects.boxes):
@@ -195,9 +194,7 @@ class Keypoints(Column):
             naming = (objects.keypoint_names, objects.keypoint_flips)
             observed.add_keypoint_naming(naming, source)
 
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         number = feature.keypoints or observed.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
         if names and (undeclared := in_order(observed.keypoint_names - set(names))):
@@ -213,9 +210,7 @@ class Keypoints(Column):
             number = max(number, len(names))
         return {"keypoints": number, "keypoint_names": names, "keypoint_flips": flips}
 
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
+    def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """As the TF Object Detection API has them: flat, with the number of points of each."""
         if not feature.keypoints:
             return {}
@@ -298,9 +293,7 @@ class Polygons(Column):
         if any(objects.polygons):
             observed.geometry |= {"polygon"}
 
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Also for rotated boxes and masks."""
         return {"geometry": feature.geometry or tuple(sorted(observed.geometry))}
 
@@ -386,9 +379,7 @@ class Rotated(Column):
         if any(objects.rotated):
             observed.geometry |= {ROTATED}
 
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
+    def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Five numbers an object, also of the upright ones."""
         if ROTATED not in feature.geometry:
             return {}
@@ -449,9 +440,7 @@ class Masks(Column):
         if objects.masks:
             observed.geometry |= {"mask"}
 
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
+    def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """A PNG file an object, of the image's size, as Model Garden has it; zeros for no mask."""
         if "mask" not in feature.geometry:
             return {}
@@ -514,14 +503,10 @@ class Attributes(Column):
             }
         )
 
-    def complete(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Mapping[str, Any]:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}
 
-    def encode(
-        self, feature: Feature, objects: Objects, stored: Stored
-    ) -> Mapping[str, FeatureValue]:
+    def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """One value an object; where the record has no such attribute, -1 or ""."""
         parts: dict[str, FeatureValue] = {}
         for name, dtype in feature.attributes.items():

@@ -35,6 +35,8 @@ from beam_pipeline.sources.tables.table import (
 
 DEFAULT_ENCODING = "utf-8"
 _HEAD_BYTES = 1 << 16
+# What is parsed at once where no row is longer; a block takes twenty times its size in memory.
+_BLOCK_BYTES = 1 << 20
 _ROWS = 100
 # Of those that the first line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
@@ -285,8 +287,7 @@ class CsvTable(Table):
         """As `Table.rows`; rows without any value are skipped."""
         path = self.file.path
         try:
-            with storage.decompressed(path) as content:
-                yield from self._batches(_Text(content, self.dialect))
+            yield from self._in_small_blocks(path)
         except RecordError as error:
             raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
         except pyarrow.ArrowInvalid as error:
@@ -294,6 +295,23 @@ class CsvTable(Table):
                 f"{path} cannot be read as CSV: a quote is not closed, or a row has over "
                 f"{BATCH_BYTES >> 20} MiB; fix the row ({str(error)[:60]})"
             ) from error
+
+    def _in_small_blocks(self, path: str) -> Iterator[Batch]:
+        """Yield the rows of a file, and read it again in large blocks from a row that needs one."""
+        done = last = 0
+        *_, largest = sizes = sorted({min(_BLOCK_BYTES, self.block_bytes), self.block_bytes})
+        for size in sizes:
+            table = dataclasses.replace(self, block_bytes=size)
+            try:
+                with storage.decompressed(path) as content:
+                    for batch in table._batches(_Text(content, self.dialect)):
+                        yield batch.after(done)
+                        last = max([last, *batch.lines[-1:], *(each.line for each in batch.bad)])
+                return
+            except pyarrow.ArrowInvalid:
+                if size == largest:
+                    raise
+                done = last
 
     def _batches(self, text: _Text) -> Iterator[Batch]:
         bad: list[tuple[int, str]] = []

@@ -4,6 +4,7 @@ A further kind of table is a subclass of `Table`, and one of `read.ReadTables` t
 """
 
 import abc
+import bisect
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -87,6 +88,14 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def after(self, line: int) -> "Batch":
+        """Return what comes after a line."""
+        if not line:
+            return self
+        rows = self.part(bisect.bisect_right(self.lines, line), len(self))
+        bad = [each for each in self.bad if each.line > line]
+        return dataclasses.replace(rows, bad=bad)
 
     def halves(self) -> "tuple[Batch, Batch]":
         """Return the first and the other half of the rows, to find those that cannot be used."""

@@ -96,20 +96,30 @@ def test_lines_of_rows_and_of_what_is_no_row(write):
     assert rows_of(write("a.csv", text)) == expected
 
 
-@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
-def test_lines_over_many_blocks(write, block_bytes):
+@pytest.mark.parametrize(
+    ("small", "large", "longest"),
+    [
+        pytest.param(64, 64, 1, id="small blocks"),
+        pytest.param(64, 1 << 20, 200, id="a row that needs a large block"),
+        pytest.param(1 << 20, 1 << 20, 1, id="one block"),
+    ],
+)
+def test_lines_over_many_blocks(write, monkeypatch, small, large, longest):
+    monkeypatch.setattr("beam_pipeline.sources.tables.csv._BLOCK_BYTES", small)
     rows = [f'{n},"x\n{n}"\n' if n % 3 else f"{n}\n" for n in range(500)]
+    rows[250] = f'250,"x\n{"y" * longest}"\n'
     plan, _ = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
-    table = dataclasses.replace(plan.tables[0], block_bytes=block_bytes)
-    lines = {}
+    table = dataclasses.replace(plan.tables[0], block_bytes=large)
+    lines, count = {}, 0
     for batch in table.batches():
+        count += len(batch) + len(batch.bad)
         lines |= zip(batch.columns.get("a", ()), batch.lines, strict=True)
         lines |= {row.detail.rpartition(" ")[2].strip("'"): row.line for row in batch.bad}
     line, expected = 2, {}
     for number, row in enumerate(rows):
         expected[str(number)] = line
         line += row.count("\n")
-    assert lines == expected
+    assert (lines, count) == (expected, len(rows))
 
 
 @pytest.mark.parametrize(
