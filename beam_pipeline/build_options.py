@@ -56,24 +56,18 @@ class BuildOptions(Options):
         _OUTPUT,
     ] = ""
     name: Annotated[
-        str,
-        BuildOption("the dataset's name (default: from the input's)", make=values.make_name),
-        _OUTPUT,
+        str, BuildOption("the dataset's name (default: from the input's)", make=values.make_name)
     ] = ""
-    version: Annotated[
-        str, BuildOption("the dataset's version", make=values.make_version), _OUTPUT
-    ] = "1.0.0"
+    version: Annotated[str, BuildOption("the dataset's version", make=values.make_version)] = (
+        "1.0.0"
+    )
     license: Annotated[
-        str,
-        BuildOption("the data's licence, such as cc-by-4.0", metavar="ID", recipe_only=True),
-        _OUTPUT,
+        str, BuildOption("the data's licence, such as cc-by-4.0", metavar="ID", recipe_only=True)
     ] = ""
     layout: Annotated[
         str,
         BuildOption(
-            "how the input is laid out (default: detect it)",
-            metavar="LAYOUT",
-            choices=layout_names,
+            "how the input is laid out (default: detect it)", metavar="LAYOUT", choices=layout_names
         ),
         _INPUT,
     ] = AUTO
@@ -89,9 +83,7 @@ class BuildOptions(Options):
         _SPLITS,
     ] = dataclasses.field(default_factory=lambda: dict(values.ONE_SPLIT))
     no_stratify: Annotated[
-        bool,
-        BuildOption("choose splits without regard to the records' classes", recipe_only=True),
-        _SPLITS,
+        bool, BuildOption("choose splits without regard to the records' classes", recipe_only=True)
     ] = False
     split_list: Annotated[
         tuple[str, ...],
@@ -105,18 +97,14 @@ class BuildOptions(Options):
             is_path=True,
             is_rare=True,
         ),
-        _SPLITS,
     ] = ()
     group_by: Annotated[
         str,
         BuildOption(
             "keep records with the same value of this in one split", metavar="COLUMN|LEVEL"
         ),
-        _SPLITS,
     ] = ""
-    seed: Annotated[
-        int, BuildOption("random seed of the splits and the order", metavar="SEED"), _SPLITS
-    ] = 0
+    seed: Annotated[int, BuildOption("random seed of the splits and the order", metavar="SEED")] = 0
     num_shards: Annotated[
         int | Mapping[str, int] | None,
         BuildOption(
@@ -125,7 +113,6 @@ class BuildOptions(Options):
             parse=values.parse_shards,
             make=values.make_shards,
         ),
-        _SPLITS,
     ] = None
     target_shard_bytes: Annotated[
         int,
@@ -135,16 +122,13 @@ class BuildOptions(Options):
             parse=parse_bytes,
             least=1,
         ),
-        _SPLITS,
     ] = 128 << 20
     compression: Annotated[
-        str, BuildOption("compression of the shards", choices=("none", "gzip")), _SPLITS
+        str, BuildOption("compression of the shards", choices=("none", "gzip"))
     ] = "none"
     overwrite: Annotated[bool, JobOption("replace a finished dataset"), _OUTPUT] = False
     no_report: Annotated[
-        bool,
-        JobOption("leave out report.html, the page of the dataset", is_rare=True),
-        _OUTPUT,
+        bool, JobOption("leave out report.html, the page of the dataset", is_rare=True)
     ] = False
     duplicates: Annotated[
         str,
@@ -161,7 +145,6 @@ class BuildOptions(Options):
             choices=("report", "group"),
             is_rare=True,
         ),
-        _CHECKS,
     ] = ""
     leaks: Annotated[
         str,
@@ -170,14 +153,12 @@ class BuildOptions(Options):
             choices=("error", "warn"),
             is_rare=True,
         ),
-        _CHECKS,
     ] = "error"
     max_bad_fraction: Annotated[
         float,
         BuildOption(
             "largest accepted fraction of bad records, 0 to 1", metavar="F", least=0, most=1
         ),
-        _CHECKS,
     ] = 0.0
     box_policy: Annotated[
         Policy,
@@ -187,7 +168,6 @@ class BuildOptions(Options):
             choices=BOX_POLICIES,
             recipe_only=True,
         ),
-        _CHECKS,
     ] = "clip"
     box_format: Annotated[
         str,
@@ -203,12 +183,11 @@ class BuildOptions(Options):
             choices=("objects", "landmarks"),
             recipe_only=True,
         ),
-        _INPUT,
     ] = "objects"
     masks: Annotated[
-        bool, BuildOption("store PNG masks of objects; polygons are stored always"), _INPUT
+        bool, BuildOption("store PNG masks of objects; polygons are stored always")
     ] = False
-    classes: Annotated[Classes, _INPUT] = ()
+    classes: Classes = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
     tokenizer: Annotated[Tokenizer, _AUDIO] = ""
@@ -221,19 +200,13 @@ class BuildOptions(Options):
             parse=values.parse_one,
             may_repeat=True,
         ),
-        _INPUT,
     ] = ()
-    one_class: Annotated[
-        bool,
-        JobOption("read a single class folder as one class"),
-        _INPUT,
-    ] = False
+    one_class: Annotated[bool, JobOption("read a single class folder as one class")] = False
     path_pattern: Annotated[
         str,
         BuildOption(
             "features in the files' paths, such as '{label}_{speaker}_{index}'", metavar="P"
         ),
-        _INPUT,
     ] = ""
     image_root: Annotated[
         str,
@@ -243,9 +216,8 @@ class BuildOptions(Options):
             make=values.make_path,
             is_path=True,
         ),
-        _INPUT,
     ] = ""
-    allow_missing_shards: Annotated[AllowMissingShards, _INPUT] = False
+    allow_missing_shards: AllowMissingShards = False
     allow_outside: Annotated[
         tuple[str, ...],
         JobOption(
@@ -256,18 +228,15 @@ class BuildOptions(Options):
             is_path=True,
             is_rare=True,
         ),
-        _INPUT,
     ] = ()
     image_column: Annotated[
-        str, BuildOption("manifest column with image paths", metavar="NAME"), _INPUT
+        str, BuildOption("manifest column with image paths", metavar="NAME")
     ] = ""
     audio_column: Annotated[
-        str,
-        BuildOption("manifest column with audio paths", metavar="NAME", recipe_only=True),
-        _INPUT,
+        str, BuildOption("manifest column with audio paths", metavar="NAME", recipe_only=True)
     ] = ""
     label_column: Annotated[
-        str, BuildOption("manifest columns with class names; or none", metavar="A[,B]"), _INPUT
+        str, BuildOption("manifest columns with class names; or none", metavar="A[,B]")
     ] = ""
     label_separator: Annotated[
         str,
@@ -277,10 +246,9 @@ class BuildOptions(Options):
             metavar="S",
             recipe_only=True,
         ),
-        _INPUT,
     ] = ""
     split_column: Annotated[
-        str, BuildOption("manifest column with split names", metavar="NAME"), _INPUT
+        str, BuildOption("manifest column with split names", metavar="NAME")
     ] = ""
     column_names: Annotated[
         tuple[str, ...],
@@ -290,36 +258,23 @@ class BuildOptions(Options):
             parse=values.parse_names,
             recipe_only=True,
         ),
-        _INPUT,
     ] = ()
     no_header: Annotated[
         bool,
         BuildOption(
             "the first line of a CSV file is a row; columns are column_1, column_2, …", is_rare=True
         ),
-        _INPUT,
     ] = False
     encoding: Annotated[
-        str,
-        BuildOption("encoding of CSV files, such as cp1252 (default: utf-8)", metavar="E"),
-        _INPUT,
+        str, BuildOption("encoding of CSV files, such as cp1252 (default: utf-8)", metavar="E")
     ] = "utf-8"
     table: Annotated[
         str,
-        BuildOption(
-            "table of a database, or sheet of a workbook, that is read",
-            metavar="NAME",
-        ),
-        _INPUT,
+        BuildOption("table of a database, or sheet of a workbook, that is read", metavar="NAME"),
     ] = ""
     ignore_columns: Annotated[
         tuple[str, ...],
-        BuildOption(
-            "manifest columns to leave out",
-            metavar="A,B",
-            parse=values.parse_names,
-        ),
-        _INPUT,
+        BuildOption("manifest columns to leave out", metavar="A,B", parse=values.parse_names),
     ] = ()
     missing_numbers: Annotated[
         str,
@@ -328,7 +283,6 @@ class BuildOptions(Options):
             choices=("reject", "nan"),
             recipe_only=True,
         ),
-        _INPUT,
     ] = "reject"
     missing_values: Annotated[
         tuple[str, ...],
@@ -338,7 +292,6 @@ class BuildOptions(Options):
             parse=values.parse_names,
             recipe_only=True,
         ),
-        _INPUT,
     ] = ()
     decimal_comma: Annotated[
         bool,
@@ -346,7 +299,6 @@ class BuildOptions(Options):
             "numbers in a manifest are written with a decimal comma: 1,5 or 1.234,5",
             recipe_only=True,
         ),
-        _INPUT,
     ] = False
     image_template: Annotated[
         str,
@@ -355,7 +307,6 @@ class BuildOptions(Options):
             metavar="T",
             recipe_only=True,
         ),
-        _INPUT,
     ] = ""
     threads: Annotated[
         int,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 import apache_beam as beam
 
 from beam_pipeline.assign import columns, likeness
-from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.running.spill import Spill
@@ -46,11 +45,6 @@ class FindNearDuplicates(beam.PTransform):
                 keep_together=self.config.near_duplicates == "group",
             )
         )
-
-
-def counted(joined: likeness.Joined) -> Statistics:
-    """What the plan and metadata.json tell of near-duplicates."""
-    return Statistics(near=joined.found)
 
 
 def _by_band(table: bytes, buckets: int, spill: Spill) -> Iterator[tuple[int, bytes]]:

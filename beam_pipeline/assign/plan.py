@@ -109,17 +109,10 @@ class Preview(NamedTuple):
         return f"<Preview: {', '.join(splits) or 'no records'}; {', '.join(features)}>"
 
 
-def make_plan(
-    statistics: Statistics, config: BuildConfig, num_inspected: int | None = None
-) -> Plan:
-    """The plan for the records that `statistics` counted.
-
-    Args:
-        num_inspected: Records that Inspect passed on; None where nobody counted.
-    """
+def make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
+    """Return the plan for the records that `statistics` counted."""
     try:
-        if num_inspected is not None:
-            _check_count(statistics, num_inspected)
+        _check_count(statistics)
         check_quality(statistics, config)
         divided = config.fractions if statistics.num_divided else ()
         check_split_names(statistics.stated_splits, divided)
@@ -151,12 +144,13 @@ def make_plan(
     return Plan(splits=splits, schema=schema, numbers_ids=numbers_ids, problem=None)
 
 
-def _check_count(statistics: Statistics, num_inspected: int) -> None:
-    """Raises CountMismatchError where records went missing, or came twice, on their way here."""
+def _check_count(statistics: Statistics) -> None:
+    """Raise CountMismatchError if records went missing, or came twice, since Inspect."""
     arrived = statistics.num_records + statistics.rejected[DUPLICATE]
-    if arrived != num_inspected:
+    inspected = statistics.num_inspected
+    if inspected not in (0, arrived):
         raise CountMismatchError(
-            f"{num_inspected} records were inspected, but {arrived} came to be placed; the runner "
+            f"{inspected} records were inspected, but {arrived} came to be placed; the runner "
             "lost or repeated some, so nothing is written: run the build again"
         )
 

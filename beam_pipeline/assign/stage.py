@@ -17,7 +17,7 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with_splits
-from beam_pipeline.assign.near_duplicates import FindNearDuplicates, counted
+from beam_pipeline.assign.near_duplicates import FindNearDuplicates
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import DivideTables, Keyed, Keys
 from beam_pipeline.assign.plan import Plan, make_plan
@@ -141,7 +141,7 @@ class AssignShards(beam.PTransform):
             *near,
         )
         statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
-        plan = statistics | "MakePlan" >> beam.Map(_make_plan, self.config)  # Plan, one
+        plan = statistics | "MakePlan" >> beam.Map(make_plan, self.config)  # Plan, one
         rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> beam.ParDo(
             DivideTables(shard_keys, spill), beam.pvalue.AsSingleton(plan)
@@ -167,13 +167,17 @@ class AssignShards(beam.PTransform):
                 inspected.looks
                 | "FindNearDuplicates" >> FindNearDuplicates(config, buckets, chooser, spill),
             )  # Joined, one
-        near = tuple(each | "CountNearDuplicates" >> beam.Map(counted) for each in joined)
+        near = tuple(each | "CountNearDuplicates" >> beam.Map(_near_duplicates) for each in joined)
         if not config.chooses_splits_last:
             return inspected.records, near
         chosen = inspected.records | "ChooseSplits" >> beam.Map(
             _choose_splits, spill, *map(beam.pvalue.AsSingleton, (chooser, *joined))
         ).with_output_types(bytes)
         return chosen, near
+
+
+def _near_duplicates(joined: Joined) -> Statistics:
+    return Statistics(near=joined.found)
 
 
 def _chooser(parts: Iterable[Statistics], config: BuildConfig) -> SplitChooser:
@@ -201,10 +205,6 @@ def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
     for part in parts:
         merged.merge(part)
     return merged
-
-
-def _make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
-    return make_plan(statistics, config, statistics.num_inspected)
 
 
 def num_buckets(counts: Iterable[int], at_least: int) -> int:

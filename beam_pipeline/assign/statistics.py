@@ -90,7 +90,7 @@ class Statistics:
     """Counts over some of the elements; `merge` adds those of others.
 
     Attributes:
-        num_inspected: Records that Inspect passed on.
+        num_inspected: Records that Inspect passed on; 0 if nobody counted.
         num_records: Records to be written.
         num_ids: Of these, the ones that have a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.

@@ -190,15 +190,8 @@ def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Claim]:
 
 
 def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
-    info = adopt(
-        config.dataset,
-        schema=config.schema,
-        classes=config.classes,
-        name=config.name,
-        version=config.version,
-        allow_missing_shards=config.allow_missing_shards,
-        overwrite=config.overwrite,
-    )
+    given = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    info = adopt(given.pop("dataset"), **given)
     print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     print(info.path)
 

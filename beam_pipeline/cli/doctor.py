@@ -33,8 +33,6 @@ gpus = [tf.config.experimental.get_device_details(each).get("device_name", each.
 print(tf.__version__, built.get("cuda_version", ""), ",".join(gpus), sep="|")
 """
 _SLOWEST_S = 120
-# By which another folder is chosen.
-_VARIABLES = {"temporary files": " by TMPDIR", "caches": " by XDG_CACHE_HOME"}
 # As `name>=1.0; extra == "gcp"`, or `name[extra]>=1.0`.
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[.*?\])?(>=(?P<least>[\d.]+))?(?P<extra>.*extra ==)?"
@@ -107,12 +105,11 @@ def _processors() -> Iterator[Finding]:
 
 
 def _disks() -> Iterator[Finding]:
-    places = {
-        "this folder": os.getcwd(),
-        "temporary files": tempfile.gettempdir(),
-        "caches": str(cache_folder()),
-    }
-    for name, folder in places.items():
+    for name, folder, other in (
+        ("this folder", os.getcwd(), ""),
+        ("temporary files", tempfile.gettempdir(), " by TMPDIR"),
+        ("caches", str(cache_folder()), " by XDG_CACHE_HOME"),
+    ):
         there = folder
         while not os.path.exists(there):
             there = os.path.dirname(there)
@@ -121,7 +118,7 @@ def _disks() -> Iterator[Finding]:
         if not os.access(there, os.W_OK):
             remedy = "nothing can be written there: choose another, or change its owner"
         elif free < _LEAST_FREE_BYTES:
-            remedy = "make room, or choose another" + _VARIABLES.get(name, "")
+            remedy = f"make room, or choose another{other}"
         yield Finding(name, f"{folder}, {size_text(free)} free", remedy)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow
@@ -92,11 +92,11 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
         DatasetChangedError: A dataset was rebuilt during the comparison.
     """
     infos = open_dataset(old), open_dataset(new)
-    same = {stated for stated, _, _ in _stated_shards(infos[0]) if stated.sha256}
-    same &= {stated for stated, _, _ in _stated_shards(infos[1])}
+    same = {each.facts for each in _shards(infos[0]) if each.entry.sha256}
+    same &= {each.facts for each in _shards(infos[1])}
     with watched(PipelineOptions([])) as job, contextlib.closing(sqlite3.connect("")) as database:
         for table, info in zip(("old", "new"), infos, strict=True):
-            shards = [each for each in _stated_shards(info) if each[0] not in same]
+            shards = [each for each in _shards(info) if each.facts not in same]
             meter = Meter(job.progress_dir, "diff")
             with _disk():
                 _fill(database, table, _rows(info, shards, meter))
@@ -119,32 +119,37 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
     )
 
 
-class _StatedShard(NamedTuple):
-    """Facts about a shard that, if equal in both datasets, make reading its records unnecessary."""
+class _Shard(NamedTuple):
+    """A shard of a dataset.
+
+    Attributes:
+        split: Its split.
+        entry: Its entry of metadata.json.
+        facts: What, if equal in both datasets, makes reading its records unnecessary.
+    """
 
     split: str
-    sha256: str
-    index_sha256: str
+    entry: ShardEntry
+    facts: tuple[str, ...]
 
 
-def _stated_shards(info: Dataset) -> Iterator[tuple[_StatedShard, str, ShardEntry]]:
+def _shards(info: Dataset) -> Iterator[_Shard]:
     for split, shards in info.splits.items():
         for shard in shards:
             index = info.files.get(rows_file(shard.file))
-            stated = _StatedShard(split, shard.sha256, index.sha256 if index else "")
-            yield stated, split, shard
+            yield _Shard(split, shard, (split, shard.sha256, index.sha256 if index else ""))
 
 
 def _rows(
-    info: Dataset, shards: Collection[tuple[_StatedShard, str, ShardEntry]], meter: Meter
+    info: Dataset, shards: Iterable[_Shard], meter: Meter
 ) -> Iterator[tuple[str, str, bytes, bytes]]:
     """Yield (key, split, digest of the content, digest of the annotation) of each record."""
     content, ids = _content_keys(info), _id_keys(info)
-    for _, split, shard in shards:
+    for split, shard, _ in shards:
         path = storage.join(info.path, shard.file)
         keys = _index_keys(info, shard.file)
         for number, frame in enumerate(read_frames(path, info.compressed)):
-            digests = {True: _digest(), False: _digest()}
+            digests = [hashlib.blake2b(digest_size=_DIGEST_BYTES) for _ in range(2)]
             try:
                 features = features_of(frame.payload)
             except ValueError as error:
@@ -152,19 +157,15 @@ def _rows(
             for name in sorted(features.keys() - ids):
                 value = features[name].SerializeToString()
                 start = f"{len(name)} {len(value)} {name}".encode()
-                digests[name in content].update(start + value)
+                digests[name not in content].update(start + value)
             key = next(keys, None)
             if key is None:
                 raise _damaged_index(info, shard.file, "it has fewer rows than its shard")
-            yield key, split, digests[True].digest(), digests[False].digest()
+            yield key, split, digests[0].digest(), digests[1].digest()
             meter.add(1)
         if next(keys, None) is not None:
             raise _damaged_index(info, shard.file, "it has more rows than its shard")
     meter.beat()
-
-
-def _digest() -> Any:
-    return hashlib.blake2b(digest_size=_DIGEST_BYTES)
 
 
 def _content_keys(info: Dataset) -> frozenset[str]:

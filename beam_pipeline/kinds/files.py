@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import hashlib
-import operator
 from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
@@ -19,14 +18,6 @@ from tfrecord_dataset.format.inference import stored_format
 from tfrecord_dataset.format.value_forms import form_of
 
 Media = TypeVar("Media", Audio, Image)
-
-
-# What they have beside their file.
-_FACTS: dict[type, list[str]] = {
-    each: [field.name for field in dataclasses.fields(each) if field.name != "file"]
-    for each in (Audio, Image)
-}
-_FACTS_OF = {each: operator.attrgetter(*names) for each, names in _FACTS.items()}
 
 
 # A larger file is read in whole only if it begins as such a file does.
@@ -103,8 +94,8 @@ def of_key(key: str) -> Iterator[None]:
 
 def with_facts(file: FileRef, data: bytes, value: type[Media], facts: object) -> Media:
     """An image or audio whose file holds `data`, with all that its facts tell."""
-    stated = dict(zip(_FACTS[value], _FACTS_OF[value](facts), strict=True))
-    return value(file=hashed(file, data), **stated)
+    names = (field.name for field in dataclasses.fields(value) if field.name != "file")
+    return value(file=hashed(file, data), **{name: getattr(facts, name) for name in names})
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:
