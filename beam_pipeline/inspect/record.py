@@ -282,7 +282,7 @@ def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], token
     num_bytes = 0
     for name, value in [*features.items()]:
         if isinstance(value, str) and f"{name}/tokens" not in features:
-            array = tokens.token_array(value, tokenizer)
+            array = tokens.tokenize(value, tokenizer)
             features[f"{name}/tokens"], value_bytes = measure(array)
             num_bytes += value_bytes
             if text := deferred.get(name):

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -17,27 +16,18 @@ _MOST_DETAIL = 300
 Tokenizer = Callable[[str], Sequence[int]]
 
 
-def tokenize(text: str, path: str) -> npt.NDArray[np.int64]:
-    """The tokens of `text`, int64 [n], as the library that made the file at `path` encodes it.
+def tokenize(text: str, path: str) -> Array:
+    """Return the tokens of `text`, int64 [n], as the library that made the file encodes it.
 
-    Special tokens that the file adds (a beginning, an end) are among them. Nothing is padded or
-    cut, whatever the file says.
+    They include special tokens that the file adds (a beginning, an end). Nothing is padded or cut,
+    whatever the file says.
 
     Raises:
         ConfigError: As `load`.
         RecordError: The tokenizer fails on this text.
     """
-    return np.asarray(load(path)(text), np.int64)
-
-
-def token_array(text: str, path: str) -> Array:
-    """The tokens of `text` as a record holds them.
-
-    Raises:
-        ConfigError: As `load`.
-    """
-    ids = tokenize(text, path)
-    return Array(dtype="int64", shape=ids.shape, data=ids.astype("<i8").tobytes())
+    ids = np.asarray(load(path)(text), "<i8")
+    return Array(dtype="int64", shape=ids.shape, data=ids.tobytes())
 
 
 def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> Array:
@@ -48,7 +38,7 @@ def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> 
     """
     value = text(data)
     assert isinstance(value, str)
-    return token_array(value, tokenizer)
+    return tokenize(value, tokenizer)
 
 
 def deferred_tokens(text: Deferred, tokenizer: str) -> Deferred:

@@ -53,7 +53,7 @@ class AudioKind(MediaKind[Audio]):
     def observe(self, value: Audio, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
         observed.add_shape((value.num_samples, value.channels))
-        observed.add_sample_rate(value.sample_rate)
+        observed.add_sample_rates({value.sample_rate: 1})
         observed.measure("num_samples", value.num_samples)
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:

@@ -63,7 +63,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         named = list(map(self.class_names, values))
         observed.classes.update(itertools.chain.from_iterable(named))
         if isinstance(values[0], ClassLabels):
-            observed.measure_all("length", list(map(len, named)))
+            observed.measure("length", *map(len, named))
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         shape = (None,) if "class_labels" in observed.types else ()

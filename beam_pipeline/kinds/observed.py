@@ -37,10 +37,6 @@ class Moments:
         self._minimum: float | int | None = None
         self._maximum: float | int | None = None
 
-    def add(self, number: float | int) -> None:
-        """Adds a number."""
-        self.extend((number,))
-
     def extend(self, numbers: Iterable[float | int]) -> None:
         """Adds numbers."""
         self._waiting.extend(numbers)
@@ -286,32 +282,16 @@ class Observed:
             if size not in sizes:
                 self.sizes[axis] = _first(sizes, {size})
 
-    def add_sample_rate(self, rate: int) -> None:
-        """Adds audio of so many samples per second."""
-        self._add_sample_rates({rate: 1})
-
-    def _add_sample_rates(self, rates: Mapping[int, int]) -> None:
+    def add_sample_rates(self, rates: Mapping[int, int]) -> None:
+        """Adds audio by samples per second."""
         self.sample_rates.update(rates)
         for rate in sorted(self.sample_rates)[_KEPT_RATES:]:
             del self.sample_rates[rate]
 
-    def measure(self, what: str, length: int) -> None:
-        """Adds one measure of a value: its "length", "height", …."""
-        least, most, total = self.lengths.get(what, (length, length, 0))
-        if length < least:
-            least = length
-        elif length > most:
-            most = length
-        self.lengths[what] = (least, most, total + length)
-
-    def measure_all(self, what: str, lengths: Sequence[int]) -> None:
-        """Adds that measure of several values."""
+    def measure(self, what: str, *lengths: int) -> None:
+        """Adds one measure of some values: their "length", "height", …."""
         least, most, total = self.lengths.get(what, (lengths[0], lengths[0], 0))
-        self.lengths[what] = (
-            min(least, *lengths),
-            max(most, *lengths),
-            total + sum(lengths),
-        )
+        self.lengths[what] = (min(least, *lengths), max(most, *lengths), total + sum(lengths))
 
     def add_numbers(self, numbers: Sequence[Number]) -> None:
         """Adds values that are one number each."""
@@ -351,7 +331,7 @@ class Observed:
             self.drop_columns()
             return
         for column, number in zip(self.columns, numbers, strict=True):
-            column.add(number)
+            column.extend((number,))
 
     def drop_columns(self) -> None:
         """No longer counts columns."""
@@ -397,7 +377,7 @@ class Observed:
             self.example[type_name] = min(source, self.example.get(type_name, source))
         for axis, sizes in other.sizes.items():
             self.sizes[axis] = _first(self.sizes.get(axis, set()), sizes)
-        self._add_sample_rates(other.sample_rates)
+        self.add_sample_rates(other.sample_rates)
         for what, (least, most, total) in other.lengths.items():
             mine = self.lengths.get(what, (least, most, 0))
             self.lengths[what] = (min(mine[0], least), max(mine[1], most), mine[2] + total)
@@ -431,10 +411,8 @@ class Observed:
             column.merge(more)
 
     def _add_range(self, minimum: Number | None, maximum: Number | None) -> None:
-        if minimum is not None and (self.minimum is None or minimum < self.minimum):
-            self.minimum = minimum
-        if maximum is not None and (self.maximum is None or maximum > self.maximum):
-            self.maximum = maximum
+        self.minimum = known(min, self.minimum, minimum)
+        self.maximum = known(max, self.maximum, maximum)
 
     def _add_list_range(self, minimum: Number | None, maximum: Number | None) -> None:
         self.list_minimum = known(min, self.list_minimum, minimum)

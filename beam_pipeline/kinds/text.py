@@ -39,7 +39,7 @@ class TextKind(Kind[str]):
     def observe_column(
         self, values: Sequence[str], sources: Sequence[str], observed: Observed
     ) -> None:
-        observed.measure_all("length", list(map(len, values)))
+        observed.measure("length", *map(len, values))
         observed.add_strings(values)
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
