@@ -7,7 +7,6 @@ gone through part by part, up to three times, and what is held grows with its co
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,19 +27,6 @@ _RECORDS_OBSERVED_AT_ONCE = 256
 Digests = npt.NDArray[np.bytes_]
 
 
-class Unique(NamedTuple):
-    """What is left of some records.
-
-    Attributes:
-        table: The records to be written; where none may be dropped, without the packed
-            records (`columns.READ_ROUTES`).
-        rejects: Those that are dropped.
-    """
-
-    table: pa.Table
-    rejects: list[Rejected]
-
-
 def settle(
     tables: Iterable[bytes],
     policy: str,
@@ -48,8 +34,10 @@ def settle(
     max_rows: int,
     *,
     observes: bool = False,
-) -> Iterator[Unique]:
-    """The records that stay and those that `policy` drops; `statistics` counts both.
+) -> Iterator[tuple[pa.Table, list[Rejected]]]:
+    """Yield tables of the records that stay with those that `policy` drops; count both.
+
+    Where none may be dropped, the tables are without the packed records (`columns.READ_ROUTES`).
 
     Args:
         tables: Records (`columns.to_bytes`); those of equal content are all among them. They are
@@ -71,17 +59,17 @@ def settle(
         for group in groups.described(drops):
             statistics.add_duplicates(group)
     for part in (parts if observes else routes)():
-        unique = groups.without_others(part) if drops else Unique(part, [])
-        statistics.add_rows(unique.table)
-        for reject in unique.rejects:
+        table, rejects = groups.without_others(part) if drops else (part, [])
+        statistics.add_rows(table)
+        for reject in rejects:
             statistics.add_rejected(reject)
         if observes:
-            for split in unique.table.column("split").unique().to_pylist():
-                rows = unique.table.filter(pc.equal(unique.table.column("split"), split))
+            for split in table.column("split").unique().to_pylist():
+                rows = table.filter(pc.equal(table.column("split"), split))
                 for some in rows.to_batches(_RECORDS_OBSERVED_AT_ONCE):
                     records = columns.records_of(pa.Table.from_batches([some]))
                     statistics.observe(list(map(with_values, records)), split)
-        yield unique
+        yield table, rejects
 
 
 def _parts(
@@ -142,11 +130,11 @@ class _Groups:
                 num_records=int(self._counts[group]),
             )
 
-    def without_others(self, part: pa.Table) -> Unique:
+    def without_others(self, part: pa.Table) -> tuple[pa.Table, list[Rejected]]:
         """The records of a part but for those of a group that are not its first, by their keys."""
         rows, groups = self._members(part)
         if not len(rows):
-            return Unique(part, [])
+            return part, []
         stays = np.ones(part.num_rows, np.bool_)
         rejects = []
         some = part.take(rows)
@@ -162,7 +150,7 @@ class _Groups:
             rejects.append(
                 Rejected(source=source or identity[0], reason=DUPLICATE, detail=detail, bad=False)
             )
-        return Unique(part.filter(pa.array(stays)), rejects)
+        return part.filter(pa.array(stays)), rejects
 
     def _members(self, part: pa.Table) -> tuple[Int64s, Int64s]:
         """(the rows of a part that are in a group, their groups)."""

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.assign import columns
+from beam_pipeline.assign import columns, likeness
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with_splits
-from beam_pipeline.assign.near_duplicates import FindNearDuplicates
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import DivideTables, Keyed, Keys
 from beam_pipeline.assign.plan import Plan, make_plan
@@ -176,6 +175,55 @@ class AssignShards(beam.PTransform):
         return chosen, near
 
 
+@dataclasses.dataclass
+class FindNearDuplicates(beam.PTransform):
+    """Tables of looks (`likeness.SCHEMA`) to the `Joined` of all, of one element.
+
+    Attributes:
+        buckets: PCollection[int], of one element: in how many each part of a look is compared.
+        chooser: PCollection[SplitChooser], of one element.
+    """
+
+    config: BuildConfig
+    buckets: beam.PCollection[int]
+    chooser: beam.PCollection[SplitChooser]
+    spill: Spill
+
+    def expand(self, looks: beam.PCollection[bytes]) -> beam.PCollection[Joined]:
+        return (
+            looks
+            | "KeyByBand"
+            >> beam.FlatMap(
+                _by_band, beam.pvalue.AsSingleton(self.buckets), self.spill
+            ).with_output_types(tuple[int, bytes])  # (bucket, table)
+            | "GroupByBand" >> beam.GroupByKey()  # (bucket, tables)
+            | "CompareLooks"
+            >> beam.FlatMap(
+                _compare, beam.pvalue.AsSingleton(self.buckets), self.spill
+            )  # list[Alike]
+            | "AllAlike" >> beam.combiners.ToList()  # list[list[Alike]], one
+            | "JoinGroups"
+            >> beam.Map(
+                likeness.join,
+                beam.pvalue.AsSingleton(self.chooser),
+                keep_together=self.config.near_duplicates == "group",
+            )
+        )
+
+
+def _by_band(table: bytes, buckets: int, spill: Spill) -> Iterator[tuple[int, bytes]]:
+    rows = columns.from_bytes([spill.get(table)], likeness.SCHEMA)
+    for bucket, part in likeness.by_band(rows, buckets):
+        yield bucket, spill.put(columns.to_bytes(part))
+
+
+def _compare(
+    keyed: tuple[int, Iterable[bytes]], buckets: int, spill: Spill
+) -> Iterator[list[likeness.Alike]]:
+    table = columns.from_bytes(spill.all(keyed[1]), likeness.SCHEMA)
+    yield from likeness.compare(table, keyed[0] // buckets)
+
+
 def _near_duplicates(joined: Joined) -> Statistics:
     return Statistics(near=joined.found)
 
@@ -248,14 +296,14 @@ class _SettleDuplicates(beam.DoFn):
         buckets = num_buckets(counts, self._least_buckets)
         put, tables = self._spill.put, self._spill.all(keyed[1])
         drops = self._policy == "drop"
-        for unique in settle(
+        for table, rejects in settle(
             tables, self._policy, self._statistics, _ROWS_AT_ONCE, observes=self._observes
         ):
-            if unique.rejects:
-                yield beam.pvalue.TaggedOutput(self.REJECTED, put(pack(unique.rejects)))
+            if rejects:
+                yield beam.pvalue.TaggedOutput(self.REJECTED, put(pack(rejects)))
             if drops:
-                yield put(columns.to_bytes(unique.table))
-            for bucket, keys in keys_of(unique.table, buckets):
+                yield put(columns.to_bytes(table))
+            for bucket, keys in keys_of(table, buckets):
                 yield beam.pvalue.TaggedOutput(self.KEYS, (bucket, put(keys)))
         if not drops:
             yield from keyed[1]

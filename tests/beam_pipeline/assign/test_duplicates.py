@@ -33,8 +33,8 @@ def outcome(tables, policy, max_rows):
     """What becomes of records, however they come in parts."""
     statistics = Statistics()
     unique = list(settle(tables, policy, statistics, max_rows))
-    keys = [key for each in unique for key in each.table.column("key").to_pylist()]
-    rejects = [(each.source, each.detail) for part in unique for each in part.rejects]
+    keys = [key for each, _ in unique for key in each.column("key").to_pylist()]
+    rejects = [(each.source, each.detail) for _, rejected in unique for each in rejected]
     groups = sorted((group for _, group in statistics.duplicates), key=lambda group: group.keys)
     counts = statistics.num_records, statistics.duplicate_records, statistics.conflicting
     return sorted(keys), sorted(rejects), groups, counts
@@ -105,7 +105,7 @@ class Hot:
 @pytest.mark.parametrize("policy", first_quick(["drop", "keep"]))
 def test_one_content_any_number_of_times_takes_little(policy):
     hot, statistics = Hot(30), Statistics()
-    kept = sum(unique.table.num_rows for unique in settle(hot, policy, statistics, 2000))
+    kept = sum(table.num_rows for table, _ in settle(hot, policy, statistics, 2000))
     assert kept == (30_000 if policy == "keep" else 1)
     assert statistics.duplicate_records == 30_000
     assert len(hot.held) > 90  # a look, and three passes
@@ -124,8 +124,8 @@ def peak():
 statistics = tests.Statistics()
 list(tests.settle(tests.Hot(2), sys.argv[1], statistics, 2000))
 before = peak()
-for unique in tests.settle(tests.Hot(1000), sys.argv[1], statistics, 100_000):
-    del unique
+for _ in tests.settle(tests.Hot(1000), sys.argv[1], statistics, 100_000):
+    del _
 print(statistics.duplicate_records, peak() - before)
 """
 

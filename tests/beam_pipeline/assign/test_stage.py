@@ -37,11 +37,11 @@ def settled(elements, **options):
     rejects = unpack(packed.rejects) if packed.num_rejects else []
     if not packed.num_records:
         return {}, rejects, statistics
-    [unique] = settle([packed.records], config.duplicates, statistics, max_rows=1000)
+    [(table, dropped)] = settle([packed.records], config.duplicates, statistics, max_rows=1000)
     merged = Statistics()
     merged.merge(statistics)
-    splits = zip(*(unique.table.column(name).to_pylist() for name in ("key", "split")), strict=True)
-    return dict(splits), rejects + unique.rejects, merged
+    splits = zip(*(table.column(name).to_pylist() for name in ("key", "split")), strict=True)
+    return dict(splits), rejects + dropped, merged
 
 
 TWINS = [image("b.jpg", "1"), image("a.jpg", "1"), image("c.jpg", "2")]
