@@ -371,7 +371,9 @@ def _usual(features: Mapping[str, Feature]) -> str:
             return of_kind[0]
     names = _list_features(features)
     if labels:
-        raise ConfigError(f"the dataset has several class labels: {names}; choose one with --target")
+        raise ConfigError(
+            f"the dataset has several class labels: {names}; choose one with --target"
+        )
     raise ConfigError(
         f"no task suits the dataset's features: {names}; none is a class_label, or named label, "
         "target or y; choose the target with --target"
