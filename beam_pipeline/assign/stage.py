@@ -70,9 +70,9 @@ def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
         pairs = zip(rows.column("key").to_pylist(), rows.column("source").to_pylist(), strict=True)
         for key, source in pairs:
             sources[key] = sorted([*sources.get(key, ()), source])[:2]
-    for key, first in sources.items():
-        if len(first) == 2:
-            yield (key, *first)
+    for key, (source, *others) in sources.items():
+        if others:
+            yield key, source, others[0]
 
 
 class Assigned(NamedTuple):
