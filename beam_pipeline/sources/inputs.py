@@ -102,13 +102,13 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     is_whole = claim.path == config.input and isinstance(source, ReadClassFolders)
     if is_whole:
         source.is_whole = True
-    if lists := config.split_list or claim.options.get("split_list", ()):
+    if named := config.split_list or claim.options.get("split_list", ()):
         homes = [
             path if storage.is_directory(path) else parent(path)
             for path in (claim.path, config.input)
         ]
         roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
-        split_lists = [SplitList.parse(each, homes[1]) for each in lists]
+        split_lists = [SplitList.parse(each, homes[1]) for each in named]
         source = WithSplits(source, split_lists, tuple(roots))
     if storage.is_directory(config.input) and not is_whole:
         root = input_folder(config.input)

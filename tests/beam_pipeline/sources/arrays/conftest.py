@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from eager_runner import yielded
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.arrays.files import find_tables
-from beam_pipeline.sources.arrays.read import questions_of
-from beam_pipeline.sources.tables.options import ValueOptions
-from beam_pipeline.sources.tables.records import overview, read_rows, survey
+from beam_pipeline.sources.arrays.read import ReadArrays
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 
@@ -41,17 +39,10 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
 def read(
     write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found], tmp_path: Path
 ) -> Callable[..., Found]:
-    """What `ReadArrays` yields, without Beam: (records by key, rejects by source)."""
+    """What `ReadArrays` yields: (records by key, rejects by source)."""
 
-    def run(files: Mapping[str, Any], path: str = "", **said: Any) -> Found:
-        options = ValueOptions(**said)
-        tables, elements = find_tables(f"{write(files)}/{path}", options.ignore_columns)
-        questions = questions_of(tables, options)
-        scratch = str(tmp_path / "scratch")
-        surveys = [each for table in tables for each in survey(table, questions, scratch)]
-        rows = overview(surveys, questions)
-        for table in tables:
-            elements += read_rows(table, rows, scratch)
-        return by_name(elements)
+    def run(files: Mapping[str, Any], path: str = "", **options: Any) -> Found:
+        source = ReadArrays(f"{write(files)}/{path}", str(tmp_path / "scratch"), **options)
+        return by_name(yielded(source))
 
     return run
