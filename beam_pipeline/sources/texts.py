@@ -143,7 +143,7 @@ def claim_of_texts(
         if counts := texts_beside(tree, files):
             is_usual = files.are_told_by_name or all(map(_is_numbered, counts))
             rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
-            what = tree.told(counts, f".{files.suffix} file")
+            what = tree.describe_counts(counts, f".{files.suffix} file")
             return Claim(layout=layout, rank=rank, path=tree.root, understood=((layout, what),))
     if is_named and any(tree.files_with(files.suffix) for files in formats):
         return Claim(layout=layout, rank=Rank.TABLE, path=tree.root)

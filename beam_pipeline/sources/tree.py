@@ -272,7 +272,7 @@ class Tree:
             if begins is None or any(map(begins.search, map(self.head, found[:_HEADS_LOOKED_AT])))
         }
 
-    def told(self, counts: Mapping[str, int], noun: str) -> str:
+    def describe_counts(self, counts: Mapping[str, int], noun: str) -> str:
         """Describe counts of files by folder: "at least 12 label files in train/, val/"."""
         return f"{self.at_least}{counted(sum(counts.values()), noun)} in {places(counts)}"
 

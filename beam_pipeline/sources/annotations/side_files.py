@@ -495,7 +495,7 @@ def side_file_claim(
         return None
     lists = split_lists_of(tree, files)
     splits = ", ".join(each.partition("=")[0] for each in lists)
-    what = tree.told(counts, files.noun) + (f", image sets {splits}" if splits else "")
+    what = tree.describe_counts(counts, files.noun) + (f", image sets {splits}" if splits else "")
     return Claim(
         layout=name,
         rank=Rank.ANNOTATIONS,

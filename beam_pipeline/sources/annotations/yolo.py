@@ -583,7 +583,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
         return None  # that folder may have names
     names = f", {counted(len(described.names), 'class')}" if described.names else ", no class names"
     splits = f", splits {', '.join(described.splits)}" if described.splits else ""
-    what = tree.told(counts, files.noun) if counts else "a data.yaml"
+    what = tree.describe_counts(counts, files.noun) if counts else "a data.yaml"
     lists = tuple(described.lists)
     problem = None
     if (

@@ -67,7 +67,7 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
     classes = (("classes", files.meaning.text),) if files.meaning.text else ()
     lists = split_lists_of(tree, files)
     splits = ", ".join(each.partition("=")[0] for each in lists)
-    what = tree.told(homes, files.noun) + (f", image sets {splits}" if splits else "")
+    what = tree.describe_counts(homes, files.noun) + (f", image sets {splits}" if splits else "")
     return Claim(
         layout="masks",
         rank=Rank.ANNOTATIONS,
