@@ -6,7 +6,9 @@ the member, so that a reader does not need the archive's index. Archives may be 
 """
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from beam_pipeline.errors import RecordError
 
 _INSIDE = re.compile(
     r"(?P<archive>.+\.(?i:zip|tar|npz)):(?:$|/(?P<name>.*)|@(?P<place>"
@@ -92,3 +94,18 @@ def placed(archive: str, name: str, place: Place) -> str:
     """Return the path of a file with its location."""
     where = f"{place.offset},{place.packed},{place.length},{place.method},{place.crc32:08x}"
     return f"{archive}:@{where}/{name.rpartition('/')[2]}"
+
+
+class BoundedReads:
+    """A handle for `tarfile` or `zipfile` that refuses to read a header of over `max_bytes`."""
+
+    def __init__(self, handle: Any, max_bytes: int):
+        self._handle = handle
+        self._max_bytes = max_bytes
+        self.seek = handle.seek
+        self.tell = handle.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self._max_bytes or size < -1:
+            raise RecordError(DAMAGED, f"byte {self.tell():,}: a header or index of {size:,} bytes")
+        return bytes(self._handle.read(size))

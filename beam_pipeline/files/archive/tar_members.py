@@ -5,7 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.paths import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Member
+from beam_pipeline.files.archive.paths import (
+    DAMAGED,
+    OUTSIDE,
+    UNSAFE,
+    UNSUPPORTED,
+    BoundedReads,
+    Member,
+)
 from tfrecord_dataset.shown_text import is_unicode
 
 TRUNCATED = "truncated file"
@@ -22,13 +29,6 @@ _COMPRESSED = {
     b"\xfd7zXZ": "unxz",
     b"\x28\xb5\x2f\xfd": "unzstd",
     b"\x04\x22\x4d\x18": "unlz4",
-}
-_KINDS = {
-    tarfile.LNKTYPE: "a hard link",
-    tarfile.SYMTYPE: "a symbolic link",
-    tarfile.CHRTYPE: "a device",
-    tarfile.BLKTYPE: "a device",
-    tarfile.FIFOTYPE: "a pipe",
 }
 
 
@@ -47,7 +47,10 @@ def read_members(handle: Any) -> Iterator[Member]:
     head = handle.read(_BLOCK_BYTES)
     for magic, program in _COMPRESSED.items():
         if head.startswith(magic):
-            raise RecordError("compressed archive", compressed(program))
+            raise RecordError(
+                "compressed archive",
+                f"a compressed tar cannot be read by byte ranges; decompress it ({program})",
+            )
     if not head.strip(b"\0"):
         raise RecordError("empty archive", "it has no members")
     handle.seek(0)
@@ -69,28 +72,10 @@ def read_members(handle: Any) -> Iterator[Member]:
     _check_end(handle, archive.offset, size)
 
 
-def compressed(program: str) -> str:
-    """Return the error for a compressed tar; `program` is the command that decompresses it."""
-    return f"a compressed tar cannot be read by byte ranges; decompress it ({program})"
-
-
-class _Headers:
-    """A handle for `tarfile` that limits the size of a read: headers are small."""
-
-    def __init__(self, handle: Any):
-        self._handle = handle
-        self.seek = handle.seek
-        self.tell = handle.tell
-
-    def read(self, size: int) -> bytes:
-        if not 0 <= size <= _MAX_HEADER_BYTES:
-            raise RecordError(DAMAGED, f"byte {self.tell():,}: a header of {size:,} bytes")
-        return bytes(self._handle.read(size))
-
-
 def _open(handle: Any) -> tarfile.TarFile:
+    headers: Any = BoundedReads(handle, _MAX_HEADER_BYTES)
     try:
-        return tarfile.TarFile(fileobj=_Headers(handle), mode="r")  # type: ignore[arg-type]
+        return tarfile.TarFile(fileobj=headers, mode="r")
     except RecordError:
         raise
     except Exception as error:  # a hostile header may raise anything
@@ -132,8 +117,7 @@ def _member(info: tarfile.TarInfo) -> Member:
     elif info.issparse():
         problem = (UNSUPPORTED, f"{info.name!r} is a sparse file; pack it without holes")
     elif not info.isreg():
-        kind = _KINDS.get(info.type, f"of type {info.type!r}")
-        problem = (UNSUPPORTED, f"{info.name!r} is {kind}, not a file")
+        problem = (UNSUPPORTED, f"{info.name!r} is a link, a device or a pipe, not a file")
     elif not is_unicode(info.name):
         problem = ("not UTF-8", f"the name {info.name!a}")
     return Member(info.name.removeprefix("./"), info.offset_data, info.size, problem)

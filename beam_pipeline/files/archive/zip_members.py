@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.paths import DAMAGED, OUTSIDE, UNSAFE, UNSUPPORTED, Place
+from beam_pipeline.files.archive.paths import (
+    DAMAGED,
+    OUTSIDE,
+    UNSAFE,
+    UNSUPPORTED,
+    BoundedReads,
+    Place,
+)
 from tfrecord_dataset.format.inflation import check_inflation
 from tfrecord_dataset.store.listing import is_litter
 
@@ -38,8 +45,9 @@ def zip_members(
         RecordError: "damaged archive", "unsafe path", "encrypted member", "unsupported member",
             or "file too large", each with the member's name.
     """
+    index: Any = BoundedReads(handle, max_index_bytes)
     try:
-        archive = zipfile.ZipFile(_Bounded(handle, max_index_bytes))  # type: ignore[call-overload]
+        archive = zipfile.ZipFile(index)
     except RecordError:
         raise
     except Exception as error:  # a hostile index may raise anything
@@ -58,21 +66,6 @@ def zip_members(
         method = _METHODS[info.compress_type]
         yield name, Place(info.header_offset, info.compress_size, info.file_size, method, info.CRC)
     check_inflation("the archive", packed, unpacked)
-
-
-class _Bounded:
-    """A handle for `zipfile` that limits the size of a read: it reads the index at once."""
-
-    def __init__(self, handle: Any, max_bytes: int):
-        self._handle = handle
-        self._max_bytes = max_bytes
-        self.seek = handle.seek
-        self.tell = handle.tell
-
-    def read(self, size: int = -1) -> bytes:
-        if size > self._max_bytes:
-            raise RecordError(UNSUPPORTED, f"an index of {size:,} bytes; pack several zips")
-        return bytes(self._handle.read(size))
 
 
 def _name(info: zipfile.ZipInfo) -> str:
