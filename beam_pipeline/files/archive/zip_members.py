@@ -84,9 +84,10 @@ def _check(name: str, info: zipfile.ZipInfo, end: int) -> None:
     if info.flag_bits & _IS_ENCRYPTED:
         raise RecordError(ENCRYPTED, f"{name!r} needs a password; unpack the zip with it")
     if info.compress_type not in _METHODS:
-        how = zipfile.compressor_names.get(info.compress_type, f"method {info.compress_type}")
         raise RecordError(
-            UNSUPPORTED, f"{name!r} is compressed by {how}; pack the zip anew (Deflate, or stored)"
+            UNSUPPORTED,
+            f"{name!r} is compressed by method {info.compress_type}; pack the zip anew (Deflate, "
+            "or stored)",
         )
     if info.create_system == _UNIX and stat.S_ISLNK(info.external_attr >> 16):
         raise RecordError(UNSUPPORTED, f"{name!r} is a symbolic link, not a file")
