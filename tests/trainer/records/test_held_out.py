@@ -1,6 +1,7 @@
 """The share of a split that is kept out of training."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
@@ -8,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import trainer
+from tfrecord_dataset.records.split import Split
 from trainer.errors import ConfigError
 from trainer.records.held_out import draw, identities
 
@@ -33,18 +35,12 @@ def test_groups_stay_together():
         draw([b"a"] * 9, 0.5)
 
 
-class OneShard:
-    """A split whose index states these columns."""
-
-    files = ("one",)
-
-    def __init__(self, **columns):
-        self._columns = columns
-
-    def read_rows(self, shard):
-        data = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table(self._columns), data)
-        return data.getvalue()
+def one_shard(**columns):
+    """A split whose index has these columns."""
+    data = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), data)
+    shards = SimpleNamespace(files=SimpleNamespace(names=("one",)))
+    return Split(name="a", shards=shards, read_rows=lambda shard: data.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -56,7 +52,7 @@ class OneShard:
     ],
 )
 def test_what_the_index_states(group_by, together):
-    split = OneShard(
+    split = one_shard(
         patient=["p", "p", "q"],
         sha256=["1", "2", "1"],
         key=["a/0", "b/1", "b/2"],
