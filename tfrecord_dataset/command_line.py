@@ -65,12 +65,6 @@ class Parser(argparse.ArgumentParser):
     ) -> Command:
         """Parse a command and its options.
 
-        Args:
-            words: Arguments of the command line.
-            owners: Option classes by command.
-            others: Options of another parser, for suggestions.
-            may_be_missing: Options without a default that are not required.
-
         Raises:
             UnknownNameError: The command does not exist.
             ConfigError: An option does not exist, is missing, or has a wrong value.

@@ -27,13 +27,7 @@ def checked(values: Tensor, wrong: Tensor, message: str) -> Tensor:
 
 
 def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:
-    """Fractions as float32, whole numbers unchanged; fails if one is infinite, or NaN.
-
-    Args:
-        name: Of the feature.
-        values: Numbers of any shape and dtype.
-        allow_missing: Whether NaN is allowed, as a missing number.
-    """
+    """Fractions as float32, whole numbers unchanged; fails if one is infinite, or NaN."""
     if not values.dtype.is_floating:
         return values
     numbers = tf.cast(values, tf.float32)

@@ -118,11 +118,7 @@ FeatureValue = Sequence[bytes] | Sequence[int] | Sequence[float]
 
 
 class Singles(Sequence[Any]):
-    """A column with one value per Example, without nested lists.
-
-    Attributes:
-        values: The values.
-    """
+    """A column with one value per Example, without nested lists."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self.values = list(values)

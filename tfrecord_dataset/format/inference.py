@@ -113,12 +113,7 @@ class KeyStatistics:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
-    """Statistics of a sample of a dataset's records.
-
-    Attributes:
-        num_records: The number of records.
-        keys: Statistics by key.
-    """
+    """Statistics of a sample of a dataset's records."""
 
     num_records: int
     keys: Mapping[str, KeyStatistics]

@@ -125,12 +125,7 @@ def rows_file(shard: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileEntry:
-    """An entry of metadata.json for a file other than a shard.
-
-    Attributes:
-        num_bytes: Size on disk.
-        sha256: Hex digest.
-    """
+    """An entry of metadata.json for a file other than a shard."""
 
     num_bytes: int
     sha256: str

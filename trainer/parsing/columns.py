@@ -80,11 +80,7 @@ def raw_dtype(feature: Feature) -> tf.DType:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows(Reader):
-    """A list of any length, with values or rows of a fixed shape: sequences, flat boxes.
-
-    Attributes:
-        padding: Padding value for numbers.
-    """
+    """A list of any length, with values or rows of a fixed shape: sequences, flat boxes."""
 
     padding: int = 0
 

@@ -122,14 +122,7 @@ class Reader(abc.ABC):
         """Decode the outputs by name from the parsed tensors."""
 
     def see(self, feature: Feature, decoded: Tensors, decoding: "Decoding", view: View) -> Tensors:
-        """Apply a view of the record's image to outputs; those without a position are unchanged.
-
-        Args:
-            feature: A feature of this kind.
-            decoded: Outputs by name, at least those of the feature.
-            decoding: Options with the views' distribution and size.
-            view: View of the record.
-        """
+        """Apply a view of the record's image to outputs; those without a position are unchanged."""
         return {}
 
 

@@ -50,14 +50,7 @@ _LOSS = Best()
 
 
 def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss") -> str:
-    """Summarise the training in one sentence.
-
-    Args:
-        history: Rows by the columns of history.csv, at least one.
-        place: Index of the best row.
-        epochs: Requested number of epochs.
-        metric: Criterion of the best row.
-    """
+    """Summarise the training in one sentence."""
     best, last = history[place], len(history) - 1
     where = "on validation" if "val_loss" in best else "on the training data, without validation"
     leading = (each for each in _LEADING if math.isfinite(value_of(best, each)))

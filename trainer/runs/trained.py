@@ -77,15 +77,7 @@ def check_model_file(file: Path) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainedRun:
-    """A run and one of its models.
-
-    Attributes:
-        file: Of the model.
-        model: From the file.
-        config: Of the training.
-        task: What the model was trained for.
-        features: Those of the task, by name.
-    """
+    """A run and one of its models."""
 
     file: Path
     model: keras.Model

@@ -46,9 +46,6 @@ class Accumulator(abc.ABC):
     """A metric over a whole split that is more than a mean over its records, on the host.
 
     It sees every record once, batch after batch.
-
-    Attributes:
-        seen: Records so far, where their numbers matter.
     """
 
     seen: int = 0

@@ -20,7 +20,6 @@ class Array(Input):
     """A tensor [height, width] or [height, width, channels]; models take it with channels.
 
     Attributes:
-        name: The feature's.
         sizes: (height, width, channels); one channel if the tensor has two axes.
         mean: By channel, over the train split.
         variance: By channel.

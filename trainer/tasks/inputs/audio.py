@@ -30,7 +30,6 @@ class Audio(VaryingInput):
     Zeros at the end count as padding.
 
     Attributes:
-        name: The feature's.
         sample_rate: Samples per second to which all audio is resampled.
         length: Samples per record; None for any number.
     """

@@ -21,10 +21,6 @@ class Category(Input):
     """A class label; models take int64 [1].
 
     0 stands for no label, number + 1 for a class, `num_classes` + 1 for any other number.
-
-    Attributes:
-        name: The feature's.
-        num_classes: From the schema, else from the train split.
     """
 
     kind: ClassVar[str] = "category"
@@ -66,10 +62,6 @@ class TextCategory(Input):
     """A text of few values; models take int64 [1].
 
     0 stands for any other text, number + 1 for a value.
-
-    Attributes:
-        name: The feature's.
-        vocabulary: The most frequent values of the train split.
     """
 
     kind: ClassVar[str] = "text_category"

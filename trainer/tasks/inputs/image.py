@@ -64,7 +64,6 @@ class Image(Input):
     """An image; models take float32 [height, width, channels] in 0..1.
 
     Attributes:
-        name: The feature's.
         height: Pixels of what the model sees.
         width: Likewise.
         channels: 3, unless the schema declares others.

@@ -31,7 +31,6 @@ class Numbers(Input):
     """A scalar, or a tensor with one axis; models take float32 [size].
 
     Attributes:
-        name: The feature's.
         size: Numbers per record; 1 for a scalar.
         mean: By column, over the train split.
         variance: By column.

@@ -26,7 +26,6 @@ class Ids(VaryingInput):
     `num_ids` + 1 any other id.
 
     Attributes:
-        name: The feature's.
         length: Ids per record; None for any number.
         num_ids: 1 + the largest id of the train split.
     """
@@ -73,7 +72,6 @@ class Series(VaryingInput):
     Zeros at the end count as padding.
 
     Attributes:
-        name: The feature's.
         size: Numbers per row; 1 for a sequence of single numbers.
         length: Rows per record; None for any number.
         mean: By column of a row, over the train split.

@@ -28,7 +28,6 @@ class Words(VaryingInput):
     vocabulary starts at 2.
 
     Attributes:
-        name: The feature's.
         is_text: Whether the feature is a text, which is split into words.
         length: Words per record; None for any number.
         vocabulary: The most frequent words of the train split, in order of frequency.

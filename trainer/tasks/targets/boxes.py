@@ -31,7 +31,6 @@ class BoxesTarget(PlacesTarget):
     """The boxes of an image; models return the predictions of all points of `detection.points`.
 
     Attributes:
-        name: The feature's.
         classes: From the schema; one class where boxes have none.
         labels: The output of the input pipeline with the classes; empty where boxes have none.
         crowd: The output that marks boxes around many objects, as COCO has them, or empty. They

@@ -92,7 +92,6 @@ class OneClass(_Classes):
     """One class per record; models return logits.
 
     Attributes:
-        name: The feature's.
         is_text: Whether the feature holds class names instead of numbers.
         classes: From the schema, else from the train split: the numbers up to
             the largest, or all distinct strings in order.
@@ -182,7 +181,6 @@ class ManyClasses(_Classes):
     """Any number of classes per record, or none; models return one logit per class.
 
     Attributes:
-        name: The feature's.
         classes: From the schema, else the numbers up to the largest in the train split.
     """
 

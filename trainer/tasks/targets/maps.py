@@ -22,12 +22,7 @@ _IGNORED = 255
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MapTarget(PlacesTarget):
-    """The class of every pixel; models return logits at the size of their image.
-
-    Attributes:
-        name: The feature's.
-        classes: From the schema.
-    """
+    """The class of every pixel; models return logits at the size of their image."""
 
     kind: ClassVar[str] = "map"
     in_words: ClassVar[str] = "a class for each pixel"

@@ -31,14 +31,7 @@ def absolute_error(target: Any, outputs: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NumberTarget(Target):
-    """One number or vector per record; models return it in its own unit.
-
-    Attributes:
-        name: The feature's.
-        size: Numbers per record.
-        mean: By column, over the train split.
-        variance: By column.
-    """
+    """One number or vector per record; models return it in its own unit."""
 
     kind: ClassVar[str] = "numbers"
     learns: ClassVar[str] = "regression"

@@ -217,13 +217,7 @@ class Target(abc.ABC):
 
 
 class PlacesTarget(Target):
-    """What is learned of all places in one image: boxes, maps.
-
-    Attributes:
-        step: Both sides of the image are multiples of it.
-        height: Of the model's image, in pixels.
-        width: Likewise.
-    """
+    """What is learned of all places in one image: boxes, maps."""
 
     __slots__ = ()
 
