@@ -12,7 +12,7 @@ JPEG, PNG = b"\xff\xd8\xff\xe0", b"\x89PNG\r\n\x1a\n"
 GIF, BMP = b"GIF89a", b"BM\x46\0\0\0\0\0\0\0"
 WAV, FLAC, OGG = b"RIFF\x24\x00\x00\x00WAVEfmt ", b"fLaC\0", b"OggS\0"
 MP3 = b"\xff\xfb\x90\x64\0"
-RAW = b"\xff\0\1\2\3"  # of no square
+RAW = b"\xff\0\1\2"
 MISSING: Any = object()
 
 

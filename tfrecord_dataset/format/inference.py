@@ -7,11 +7,8 @@ rules are documented in docs/format.md.
 
 import dataclasses
 import functools
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.format import example
@@ -37,15 +34,6 @@ DECLARE = "features (--schema FILE)"
 # Larger numbers are ids, not classes.
 MAX_CLASS = 9_999
 
-# Possible (dtype, channels) of a square of raw numbers, most likely first.
-RAW_LAYOUTS = tuple(
-    (dtype, channels) for dtype in ("float32", "float64", "uint8") for channels in (1, 3)
-)
-# Real data is usually in this range; other bytes read as floats rarely are.
-_SMALLEST, _LARGEST = 1e-10, 1e10
-# The only NaN, up to sign, that NumPy and processors write, by bytes per value.
-_NAN_BITS = {4: 0x7FC00000, 8: 0x7FF8000000000000}
-
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class KeyStatistics:
@@ -60,7 +48,6 @@ class KeyStatistics:
         forms: Forms of single bytes values: a key of `IMAGE_FORMS` or `AUDIO_FORMS`, "text",
             "raw", or "" for an empty one.
         num_bytes: Sizes of single bytes values that are not empty.
-        layouts: The `RAW_LAYOUTS` that fit all of these.
         names: Names of each class number that records store in another key.
     """
 
@@ -73,7 +60,6 @@ class KeyStatistics:
     largest: float | None = None
     forms: set[str] = dataclasses.field(default_factory=set)
     num_bytes: set[int] = dataclasses.field(default_factory=set)
-    layouts: tuple[tuple[str, int], ...] = RAW_LAYOUTS
     names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
     def add(self, kind: str, values: Sequence[Any], where: str) -> None:
@@ -96,19 +82,9 @@ class KeyStatistics:
             self.smallest = smallest if self.smallest is None else min(smallest, self.smallest)
             self.largest = largest if self.largest is None else max(largest, self.largest)
         elif kind == "bytes" and length == 1:
-            self._add_bytes(values[0])
-
-    def _add_bytes(self, value: bytes) -> None:
-        form = form_of(value)
-        self.forms.add(form)
-        if value:
-            self.num_bytes.add(len(value))
-            encoded = form in IMAGE_FORMS | AUDIO_FORMS
-            self.layouts = tuple(
-                (dtype, channels)
-                for dtype, channels in self.layouts
-                if is_plausible(value, dtype, channels) and not (encoded and dtype != "uint8")
-            )
+            self.forms.add(form_of(values[0]))
+            if values[0]:
+                self.num_bytes.add(len(values[0]))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,25 +114,6 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
         if len(keys) > example.MAX_KEYS:
             raise ValueError(f"they have {example.TOO_MANY}")
     return Sample(num_records, keys)
-
-
-def is_plausible(value: bytes, dtype: str, channels: int) -> bool:
-    """Whether `value` may be a square of n × n pixels, n ≥ 2, of such numbers."""
-    side = square_side(len(value), dtype, channels)
-    if side < 2 or side * side * channels * np.dtype(dtype).itemsize != len(value):
-        return False
-    if dtype == "uint8":
-        return True
-    with np.errstate(invalid="ignore"):  # comparing signalling NaNs
-        sizes = np.abs(np.frombuffer(value, np.dtype(dtype).newbyteorder("<")))
-        width = sizes.itemsize
-        nan = sizes.view(f"<u{width}") == _NAN_BITS[width]
-        return bool(((sizes == 0) | nan | ((sizes > _SMALLEST) & (sizes < _LARGEST))).all())
-
-
-def square_side(num_bytes: int, dtype: str, channels: int) -> int:
-    """Side in pixels of the largest square that fits into so many bytes."""
-    return math.isqrt(num_bytes // (np.dtype(dtype).itemsize * channels))
 
 
 def infer(sample: Sample) -> Mapping[str, Feature]:
@@ -237,7 +194,7 @@ def number_feature(key: str, dtype: str, statistics: KeyStatistics) -> Feature:
 
 
 def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
-    """Infer the feature of a key with single values; empty ones fit all but raw numbers."""
+    """Infer the feature of a key with single values, of which some may be empty."""
     forms = statistics.forms - {""}
     if forms and forms <= IMAGE_FORMS:
         return _bare(key, "image", "uint8", (None, None, 3), format=stored_format("image", forms))
@@ -245,11 +202,6 @@ def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
         return _bare(key, "audio", "float32", (None, None), format=stored_format("audio", forms))
     if forms <= {"text"}:
         return _bare(key, "text", "string", ())
-    if "" not in statistics.forms and len(statistics.num_bytes) == 1 and statistics.layouts:
-        dtype, channels = statistics.layouts[0]
-        side = square_side(max(statistics.num_bytes), dtype, channels)
-        shape = (side, side) if channels == 1 else (side, side, channels)
-        return _bare(key, "tensor", dtype, shape, encoding="bytes")
     return _bare(key, "bytes", "string", ())
 
 
@@ -405,17 +357,6 @@ def _boxes(
             if all(is_of_each_box(part, kind) for part, kind in column.lists.items())
         ),
     )
-
-
-def guesses(features: Mapping[str, Feature], sample: Sample) -> list[str]:
-    """List inferred types that are guesses, one message each."""
-    return [
-        f"{feature.key}: {max(sample.keys[feature.key].num_bytes):,} raw bytes per record "
-        f"are assumed to be {feature.dtype} {list(feature.shape)}; otherwise declare by {DECLARE}, "
-        f'as {{"{name}": {{"kind": "tensor", "dtype": …, "shape": …, "encoding": "bytes"}}}}'
-        for name, feature in features.items()
-        if feature.encoding == "bytes"
-    ]
 
 
 @functools.lru_cache(maxsize=4096)

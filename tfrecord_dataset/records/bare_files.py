@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.inference import DECLARE, Sample, guesses, infer, observe
+from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.format.split_names import splits_of_record_files
 from tfrecord_dataset.records.contents import Contents
@@ -45,12 +45,10 @@ class Schema:
 
     Attributes:
         features: Features by name.
-        notes: Guesses, as messages.
         remedy: Advice for a record that does not fit the features.
     """
 
     features: Mapping[str, Feature]
-    notes: Sequence[str] = ()
     remedy: str
 
 
@@ -90,7 +88,7 @@ def open_files(
             f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
         ) from error
     schema = schema_of(sample) if schema_of else _inferred(path, sample)
-    notes = [*_mixed_names(names), *schema.notes]
+    notes = _mixed_names(names)
     for note in notes:
         _LOG.warning("%s", one_line(note))
     return kind(
@@ -109,10 +107,8 @@ def _inferred(path: str, sample: Sample) -> Schema:
             f"{path} has no record with any value, so its features cannot be inferred; "
             f'declare them by {DECLARE}, as {{"image": {{"kind": "image"}}, …}}'
         )
-    features = infer(sample)
     return Schema(
-        features=features,
-        notes=guesses(features, sample),
+        features=infer(sample),
         remedy=f"its features were inferred from the first records; declare that key by {DECLARE}",
     )
 

@@ -23,7 +23,7 @@ class Contents:
         splits: Splits by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
         group_by: The column, or level of the key, that keeps its values in one split each; or "".
-        notes: Guesses about the records of bare files, as messages.
+        notes: Messages about bare files.
         remedy: Advice for a record that does not fit the features.
         read_statistics: Returns statistics.json by split and feature; empty without the file.
     """

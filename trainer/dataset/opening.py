@@ -41,8 +41,7 @@ def open(
             `{"name", "kind", …}`; or a mapping from name to such a declaration, or to a Feature of
             another dataset.
             Without it every key is a feature, whose kind is inferred from up to 256 records,
-            the first of up to 16 files; guesses are in `Dataset.notes`, and logged as
-            warnings of the logger "trainer".
+            the first of up to 16 files.
         cache_dir: Local folder for copies of a store's shards, which processes may share;
             by default `~/.cache/beam-tfrecords/shards`.
         cache_bytes: Maximal size of the copies; by default half of the space on their disk

@@ -16,21 +16,19 @@ from beam_pipeline.schema.declaration import parse_schema
 
 
 def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write):
-    """But for raw values, whose type the trainer guesses."""
     folder = write(tmp_path / "in", examples(schema))
     info = adopt(str(folder))
     bare = trainer.open(str(folder / "*.tfrecord"))
     fields = ("name", "kind", "dtype", "shape", "key", "format", "encoding", "bare")
 
     assert [each.name for each in info.schema] == list(bare.features)
-    alike = [each for each in info.schema if each.kind != "bytes"]
-    assert [[getattr(each, field) for field in fields] for each in alike] == [
-        [getattr(bare.features[each.name], field) for field in fields] for each in alike
+    assert [[getattr(each, field) for field in fields] for each in info.schema] == [
+        [getattr(bare.features[each.name], field) for field in fields] for each in info.schema
     ]
     described = trainer.open(folder)
     for one, other in zip(described.numpy("train"), bare.numpy("train"), strict=True):
         assert one.keys() == other.keys()
-        for name in (each.name for each in alike):
+        for name in (each.name for each in info.schema):
             np.testing.assert_array_equal(one[name], other[name])
 
 

@@ -1,14 +1,11 @@
 """The features of other people's Examples, by what their first records hold."""
 
-import numpy as np
 import pytest
 from inference_cases import CASES, MISSING, in_words
 from tensorflow_examples import example
 
-from tfrecord_dataset.format.inference import guesses, infer, observe
+from tfrecord_dataset.format.inference import infer, observe
 from trainer.errors import ConfigError
-
-FLOATS = np.linspace(0, 1, 16, dtype="<f4").tobytes()
 
 
 def sample_of(key, *records):
@@ -32,28 +29,6 @@ def test_infer(key, records, expected):
     assert feature.classes == ()  # of a sample nobody knows
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype", "shape"),
-    [
-        pytest.param(FLOATS, "float32", (4, 4), id="a square"),
-        pytest.param(np.ones((2, 2, 3), "<f4").tobytes(), "float32", (2, 2, 3), id="rgb"),
-        pytest.param(np.full((3, 3), 0.1, "<f8").tobytes(), "float64", (3, 3), id="doubles"),
-        pytest.param(b"\xff\0\1\2", "uint8", (2, 2), id="bytes"),
-        pytest.param(b"\xff" * 12, "uint8", (2, 2, 3), id="bytes, rgb"),
-    ],
-)
-def test_a_square_of_raw_numbers_is_guessed(value, dtype, shape):
-    feature = inferred("s", [value], [value])
-
-    assert (feature.kind, feature.dtype, feature.shape) == ("tensor", dtype, shape)
-    assert feature.encoding == "bytes"
-
-
-@pytest.mark.parametrize("other", [b"", FLOATS * 4], ids=["an empty value", "another length"])
-def test_raw_numbers_of_no_shape_are_not_guessed(other):
-    assert inferred("s", [FLOATS], [other]).kind == "bytes"
-
-
 def test_features_are_sorted_by_key():
     assert list(infer(sample_of("z", [1]))) == ["other", "z"]
 
@@ -64,12 +39,3 @@ def test_two_kinds_of_list_are_an_error():
         match=r"'n' must hold lists of one kind.* float list in record 1, .* list in record 0",
     ):
         infer(sample_of("n", [1], [1.5]))
-
-
-def test_what_was_guessed_is_said():
-    sample = sample_of("s", [FLOATS], [FLOATS])
-
-    (note,) = guesses(infer(sample), sample)
-
-    assert note.startswith("s: 64 raw bytes per record are assumed to be float32 [4, 4]; ")
-    assert 'declare by features (--schema FILE), as {"s": {"kind": "tensor"' in note

@@ -1,10 +1,9 @@
-"""What keys of Examples hold, and what bytes are by their look."""
+"""Statistics of keys of Examples, and forms of bytes."""
 
-import numpy as np
 import pytest
 from tensorflow_examples import NO_BYTES, example
 
-from tfrecord_dataset.format.inference import KeyStatistics, is_plausible, observe
+from tfrecord_dataset.format.inference import observe
 from tfrecord_dataset.format.value_forms import form_of
 
 
@@ -59,42 +58,3 @@ def test_lists_are_summed_up_by_key():
 )
 def test_form_of(value, form):
     assert form_of(value) == form
-
-
-HUGE = np.array([[1e11, 1], [1, 1]], "<f4")
-NAN_WITH_MESSAGE = np.array([[0x7FC00001, 0]] * 2, "<u4")
-NAN_THAT_SIGNALS = np.array([[0x7F800001, 0]] * 2, "<u4")
-TINY = np.array([[1e-11, 1], [1, 1]], "<f4")
-
-
-@pytest.mark.parametrize(
-    ("value", "dtype", "channels", "expected"),
-    [
-        pytest.param(np.ones((3, 3), "<f4"), "float32", 1, True, id="a square"),
-        pytest.param(np.ones((3, 3, 3), "<f8"), "float64", 3, True, id="of three channels"),
-        pytest.param(np.zeros((2, 2), "<f4"), "float32", 1, True, id="zeros"),
-        pytest.param(np.ones((2, 3), "<f4"), "float32", 1, False, id="no square"),
-        pytest.param(np.ones((1, 1), "<f4"), "float32", 1, False, id="one pixel"),
-        pytest.param(np.ones((3, 3), "<f4"), "float32", 3, False, id="of one channel"),
-        pytest.param(np.array([np.nan, 1, 0, -np.nan], "<f4"), "float32", 1, True, id="NaN"),
-        pytest.param(np.array([np.nan, 1, 0, -np.nan], "<f8"), "float64", 1, True, id="NaN, f8"),
-        pytest.param(NAN_WITH_MESSAGE, "float32", 1, False, id="NaN with a message"),
-        pytest.param(NAN_THAT_SIGNALS, "float32", 1, False, id="NaN that signals"),
-        pytest.param(np.full((2, 2), np.inf, "<f4"), "float32", 1, False, id="infinite"),
-        pytest.param(HUGE, "float32", 1, False, id="huge"),
-        pytest.param(TINY, "float32", 1, False, id="tiny"),
-        pytest.param(np.full((4, 4), 255, "u1"), "uint8", 1, True, id="bytes are anything"),
-    ],
-)
-def test_is_plausible(value, dtype, channels, expected):
-    assert is_plausible(value.tobytes(), dtype, channels) is expected
-
-
-def test_layouts_are_those_that_all_values_allow():
-    statistics = KeyStatistics()
-    array = np.ones((4, 4), "<f4")
-
-    statistics.add("bytes", [array.tobytes()], "first")
-    assert statistics.layouts[0] == ("float32", 1)
-    statistics.add("bytes", [np.full((4, 4), 1e20, "<f4").tobytes()], "second")
-    assert statistics.layouts == (("uint8", 1),)
