@@ -1,8 +1,6 @@
 """Converts TensorFlow's errors about records to this package's errors."""
 
 import contextlib
-import json
-import os
 import re
 from collections.abc import Iterator
 
@@ -75,11 +73,10 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
             f"{match['count']}; `python -m beam_pipeline verify` names the shards that changed"
         )
     if match := _LOST.search(message):
-        worker = _worker(match["kind"], int(match["number"]))
         return TrainerError(
-            f"{worker} is gone: it has ended or cannot be reached, and its own last lines may "
-            "have the reason; start the same command on all workers again to continue from the "
-            "last checkpoint"
+            f"{match['kind']} {match['number']} of TF_CONFIG is gone: it has ended or cannot be "
+            "reached; start the same command on all workers again to continue from the last "
+            "checkpoint"
         )
     summary = brief(error)
     if match := _IMAGE.search(message):
@@ -113,15 +110,6 @@ def readable_errors() -> Iterator[None]:
         if raised is error:
             raise
         raise raised.with_traceback(None) from None
-
-
-def _worker(kind: str, number: int) -> str:
-    """Name a worker of TF_CONFIG: `worker 1 (host:port)`."""
-    try:
-        address = json.loads(os.environ["TF_CONFIG"])["cluster"][kind][number]
-    except (KeyError, IndexError, TypeError, ValueError):
-        return f"{kind} {number}"
-    return f"{kind} {number} ({address})"
 
 
 def _without_autograph(error: TrainerError) -> TrainerError:

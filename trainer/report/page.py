@@ -146,22 +146,12 @@ def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
 def command(options: TrainConfig) -> list[str]:
     """Return the words of the command of an equal training; the page fills in its folder, RUN."""
     words = ["--data", shown(options.data), "--output", "RUN"]
-    for flag, value in stated_options(options).items():
-        words += [flag, value] if value else [flag]
-    return ["python", "-m", "trainer", "train", *map(shlex.quote, words)]
-
-
-def stated_options(options: TrainConfig) -> dict[str, str]:
-    """Return values that differ from the default by option, "" for options without one."""
-    found = {}
-    left_out = {"data", "output", "resume", "overwrite", "quiet", "schema"}
-    left_out |= {"cache_dir", *(set(options_that("names_place")))}
+    left_out = {"output", "resume", "overwrite", "quiet", "cache_dir", *options_that("names_place")}
     for name, field in fields_of(TrainConfig).items():
         value = getattr(options, name)
-        if name in left_out or value == field.default or value in (None, ()):
-            continue
-        found[field.flag] = "" if value is True else _word(value)
-    return found
+        if name not in left_out and value not in (field.default, None, ()):
+            words += [field.flag] if value is True else [field.flag, _word(value)]
+    return ["python", "-m", "trainer", "train", *map(shlex.quote, words)]
 
 
 def _word(value: Any) -> str:

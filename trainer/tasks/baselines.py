@@ -53,27 +53,28 @@ class Baseline(Accumulator):
         return model < guessed if self.is_least else model > guessed
 
 
-class MostFrequentClass(Baseline):
-    """The accuracy of always guessing one class."""
+class MostFrequent(Baseline):
+    """The metric of always guessing one class: accuracy, or mIoU of the pixels of maps."""
 
-    metric = "accuracy"
-
-    def __init__(self, classes: Sequence[str]) -> None:
+    def __init__(self, metric: str, classes: Sequence[str]) -> None:
+        self.metric = metric
         self._classes = classes
         self._counts = np.zeros(len(classes), np.int64)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds class numbers [b]."""
-        self._counts += np.bincount(np.asarray(target), minlength=len(self._counts))
+        """Add class numbers of any shape; those beyond the classes are ignored."""
+        size = len(self._counts)
+        self._counts += np.bincount(np.ravel(target), minlength=size)[:size]
 
     def value(self) -> float:
-        most = int(self._counts.argmax())
-        self.guess = f"always guessing {self._classes[most]}"
         counts = self._counts.tolist()
+        most = max(counts)
+        self.guess = f"always guessing {self._classes[counts.index(most)]}"
         self.missing = [
             name for name, count in zip(self._classes, counts, strict=True) if not count
         ]
-        return float(self._counts[most] / max(1, self._counts.sum()))
+        parts = len(counts) - len(self.missing) if self.metric == "mIoU" else 1
+        return most / max(1, sum(counts)) / max(1, parts)
 
 
 class MeanOfTraining(Baseline):
@@ -94,26 +95,6 @@ class MeanOfTraining(Baseline):
 
     def value(self) -> float:
         return self._error / max(1, self.seen)
-
-
-class MostFrequentPixel(Baseline):
-    """The mIoU of always guessing one class for all pixels."""
-
-    metric = "mIoU"
-
-    def __init__(self, classes: Sequence[str]) -> None:
-        self._classes = classes
-        self._counts = np.zeros(256, np.int64)
-
-    def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds maps, uint8 [b, height, width]."""
-        self._counts += np.bincount(np.ravel(target), minlength=256)
-
-    def value(self) -> float:
-        counts = self._counts[: len(self._classes)]
-        most = int(counts.argmax())
-        self.guess = f"always guessing {self._classes[most]}"
-        return float(counts[most] / max(1, counts.sum()) / max(1, np.count_nonzero(counts)))
 
 
 class MedianBoxes(Baseline):

@@ -198,24 +198,23 @@ def test_what_a_compiled_function_says_first_is_left_out(root):
             "Graph execution error:\n\nCollective ops is aborted by: Error reported from "
             "/job:worker/task:1: The following tasks are unhealthy (stopped sending heartbeats):\n"
             "/job:worker/replica:0/task:1\nThe tasks have crashed.",
-            r"worker 1 \(b:2\) is gone",
+            "worker 1 of TF_CONFIG is gone",
         ),
         (
             "Collective ops is aborted by: Failed to send RPC to coordination service. Either the "
             "leader task was preempted.\nAdditional GRPC error information from remote target "
             "/job:worker/replica:0/task:0 while calling /tensorflow.CoordinationService/Heartbeat:",
-            r"worker 0 \(a:1\) is gone",
+            "worker 0 of TF_CONFIG is gone",
         ),
         (
             "Collective ops is aborted by: Socket closed\nAdditional GRPC error information from "
             "remote target /job:worker/replica:0/task:0 while calling "
             "/tensorflow.WorkerService/CompleteInstance:\n:UNKNOWN:Error received from peer",
-            r"worker 0 \(a:1\) is gone",
+            "worker 0 of TF_CONFIG is gone",
         ),
     ],
 )
-def test_a_lost_worker_is_named(monkeypatch, message, named):
+def test_a_lost_worker_is_named(message, named):
     """As TensorFlow 2.21 tells the others."""
-    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["a:1", "b:2"]}, "task": {}}')
     error = explain(tf.errors.UnavailableError(None, None, message))
     assert re.match(named, str(error))

@@ -6,8 +6,7 @@ import pytest
 from trainer.tasks.baselines import (
     MeanOfTraining,
     MedianBoxes,
-    MostFrequentClass,
-    MostFrequentPixel,
+    MostFrequent,
 )
 
 
@@ -26,7 +25,7 @@ def boxes(*rows):
     ("baseline", "targets", "result"),
     [
         pytest.param(
-            MostFrequentClass(["a", "b", "c"]),
+            MostFrequent("accuracy", ["a", "b", "c"]),
             [[0, 1], [1, 1]],
             {"baseline_accuracy": 0.75},
             id="classes",
@@ -35,7 +34,7 @@ def boxes(*rows):
             MeanOfTraining([1.0]), [[[0.0], [3.0]], [[1.0]]], {"baseline_mae": 1.0}, id="numbers"
         ),
         pytest.param(
-            MostFrequentPixel(["a", "b"]),
+            MostFrequent("mIoU", ["a", "b"]),
             [[[[0, 0], [0, 1]], [[0, 0], [255, 255]]]],
             {"baseline_mIoU": 5 / 6 / 2},
             id="maps, without what is ignored",
@@ -55,7 +54,7 @@ def test_what_a_guess_reaches(baseline, targets, result):
 
 
 def test_a_model_beside_a_guess():
-    baseline = MostFrequentClass(["a", "b", "c"])
+    baseline = MostFrequent("accuracy", ["a", "b", "c"])
     baseline.update(np.array([1, 1, 0, 1]), {})
     found = baseline.result()
     assert baseline.describe(0.75) == "always guessing b gives accuracy 0.75"

@@ -1,7 +1,10 @@
-"""The kinds of inputs, and the kind for each feature."""
+"""The kinds of inputs, the kind for each feature, and the merging of several inputs."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
+
+import keras
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.tasks.inputs.array import Array
@@ -9,8 +12,7 @@ from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.base import Input
 from trainer.tasks.inputs.category import Category, TextCategory
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.merging import encode, keras_inputs, single_or_dict
-from trainer.tasks.inputs.numbers import Date, Numbers
+from trainer.tasks.inputs.numbers import Date, Numbers, encode_together
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 
@@ -33,3 +35,33 @@ INPUTS: Mapping[str, type[Input]] = MappingProxyType({each.kind: each for each i
 def input_type(feature: Feature) -> type[Input] | None:
     """The kind of input for a feature, of a text its words; None if models cannot take it."""
     return next((each for each in INPUTS.values() if each.suits(feature)), None)
+
+
+_HIDDEN_UNITS = 128
+# Groups whose branch has no layers of its own.
+_PLAIN = ("numbers", "category")
+
+
+def keras_inputs(inputs: Mapping[str, Input]) -> dict[str, Any]:
+    """A Keras tensor for each input, by its name in the model."""
+    return {
+        name: keras.Input(each.shape, dtype=each.dtype, name=name) for name, each in inputs.items()
+    }
+
+
+def single_or_dict(tensors: Mapping[str, Any]) -> Any:
+    """What a model takes: a single tensor, or several by name."""
+    return tensors if len(tensors) > 1 else next(iter(tensors.values()))
+
+
+def encode(inputs: Mapping[str, Input], tensors: Mapping[str, Any]) -> Any:
+    """One vector per record, [b, units], from the tensors of `keras_inputs`."""
+    numbers = {name: each for name, each in inputs.items() if isinstance(each, Numbers)}
+    branches = [each.encode(tensors[name]) for name, each in inputs.items() if name not in numbers]
+    if numbers:
+        branches.append(encode_together([*numbers.values()], [tensors[name] for name in numbers]))
+    x = branches[0] if len(branches) == 1 else keras.layers.Concatenate()(branches)
+    if len(branches) > 1 or next(iter(inputs.values())).group in _PLAIN:
+        for _ in range(2):
+            x = keras.layers.Dense(_HIDDEN_UNITS, activation="relu")(x)
+    return x

@@ -12,8 +12,7 @@ from trainer.tasks.baselines import (
     Baseline,
     MeanOfTraining,
     MedianBoxes,
-    MostFrequentClass,
-    MostFrequentPixel,
+    MostFrequent,
 )
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.drawing import in_colors, resized, with_boxes, with_map
@@ -181,7 +180,7 @@ class _OneClassResults(_ClassResults):
     columns = ("prediction", "probability")
 
     def baseline(self) -> Baseline:
-        return MostFrequentClass(self.goal.classes)
+        return MostFrequent("accuracy", self.goal.classes)
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         return {
@@ -241,7 +240,7 @@ class _MapResults(Results):
         return [PixelConfusion(self.goal.classes)]
 
     def baseline(self) -> Baseline:
-        return MostFrequentPixel(self.goal.classes)
+        return MostFrequent("mIoU", self.goal.classes)
 
 
 class _NumberResults(Results):
