@@ -37,7 +37,7 @@ from trainer.runs.continuing import new_config
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
+    """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
     argv = sys.argv[1:] if argv is None else argv
     startup.set_up(debug="--debug" in argv, deterministic="--deterministic" in argv)
     try:
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(parsed: Command) -> Any:
-    """Checks the options of a command, then imports and runs it; returns what it prints."""
+    """Check the options of a command, then import and run it; return what it prints."""
     command, values, _ = parsed
     given: Any = values
     if command != "train":

@@ -44,7 +44,7 @@ def train(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
-    """Trains a model like `python -m trainer train`, to the same bits with the same options.
+    """Train a model like `python -m trainer train`, to the same bits with the same options.
 
     A run that is in `output` goes on with the same call.
 
@@ -148,7 +148,7 @@ class Run:
 
 
 def open_run(path: Path, *, which: str = "best", model_fn: str | None = None) -> Run:
-    """Opens a finished run.
+    """Open a finished run.
 
         >>> trainer.open_run("runs/cells").classes
         ('Platelets', 'RBC', 'WBC')
@@ -189,7 +189,7 @@ def evaluate(
     devices: str = "auto",
     quiet: bool = False,
 ) -> dict[str, float]:
-    """Evaluates a run's model on a split; every record counts once.
+    """Evaluate a run's model on a split; every record counts once.
 
         >>> trainer.evaluate("runs/cells", "data/cells", quiet=True)["num_records"]
         6
@@ -236,7 +236,7 @@ def predict(
     min_score: float | None = None,
     batch_size: int = 32,
 ) -> list[dict[str, Any]]:
-    """Predicts for a dataset, for files and folders, or for rows of values.
+    """Predict for a dataset, for files and folders, or for rows of values.
 
         >>> rows = trainer.predict("runs/cells", "data/cells", split="test")
         >>> sorted(rows[0])

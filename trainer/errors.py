@@ -33,7 +33,7 @@ class RunExistsError(ConfigError):
 
 
 class UntrustedRunError(ConfigError):
-    """A run names code, or other places, that nobody has named or trusted."""
+    """A run names code or places that the command does not name."""
 
 
 class RunDamagedError(TrainerError):

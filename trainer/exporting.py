@@ -45,12 +45,12 @@ def export(
     model_fn: str | None = None,
     overwrite: bool = False,
 ) -> str:
-    """Writes the model of a run for other programs; returns `output`.
+    """Write the model of a run for other programs; return `output`.
 
     A SavedModel takes batches of records in two signatures: `serving_default`, a tensor for each
     input by its name (encoded images, turned by their Exif orientation, and 16-bit WAV; texts;
     numbers), and `examples`, serialized `tf.train.Example`s. It prepares them as the training does,
-    and returns what `predict` writes, with the class names. It needs TensorFlow alone, without this
+    and returns what `predict` writes, with the class names. It needs only TensorFlow, without this
     package and without Keras.
 
     The other formats are files, whose models take the inputs of the Keras model: of an image its
@@ -117,13 +117,13 @@ def _chosen_format(place: Path, format: str | None) -> str:
 
 @contextlib.contextmanager
 def _unfinished(place: Path) -> Iterator[Path]:
-    """Where to write what lies at `place` afterwards, all of it and on disk, or nothing of it.
+    """Give a path to write to, whose content is at `place` afterwards, whole and on disk.
 
     So a server that watches the folder sees whole models only.
     """
     _delete_unfinished(place.parent)
     folder = tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)
-    with durable.exclusive(folder, BlockingIOError()):  # empty folders alone are not locked
+    with durable.exclusive(folder, BlockingIOError()):  # empty folders are not locked
         try:
             made = Path(folder, place.name)
             yield made
@@ -140,7 +140,7 @@ def _unfinished(place: Path) -> Iterator[Path]:
 
 
 def _delete_unfinished(parent: Path) -> None:
-    """Deletes what killed exports left, after undoing what one did half."""
+    """Delete what killed exports left, after undoing what one did half."""
     for folder in parent.glob(f"{_UNFINISHED}*"):
         try:
             folder.rmdir()
@@ -279,7 +279,7 @@ def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
 
 @contextlib.contextmanager
 def _converting(format: str) -> Iterator[None]:
-    """Raises ConfigError for whatever a converter cannot do."""
+    """Raise ConfigError for whatever a converter cannot do."""
     try:
         yield
     except Exception as error:
@@ -291,7 +291,7 @@ def _converting(format: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Keeps the warnings of converters from stderr."""
+    """Keep the warnings of converters from stderr."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

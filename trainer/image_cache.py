@@ -19,7 +19,7 @@ from trainer.tensors import Tensor
 from trainer.views import Views
 
 _SHARE_OF_FREE_MEMORY = 0.5
-# What the rest of the records may take, as a share of the images; and what one costs besides.
+# Bytes of the rest of the records, as a share of those of the images; and overhead of one.
 _SHARE_OF_RESTS = 4
 _REST_BYTES = 100
 _CGROUP = Path("/sys/fs/cgroup")
@@ -30,7 +30,7 @@ Read = Callable[[Any], Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImageCache:
-    """How decoded images are kept in memory, so that further passes need not decode them.
+    """Cache of decoded images in memory, so that further passes need not decode them.
 
         >>> cache = trainer.ImageCache(place="memory", max_bytes=1 << 30)
         >>> batches = trainer.open("data/cells").batches("train", image_size=16, cache=cache)
@@ -163,7 +163,7 @@ class KeptImages:
         return self._rows.take(numbers, axis=0, mode="clip"), found
 
     def keep(self, number: int, row: Any) -> None:
-        """Keeps the row of a record, uint8 [row], if there is room."""
+        """Keep the row of a record, uint8 [row], if there is room."""
         if number < self._num_rows:
             self._rows[number] = row
             self._is_kept[number] = True
@@ -189,7 +189,7 @@ class KeptImages:
         return read_rests
 
     def _add_rest(self, number: int, record: bytes) -> None:
-        """Keeps the rest of a record, its images left empty, if there is room."""
+        """Keep the rest of a record, its images left empty, if there is room."""
         if number in self._rests or self._room <= 0:
             return
         example = tf.train.Example.FromString(record)

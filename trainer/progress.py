@@ -25,16 +25,16 @@ class Progress:
         self._bar: tqdm.tqdm | None = None
 
     def say(self, text: str) -> None:
-        """Prints one line."""
+        """Print one line."""
         if not self._quiet:
             tqdm.tqdm.write(one_line(text), file=stderr_of_bars())
 
     def warn(self, text: str) -> None:
-        """Prints a line, also when quiet."""
+        """Print a line, also when quiet."""
         tqdm.tqdm.write(one_line(f"warning: {text}"), file=stderr_of_bars())
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """Starts to count from `done` up to `total` steps."""
+        """Start to count from `done` up to `total` steps."""
         self._label, self._done, self._total = one_line(label), done, total
         self._last_line_s = time.monotonic()
         if not self._quiet and sys.stderr.isatty():
@@ -49,7 +49,7 @@ class Progress:
             )
 
     def advance(self, steps: int, values: Mapping[str, float], facts: str = "") -> None:
-        """Counts `steps` more, and shows the current values, and facts about the pace."""
+        """Count `steps` more, and show the current values, and facts about the pace."""
         self._done += steps
         text = one_line(", ".join(each for each in (as_text(values), facts) if each))
         if self._bar is not None:
@@ -60,7 +60,7 @@ class Progress:
             self.say(f"{self._label}: step {self._done}/{self._total}, {text}")
 
     def finish(self) -> None:
-        """Stops counting."""
+        """Stop counting."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

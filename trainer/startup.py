@@ -21,7 +21,7 @@ _EARLY_NOTES = (b"WARNING: All log messages before absl::InitializeLog", b"I0000
 
 
 def set_up(*, debug: bool = False, deterministic: bool = False) -> None:
-    """Sets what TensorFlow reads when it is imported; with `debug` it logs all."""
+    """Set what TensorFlow reads when it is imported; with `debug` it logs all."""
     standard_streams.set_up_log()
     # Its errors are those of a lost worker, or say that deterministic maps are serial.
     is_noisy = deterministic or "TF_CONFIG" in os.environ

@@ -32,7 +32,7 @@ _REMEDIES: Mapping[str, str] = {
 
 
 def tune(config: TuneConfig) -> dict[str, Any]:
-    """Measures the input of a training.
+    """Measure the input of a training.
 
     Returns:
         `records_per_s` by stage, each on top of those before; the stage that `bounds`; and the

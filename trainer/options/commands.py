@@ -30,7 +30,7 @@ Which = Annotated[
 
 
 def file_name(suffix: str) -> Callable[[str], str]:
-    """Checks that the name of a file ends as its kind does."""
+    """Check that the name of a file ends as its kind does."""
 
     def check(name: str) -> str:
         if not name.endswith(suffix):

@@ -31,7 +31,7 @@ from trainer.tasks.task_json import check_same_inputs
 # Records of files that are predicted for at a time; their bytes are copied to a temporary file.
 _CHUNK = 4096
 _LEAST_SCORE = 0.3
-# Features that are read besides the inputs, where records have their keys.
+# Further features of images, if records have their keys.
 _ENCODED, _FILENAME = "encoded image", "file name"
 
 
@@ -230,7 +230,7 @@ def _datasets(
 
 
 def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
-    """The dataset with what is read of images besides the inputs: its names in the elements.
+    """Return the dataset with further features of images, and their names.
 
     These are the encoded image for targets that need it, and the name of its file.
     """
@@ -260,7 +260,7 @@ def _predicted(results: Results) -> dict[str, str]:
 
 
 def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], file: TextIO) -> None:
-    """Writes rows: `jsonl`, a line a record; `csv`, some lines a record; or the task's document."""
+    """Write rows: one line per record as `jsonl`, some as `csv`, or the task's document."""
     format_name = config.format
     if format_name == "jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

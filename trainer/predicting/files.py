@@ -50,7 +50,7 @@ def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]
     for path in paths:
         if is_remote(path):
             raise ConfigError(
-                f"{path} is no dataset, and files on a store are not read one by one; copy them "
+                f"{path} is not a dataset, and single files on a store are not read; copy them "
                 "here, or build a dataset of them"
             )
         place = Path(path)
@@ -83,7 +83,7 @@ def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Itera
     (first, *more) = task.inputs.values()
     if more or path.suffix.lower() not in _suffixes(task):
         raise ConfigError(
-            f"{path} is no file for this model, which takes "
+            f"{path} does not suit this model, which takes "
             f"{', '.join(each.name for each in (first, *more))}: give "
             f"{' or '.join(_suffixes(task))}; a row of a .csv or .jsonl file has a "
             "column for each input"
@@ -156,7 +156,7 @@ def _example(
 def write_chunks(
     items: Iterable[Item], folder: Path, size: int
 ) -> Iterator[tuple[str, list[Item]]]:
-    """Writes `size` records at a time to a TFRecord file; yields its path, and these.
+    """Write `size` records at a time to a TFRecord file; yield its path, and these.
 
     The file is removed when the next one is asked for.
     """

@@ -74,7 +74,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
 
 
 def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
-    """Raises UntrustedRunError unless the command names all that could act."""
+    """Raise UntrustedRunError unless the command names all that could act."""
     acting = {
         **{name: getattr(options, name) for name in _CODE},
         **{name: value for name in _PLACES if is_remote(value := getattr(options, name) or "")},
@@ -89,7 +89,7 @@ def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
 
 
 def check_same_parts(now: Mapping[str, str], before: Mapping[str, str], run: str) -> None:
-    """Raises RunExistsError if a run is continued with other parts of the user's than it had."""
+    """Raise RunExistsError if a run is continued with other parts of the user's than it had."""
     for name in sorted({*now, *before}):
         if now.get(name) != before.get(name):
             raise RunExistsError(
@@ -100,7 +100,7 @@ def check_same_parts(now: Mapping[str, str], before: Mapping[str, str], run: str
 
 
 def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:
-    """Raises RunExistsError if a run goes on with data other than its training data."""
+    """Raise RunExistsError if a run is continued with other data."""
     for name, value in now.items():
         old = before.get(name)
         if isinstance(value, Mapping) and isinstance(old, Mapping):

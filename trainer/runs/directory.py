@@ -123,7 +123,7 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Holds the directory against other trainings on this machine, however this one ends.
+        """Lock the directory against other trainings on this machine, however this one ends.
 
         It is made where it is missing, and gone afterwards where nothing was written.
 
@@ -151,7 +151,7 @@ class RunDirectory:
             yield
 
     def clear(self) -> None:
-        """Removes the files of a run, and nothing else; config.json for good before the others."""
+        """Remove the files of a run, and nothing else; config.json for good before the others."""
         self.config_file.unlink(missing_ok=True)
         durable.sync(os.fspath(self.path))
         models = (self.model, self.last_model)
@@ -161,7 +161,7 @@ class RunDirectory:
             shutil.rmtree(directory, ignore_errors=True)
 
     def write_config(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Writes task.json, where it changed, and config.json, which makes this directory a run."""
+        """Write task.json, if it changed, and config.json, which makes this directory a run."""
         text = sealed(task)
         if not self.task_file.exists() or self.task_file.read_bytes() != text:
             durable.write(os.fspath(self.task_file), text)
@@ -216,7 +216,7 @@ class RunDirectory:
         return file
 
     def write_history(self, rows: Sequence[Row]) -> None:
-        """Writes history.csv."""
+        """Write history.csv."""
         columns = dict.fromkeys(name for row in rows for name in row)
         text = io.StringIO()
         writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -245,7 +245,7 @@ class RunDirectory:
             ) from error
 
     def save_model(self, model: keras.Model, file: Path) -> None:
-        """Saves the model without its optimizer and loss, which only training needs.
+        """Save the model without its optimizer and loss, which only training needs.
 
         The optimizer is in the checkpoints, and the loss is code of this package, which
         `keras.models.load_model` would need.
@@ -273,7 +273,7 @@ def _rows(text: str) -> list[Row]:
                 if cell != ""
             }
         except (TypeError, ValueError) as error:
-            raise ValueError(f"line {reader.line_num} is no row of numbers: {error}") from error
+            raise ValueError(f"line {reader.line_num} is not a row of numbers: {error}") from error
         if not {"epoch", "step", "loss"} <= row.keys():
             raise ValueError(f"line {reader.line_num} has no epoch, step or loss")
         rows.append(row)
@@ -283,7 +283,7 @@ def _rows(text: str) -> list[Row]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Deletes folders, the inner ones first, up to one that is in use."""
+    """Delete folders, the inner ones first, up to one that is in use."""
     with contextlib.suppress(OSError):
         for folder in folders:
             folder.rmdir()

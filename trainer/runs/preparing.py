@@ -79,7 +79,7 @@ class OwnParts:
     callbacks: Sequence[keras.callbacks.Callback] = ()
 
     def with_named(self, config: TrainConfig) -> "OwnParts":
-        """With the model's function that the options name, where there is no object.
+        """Add the model's function that the options name, unless there is an object.
 
         Raises:
             ConfigError: There is no such function.

@@ -119,7 +119,7 @@ class Recorder:
         )
 
     def restore(self) -> int:
-        """Takes up the newest checkpoint; returns its step.
+        """Restore the newest checkpoint; return its step.
 
         Raises:
             CheckpointError, RunDamagedError: See `Checkpoints.restore`; or there is none.
@@ -173,7 +173,7 @@ class Recorder:
         return any(getattr(hook, "__func__", hook) is not usual for hook in hooks)
 
     def advance(self, done: Done) -> None:
-        """Counts steps that are done, and does what is to be done after them.
+        """Count completed steps, then log, save, validate or end the training.
 
         Raises:
             TrainingDivergedError: The loss is not finite; nothing of these steps is saved.
@@ -236,7 +236,7 @@ class Recorder:
         self._pace.start()
 
     def _end_epoch(self) -> None:
-        """Validates, and writes a row of the history."""
+        """Validate, and write a row of the history."""
         if not any(row["step"] == self.step for row in self.history):
             self._record_row()
         self._sums = [0.0] * len(self._names)

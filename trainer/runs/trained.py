@@ -205,7 +205,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
 
 
 def _compare(baseline: Baseline, result: Row, split: str, progress: Progress) -> None:
-    """Says what a trivial guess reaches, and which classes the split lacks."""
+    """Say what a trivial guess reaches, and which classes the split lacks."""
     guess = baseline.describe(result[baseline.key])
     if baseline.is_beaten_by(result):
         progress.say(f"{baseline.metric} {result[baseline.metric]:.4g}; {guess}")

@@ -89,7 +89,7 @@ class MeanOfTraining(Baseline):
         self._error = 0.0
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds numbers [b, columns]."""
+        """Add numbers [b, columns]."""
         self._error += float(np.abs(np.asarray(target) - self._mean).mean(axis=1).sum())
         self.seen += len(target)
 
@@ -108,7 +108,7 @@ class MedianBoxes(Baseline):
         self._targets: list[Mapping[str, Any]] = []
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds boxes and their labels, as a detector's target has them."""
+        """Add boxes and their labels, as a detector's target has them."""
         self._targets.append(target)
 
     def value(self) -> float:

@@ -18,7 +18,7 @@ class Overlay:
     """What is drawn on an image.
 
     Attributes:
-        boxes: Each with "label", its number; "text", shown beside it; and "box", its xmin, ymin,
+        boxes: Each with "label", its number; "text", its caption; and "box", its xmin, ymin,
             xmax, ymax in 0..1 of the image. The first is drawn on top.
         classes: Of the pixels, uint8 [height, width] of any size; or None.
     """
@@ -34,7 +34,7 @@ class Example:
     Attributes:
         number: Of the record in its split, from 0.
         text: What it is, and what is predicted for it.
-        overlays: What is drawn on its image, by what that shows; the image alone if there are none.
+        overlays: What is drawn on its image, by title; only the image if there are none.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Accumulator(abc.ABC):
 
     @abc.abstractmethod
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds a batch of records.
+        """Add a batch of records.
 
         Args:
             target: What the target's `host_step` returned: NumPy arrays, [b, …] each.
@@ -60,7 +60,7 @@ class Accumulator(abc.ABC):
         """
 
     def result(self) -> dict[str, float]:
-        """The metrics by name, over all records so far; none where it is for the report alone."""
+        """The metrics by name, over all records so far; none if it is only for the report."""
         return {}
 
     def figures(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Worst:
         return len(self._kept) < self._most or badness > self._kept[0][0]
 
     def add(self, badness: float, number: int, *facts: Any) -> None:
-        """Takes a record of a number, with what is known of it, and lets the least bad go."""
+        """Add a record with its facts, and drop the least bad one."""
         if self.takes(badness):
             entry = (badness, -next(self._order), (number, *facts))
             (heapq.heappush if len(self._kept) < self._most else heapq.heapreplace)(
@@ -119,7 +119,7 @@ class AreaUnderCurve(Accumulator):
         self._others = np.zeros(shape, np.int64)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds records.
+        """Add records.
 
         Args:
             target: Class numbers [b], or 0 and 1 for each class [b, classes].
@@ -182,7 +182,7 @@ class ClassFigures(Accumulator):
         self._least_true, self._most_sure = Worst(), Worst()
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds records.
+        """Add records.
 
         Args:
             target: Class numbers [b], or 0 and 1 for each class [b, classes].
@@ -328,7 +328,7 @@ class NumberFigures(Accumulator):
         self._worst = Worst()
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds records: target and `values`, float32 [b, size] each."""
+        """Add records: target and `values`, float32 [b, size] each."""
         true = np.asarray(target, np.float64)
         predicted = np.asarray(predictions["values"], np.float64)
         error = predicted - true

@@ -131,7 +131,7 @@ def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
 
 
 def check_no_weights(weights: str | None) -> None:
-    """Raises ConfigError for weights that the small models do not take."""
+    """Raise ConfigError for weights that the small models do not take."""
     if weights is not None:
         raise ConfigError(
             "--weights is for models of keras.applications and RetinaNet; leave it out, or name "
@@ -184,7 +184,7 @@ def _backbone(
 
 
 def check_name(name: str) -> None:
-    """Raises UnknownNameError for a model that is neither the trainer's nor Keras's."""
+    """Raise UnknownNameError for a model that is neither the trainer's nor Keras's."""
     known = [SMALL, retinanet.NAME, *sorted(_constructors())]
     if name not in known:
         raise UnknownNameError("--model", name, known)
@@ -203,7 +203,7 @@ def _constructors() -> Mapping[str, Any]:
 
 
 def _load_all(backbone: keras.Model, path: str) -> None:
-    """Loads `path`, and fails unless it covers every variable."""
+    """Load weights that cover every variable."""
     for variable in backbone.weights:
         if variable.dtype.startswith("float"):
             variable.assign(np.full(variable.shape, math.nan, dtype="float32"))

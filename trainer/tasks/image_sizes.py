@@ -50,7 +50,7 @@ def size_for_boxes(stated: ImageSize | None, sides: Any, step: int) -> ImageSize
 
 
 def check_size(size: ImageSize, step: int) -> None:
-    """Raises ConfigError unless both sides are multiples of `step`."""
+    """Raise ConfigError unless both sides are multiples of `step`."""
     if any(side % step for side in size):
         raise ConfigError(
             f"--image-size {size} is not a multiple of {step} on both sides, which the model "

@@ -1,6 +1,6 @@
 """Segmentation: the class of every pixel, by an encoder and a small decoder.
 
-Model, loss and metrics. The loss is of each image alone, so it is the same on any number
+Model, loss and metrics. The loss is that of each image, so it is the same on any number
 of replicas.
 """
 
@@ -49,8 +49,8 @@ def segmenter(image: Image, num_classes: int) -> keras.Model:
     *levels, x = image_models.pyramid(image.model, pixels, STRIDES, image.weights)
     x = image_models.convolution(x, _WIDTH)
     for level in reversed(levels):
-        beside = keras.layers.Conv2D(_WIDTH, 1)(level)
-        x = image_models.convolution(keras.layers.Add()([_twice(x), beside]), _WIDTH)
+        skip = keras.layers.Conv2D(_WIDTH, 1)(level)
+        x = image_models.convolution(keras.layers.Add()([_twice(x), skip]), _WIDTH)
     x = image_models.convolution(keras.layers.Concatenate()([_twice(x), finest]), _FINE_WIDTH)
     logits = keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
     smooth = keras.layers.UpSampling2D(2, interpolation="bilinear", dtype="float32")(logits)
@@ -126,7 +126,7 @@ class PixelConfusion(Accumulator):
         self._worst = Worst(8)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds maps.
+        """Add maps.
 
         Args:
             target: Class numbers, [b, height, width]; those from the number of classes on are

@@ -21,10 +21,10 @@ class Statistic(Protocol):
     """A statistic that is updated batch by batch."""
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Takes what statistics.json states of the feature; False where that is not enough."""
+        """Take what statistics.json states of the feature; False if that is not enough."""
 
     def add(self, values: Any) -> None:
-        """Adds a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
+        """Add a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
 
     def found(self) -> dict[str, Any]:
         """The fields of the input, or target, that it is for, by name."""
@@ -59,7 +59,7 @@ class Moments:
         self._squares = np.zeros(size)
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Takes `count`, `mean` and `variance` by column, if no number is missing."""
+        """Take `count`, `mean` and `variance` by column, if no number is missing."""
         names = ("count", "missing", "mean", "variance", "minimum", "maximum")
         if any(name not in facts or None in np.ravel(facts[name]) for name in names):
             return False
@@ -73,7 +73,7 @@ class Moments:
         return True
 
     def add(self, values: Any) -> None:
-        """Adds numbers of any shape that consists of rows of `size`.
+        """Add numbers of any shape that consists of rows of `size`.
 
         Raises:
             ConfigError: A number is infinite in float32, or NaN where it is not allowed.
@@ -146,7 +146,7 @@ class Largest:
     largest: int = -1
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Takes `minimum` and `maximum`.
+        """Take `minimum` and `maximum`.
 
         Raises:
             ConfigError: As for `add`.
@@ -157,7 +157,7 @@ class Largest:
         return True
 
     def add(self, values: Any) -> None:
-        """Adds integers of any shape.
+        """Add integers of any shape.
 
         Raises:
             ConfigError: A number is too small or too large.

@@ -30,7 +30,7 @@ class Task:
         augment: One of the target's `policies`.
         loss_fn: Of the user's: takes (target, outputs), returns the loss of each example, float32
             [b]; or None.
-        more_metrics: Of the user's, besides the target's.
+        more_metrics: Metrics of the user, in addition to the target's.
     """
 
     name: str
@@ -160,6 +160,6 @@ class Task:
         }
 
     def prepare(self, inputs: Tensors) -> Any:
-        """Turns inputs of the pipeline into what the model takes; runs on the device."""
+        """Turn inputs of the pipeline into what the model takes; runs on the device."""
         prepared = {name: each.prepare(inputs[name]) for name, each in self.inputs.items()}
         return single_or_dict(prepared)

@@ -52,7 +52,7 @@ def task_from_json(record: Mapping[str, Any]) -> tuple[Task, Mapping[str, Featur
     """The task, with its statistics, and the features that it uses, by name, of `task_to_json`.
 
     Raises:
-        JsonError: It is no such JSON.
+        JsonError: The JSON is not that of a task.
     """
     stated = typed({name: record[name] for name in _NAMES if name in record}, _Stated)
     if not stated.inputs:
@@ -89,7 +89,7 @@ def _part(fields: Mapping[str, Any], kinds: Mapping[str, Any], place: str) -> An
 
 
 def check_same_records(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
-    """Raises ConfigError unless `features` are those that the task was trained on.
+    """Raise ConfigError unless `features` are those that the task was trained on.
 
     Args:
         task: The trained task.
@@ -114,7 +114,7 @@ def check_same_records(task: Task, features: Mapping[str, Feature], options: Tra
 
 
 def check_same_inputs(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
-    """Raises ConfigError unless `features` have the inputs that the task was trained on."""
+    """Raise ConfigError unless `features` have the inputs that the task was trained on."""
     for each in task.inputs.values():
         if each.name not in features:
             raise UnknownNameError("feature, which the model needs,", each.name, features)

@@ -54,7 +54,7 @@ class Interruption:
             self._is_saved = False
 
     def end(self) -> None:
-        """Raises InterruptedRunError."""
+        """Raise InterruptedRunError."""
         cause = self.signal_name or "a signal to another worker"
         raise InterruptedRunError(
             f"ended by {cause}; the run is saved, and the same command continues it"

@@ -62,9 +62,9 @@ def test_every_command_names_the_file(run, command, capsys, name, commands, dama
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("epoch,step,loss\n1,2,0.5\n2,x,0.5\n", "line 3 is no row of numbers: invalid literal"),
-        ("epoch,step,loss\n1,2\n", "line 2 is no row of numbers"),
-        ("epoch,step,loss\n1,2,0.5,4\n", "line 2 is no row of numbers"),
+        ("epoch,step,loss\n1,2,0.5\n2,x,0.5\n", "line 3 is not a row of numbers: invalid literal"),
+        ("epoch,step,loss\n1,2\n", "line 2 is not a row of numbers"),
+        ("epoch,step,loss\n1,2,0.5,4\n", "line 2 is not a row of numbers"),
         ("epoch,step\n1,2\n", "line 2 has no epoch, step or loss"),
         ("epoch,step,loss\n", "it has no rows"),
         ("epoch,step,loss\n1,2,0.123", "its last line is cut off"),

@@ -25,7 +25,7 @@ _MOST_CURVES = 8  # of more classes there is one for all of them
 
 
 class BoxFigures:
-    """What an evaluation says besides its metrics.
+    """Figures of an evaluation in addition to its metrics.
 
     Args:
         classes: By number.
@@ -194,7 +194,7 @@ class MeanAveragePrecision(Accumulator):
         self._figures: BoxFigures | None = None
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Adds images: `BoxesTarget`'s `host_step` and `predict` say what they hold."""
+        """Add images: `BoxesTarget`'s `host_step` and `predict` say what they hold."""
         boxes, detected = (
             in_image(np.float32(each["boxes"]), np.float32(target["windows"])).numpy()
             for each in (target, predictions)
@@ -283,7 +283,7 @@ def _coco_box(image: int, box: np.ndarray, label: Any) -> dict[str, Any]:
 
 
 def check_installed() -> None:
-    """Raises ConfigError unless pycocotools can be imported."""
+    """Raise ConfigError unless pycocotools can be imported."""
     try:
         import pycocotools.coco  # noqa: F401
     except ImportError as error:

@@ -71,7 +71,7 @@ def points_of(size: ImageSize) -> Points:
     """The points for images of a size.
 
     Raises:
-        ConfigError: It is no multiple of the largest stride.
+        ConfigError: The size is not a multiple of the largest stride.
     """
     check_size(size, STRIDES[-1])
     levels = tuple(_level(stride, size) for stride in STRIDES)
@@ -111,7 +111,7 @@ class Assigned(NamedTuple):
 
 
 def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
-    """Assigns each point the smallest box that it may predict.
+    """Assign each point the smallest box that it may predict.
 
     Args:
         points: Of the model.

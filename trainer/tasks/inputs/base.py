@@ -102,7 +102,7 @@ class Input(abc.ABC):
         return values
 
     def of_file(self, file: Path) -> Any:
-        """What a row would have in place of a file, which lies in the row's folder."""
+        """The value of a row for a file in the row's folder."""
         return file.name
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
@@ -115,7 +115,7 @@ class Input(abc.ABC):
             source: What the row is called.
 
         Raises:
-            DatasetDamagedError: It is no such value.
+            DatasetDamagedError: The value does not fit the feature.
         """
         if feature.dtype in STRINGS:
             return [str(each).encode() for each in (value if isinstance(value, list) else [value])]

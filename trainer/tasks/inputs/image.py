@@ -26,7 +26,7 @@ _ORIENTATION = 0x0112  # Exif
 
 
 def check_images(option: str, inputs: Iterable[Input]) -> None:
-    """Raises ConfigError unless one of the inputs is an image, which an option needs."""
+    """Raise ConfigError unless one of the inputs is an image, which an option needs."""
     if not any(isinstance(each, Image) for each in inputs):
         raise ConfigError(
             f"{option} needs an image, but there is none among the inputs "

@@ -176,5 +176,5 @@ class _DaysOfDates(Moments):
         return False
 
     def add(self, values: Any) -> None:
-        """Adds texts."""
+        """Add texts."""
         super().add(days(tf.constant(values, tf.string)).numpy())

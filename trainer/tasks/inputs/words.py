@@ -118,7 +118,7 @@ class _Frequencies:
         return False
 
     def add(self, values: Any) -> None:
-        """Adds strings."""
+        """Add strings."""
         self._layer.update_state(tf.constant(values, tf.string))
 
     def found(self) -> dict[str, Any]:

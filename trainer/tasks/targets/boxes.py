@@ -106,8 +106,8 @@ class BoxesTarget(PlacesTarget):
         """To a dict of what `loss` and the metrics take.
 
         `boxes` float32 [b, n, 4] in 0..1 of what the model sees; `labels` int64 [b, n], -1 for
-        padding; `crowd` bool [b, n]; `records` float32 [b], 1, so that the padding of a batch can
-        be told by its 0; `windows` float32 [b, 4], what the model sees in 0..1 of the image.
+        padding; `crowd` bool [b, n]; `records` float32 [b], 1, and 0 for the padding of a batch;
+        `windows` float32 [b, 4], what the model sees in 0..1 of the image.
         """
         message = (
             f"{self.labels} of a record has a number that is not one of the {len(self.classes)} "

@@ -87,7 +87,7 @@ class Results(abc.ABC):
         """
 
     def accumulators(self) -> list[Accumulator]:
-        """New metrics over whole splits, besides `metrics`."""
+        """New metrics over whole splits, in addition to `metrics`."""
         return []
 
     def baseline(self) -> Baseline | None:

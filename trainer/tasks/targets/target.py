@@ -25,8 +25,8 @@ class Target(abc.ABC):
     """The feature to predict: which features suit, loss, metrics; `targets.results` shows it.
 
     Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
-    take the same records. What a command does for some targets alone, it asks by the attributes
-    from `leader` on, never by the class.
+    take the same records. Commands that apply to some targets only look at the attributes from
+    `leader` on, never at the class.
 
     Attributes:
         kind: In task.json.
@@ -86,7 +86,7 @@ class Target(abc.ABC):
         """For messages: "one class per record, by number"."""
 
     def check(self, suits: bool, needs: str) -> None:
-        """Raises ConfigError unless an option suits this target.
+        """Raise ConfigError unless an option suits this target.
 
         Args:
             suits: Whether it does.
@@ -171,7 +171,7 @@ class Target(abc.ABC):
         """The target as shares of the classes, float32 [b, classes], which `loss` takes, too.
 
         Raises:
-            NotImplementedError: It has none; `takes_shares` says so.
+            NotImplementedError: `takes_shares` is False.
         """
         raise NotImplementedError
 
@@ -207,7 +207,7 @@ class Target(abc.ABC):
         return self.predict(outputs)
 
     def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
-        """What an exported model returns: `decode`, with what its clients need besides."""
+        """What an exported model returns: `decode`, and what its clients need in addition."""
         return self.decode(outputs, windows)
 
     def export_numbers(self, outputs: Any) -> dict[str, Any]:
