@@ -119,9 +119,6 @@ def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
     if classes := figures.get("classes"):
         lines = classes["curves"]
         found["precision"] = chart("precision by recall", lines, bounds=unit)
-        ideal = {"perfect calibration": [(0.0, 0.0), (1.0, 1.0)]}
-        points = {"the model": classes["reliability"]}
-        found["reliability"] = chart("accuracy by confidence", points | ideal, bounds=unit)
     if boxes := figures.get("boxes"):
         found["box_precision"] = chart("precision by recall", boxes["curves"], bounds=unit)
         mark = boxes["best"] and boxes["best"][1]

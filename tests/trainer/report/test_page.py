@@ -111,8 +111,6 @@ def test_names_of_others_are_escaped():
         "curves": {HOSTILE: [(0.0, 1.0), (1.0, 1.0)]},
         "confusion": [[1]],
         "confusions": [],
-        "reliability": [(0.9, 1.0)],
-        "off": 0.1,
     }
     examples = [Pictured(pictures={"": "data:,"}, text=HOSTILE)]
     page = html(

@@ -37,10 +37,6 @@ def test_one_class_per_record(predicted, scikit_learn):
     assert found["confusions"][0][2] == max(
         count for place, count in np.ndenumerate(found["confusion"]) if place[0] != place[1]
     )
-    sure, right = probabilities.max(axis=1), chosen == target
-    bins = np.digitize(sure, np.linspace(0, 1, 11)) - 1
-    off = [abs((sure - right)[bins == each].sum()) for each in range(10)]
-    assert found["off"] == pytest.approx(sum(off) / 60)
 
 
 def test_any_number_of_classes(predicted, scikit_learn):

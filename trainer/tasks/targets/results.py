@@ -16,7 +16,7 @@ from trainer.tasks.baselines import (
 )
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.drawing import in_colors, resized, with_boxes, with_map
-from trainer.tasks.figures import Accumulator, AreaUnderCurve, ClassFigures, NumberFigures, Overlay
+from trainer.tasks.figures import Accumulator, ClassFigures, NumberFigures, Overlay
 from trainer.tasks.image_sizes import size_of
 from trainer.tasks.segmentation import PixelConfusion
 from trainer.tasks.targets.boxes import BoxesTarget
@@ -173,7 +173,7 @@ class _ClassResults(Results):
         return ", ".join(parts[:_MOST_SHOWN]), Overlay()
 
     def accumulators(self) -> list[Accumulator]:
-        return [AreaUnderCurve(len(self.goal.classes)), ClassFigures(self.goal.classes)]
+        return [ClassFigures(self.goal.classes)]
 
 
 class _OneClassResults(_ClassResults):
