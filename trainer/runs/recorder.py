@@ -25,70 +25,31 @@ from trainer.training.pace import Pace, time_text
 _ENOUGH_STEPS = 20
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Events:
-    """When something is to be done, in steps.
-
-    Attributes:
-        options: Of the training: epochs in total, further checkpoints, and after how many
-            validations without a better one it ends.
-        steps_per_epoch: Each epoch's end is saved and validated.
-        best: Which validation is the best.
-    """
-
-    options: TrainConfig
-    steps_per_epoch: int
-    best: Best = dataclasses.field(default_factory=Best)
-
-    @property
-    def last_step(self) -> int:
-        """Steps in total."""
-        return self.num_epochs * self.steps_per_epoch
-
-    @property
-    def num_epochs(self) -> int:
-        """Epochs in total."""
-        assert self.options.epochs is not None
-        return self.options.epochs
-
-    def steps_to_next(self, step: int) -> int:
-        """Steps from `step` to the next event, at least 1."""
-        periods = (self.steps_per_epoch, self.options.checkpoint_every_steps)
-        return min(period - step % period for period in periods if period)
-
-    def saves_at(self, step: int) -> bool:
-        """Whether there is a checkpoint at this step."""
-        period = self.options.checkpoint_every_steps
-        return self.ends_epoch_at(step) or (period is not None and step % period == 0)
-
-    def ends_epoch_at(self, step: int) -> bool:
-        """Whether an epoch ends at this step, which is validated, and a row of the history."""
-        return step % self.steps_per_epoch == 0
-
-
 @dataclasses.dataclass
 class Recorder:
-    """Follows a run step by step.
+    """Recorder of a run: follows its steps, saves, validates, logs.
 
-    A checkpoint is saved before validation: a run that is killed or fails there goes on with that
+    A checkpoint is saved before validation: a run that is killed or fails there continues with that
     validation.
 
     Attributes:
-        step: Steps done.
-        run: Where the run is written; None writes nothing, as on other machines than the first.
-        plan: What is trained.
-        events: When something is to be done.
+        run: Directory to write to; None on all workers but the first.
+        plan: Plan of the training.
+        options: Options of the training.
+        best: Criterion of the best validation.
         checkpoints: Weights and position.
-        validate: Loss and metrics by name of the validation split, or None.
-        history: The rows so far.
-        progress: For messages.
-        callbacks: Keras's, called as `Model.fit` does.
-        draw: Draws the page of the run, by the rows so far; it raises nothing.
+        validate: Returns loss and metrics of the validation split by name; None without one.
+        history: Rows so far.
+        progress: Receives messages.
+        callbacks: Keras's callbacks, called as `Model.fit` does.
+        draw: Draws the page of the run from the rows so far; it raises nothing.
+        step: Number of completed steps.
     """
 
     run: RunDirectory | None
     plan: Plan
-    events: Events
+    options: TrainConfig
+    best: Best
     checkpoints: Checkpoints
     validate: Callable[[], dict[str, float]] | None
     history: list[Row]
@@ -98,7 +59,7 @@ class Recorder:
     step: int = 0
 
     def __post_init__(self) -> None:
-        plan, events = self.plan, self.events
+        plan = self.plan
         self._pace = Pace(plan.batch_size, plan.task.unit)
         self._is_time_said = False
         self._interruption = Interruption()
@@ -114,8 +75,8 @@ class Recorder:
         self._callbacks = keras.callbacks.CallbackList(
             [*self.callbacks],
             model=plan.model,
-            epochs=events.num_epochs,
-            steps=events.steps_per_epoch,
+            epochs=self.num_epochs,
+            steps=plan.steps_per_epoch,
         )
 
     def restore(self) -> int:
@@ -138,7 +99,7 @@ class Recorder:
         """The time of the training; signals are noted meanwhile."""
         with self._interruption.expected():
             self._callbacks.on_train_begin()
-            if self.step and self.events.ends_epoch_at(self.step):
+            if self.step and self.ends_epoch:
                 self._end_epoch()
             self._start_progress()
             yield
@@ -148,17 +109,34 @@ class Recorder:
             self._callbacks.on_train_end()
 
     @property
+    def num_epochs(self) -> int:
+        """Epochs in total."""
+        assert self.options.epochs is not None
+        return self.options.epochs
+
+    @property
+    def last_step(self) -> int:
+        """Steps in total."""
+        return self.num_epochs * self.plan.steps_per_epoch
+
+    @property
+    def ends_epoch(self) -> bool:
+        """Whether an epoch ends at this step, with a validation and a row of the history."""
+        return self.step % self.plan.steps_per_epoch == 0
+
+    @property
     def is_done(self) -> bool:
         """Whether training ends here."""
         return (
-            self.step >= self.events.last_step
+            self.step >= self.last_step
             or self.plan.model.stop_training
-            or self._is_without_hope()
+            or self._should_stop_early()
         )
 
     def steps_to_event(self) -> int:
-        """Steps until there is something to do."""
-        return self.events.steps_to_next(self.step)
+        """Number of steps to the next checkpoint, at least 1."""
+        periods = (self.plan.steps_per_epoch, self.options.checkpoint_every_steps)
+        return min(period - self.step % period for period in periods if period)
 
     @property
     def is_asked_to_end(self) -> bool:
@@ -183,14 +161,14 @@ class Recorder:
         first, self.step = self.step + 1, self.step + steps
         if not math.isfinite(sums[0]):
             number, loss = done.diverged or (steps, sums[0])
-            raise _diverged(first + number - 1, loss, self.events.steps_per_epoch)
+            raise _diverged(first + number - 1, loss, self.plan.steps_per_epoch)
         self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
         means = self._means()
         self._pace.add(steps, done.waiting_s)
-        left_s = self._pace.seconds_for(self.events.last_step - self.step)
+        left_s = self._pace.seconds_for(self.last_step - self.step)
         if left_s and not self._is_time_said and self._pace.total.steps >= _ENOUGH_STEPS:
             self._is_time_said = True
-            self.progress.say(f"about {time_text(left_s)} left for {self.events.last_step} steps")
+            self.progress.say(f"about {time_text(left_s)} left for {self.last_step} steps")
         self.progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
         now = (each / steps / self.plan.batch_size for each in sums)
         self._log(
@@ -201,19 +179,20 @@ class Recorder:
                 **self._pace.scalars(),
             },
         )
-        in_epoch = (self.step - 1) % self.events.steps_per_epoch
+        in_epoch = (self.step - 1) % self.plan.steps_per_epoch
         self._callbacks.on_train_batch_end(in_epoch, means)
         if not done.is_settled:
             return
         # Alone, a process need not wait for the others to know.
         ends = done.ends or (self.is_asked_to_end and not self.plan.has_other_workers)
-        if ends or self.events.saves_at(self.step):
+        period = self.options.checkpoint_every_steps
+        if ends or self.ends_epoch or (period and self.step % period == 0):
             self.checkpoints.save(self.step, self._sums)
             for writer in self._writers.values():
                 writer.flush()
         if ends:
             self._interruption.end()
-        if self.events.ends_epoch_at(self.step):
+        if self.ends_epoch:
             self.progress.finish()
             self._end_epoch()
             if not self.is_done:
@@ -221,18 +200,18 @@ class Recorder:
 
     def _means(self) -> dict[str, float]:
         """The metrics since the epoch began."""
-        steps = (self.step - 1) % self.events.steps_per_epoch + 1
+        steps = (self.step - 1) % self.plan.steps_per_epoch + 1
         count = steps * self.plan.batch_size
         return {name: each / count for name, each in zip(self._names, self._sums, strict=True)}
 
     def _start_progress(self) -> None:
-        epoch, done = divmod(self.step, self.events.steps_per_epoch)
+        epoch, done = divmod(self.step, self.plan.steps_per_epoch)
         if self.is_done:
             return
         if not done:
             self._callbacks.on_epoch_begin(epoch)
-        label = f"epoch {epoch + 1}/{self.events.num_epochs}"
-        self.progress.start(label, self.events.steps_per_epoch, done)
+        label = f"epoch {epoch + 1}/{self.num_epochs}"
+        self.progress.start(label, self.plan.steps_per_epoch, done)
         self._pace.start()
 
     def _end_epoch(self) -> None:
@@ -242,7 +221,7 @@ class Recorder:
         self._sums = [0.0] * len(self._names)
 
     def _record_row(self) -> None:
-        epoch = self.step // self.events.steps_per_epoch
+        epoch = self.step // self.plan.steps_per_epoch
         metrics = self._means()
         row: Row = {"epoch": epoch, "step": self.step, **metrics}
         if self.validate is not None:
@@ -268,9 +247,9 @@ class Recorder:
         self._callbacks.on_epoch_end(epoch - 1, values)
         self.progress.say(f"epoch {epoch}: {as_text(values)}")
 
-    def _is_without_hope(self) -> bool:
+    def _should_stop_early(self) -> bool:
         """Whether validation has not become better for too long."""
-        patience = self.events.options.early_stopping
+        patience = self.options.early_stopping
         if patience is None or not self.history:
             return False
         return len(self.history) - 1 - self.best_place >= patience
@@ -278,7 +257,7 @@ class Recorder:
     @property
     def best_place(self) -> int:
         """Of the best row of the history."""
-        return self.events.best.place(self.history)
+        return self.best.place(self.history)
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:
         if writer in self._writers:

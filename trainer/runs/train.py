@@ -14,7 +14,7 @@ from trainer.report.history import value_of
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare, validator
-from trainer.runs.recorder import Events, Recorder
+from trainer.runs.recorder import Recorder
 from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
 from trainer.training import loop
@@ -79,7 +79,7 @@ def _closing(prepared: Prepared, recorder: Recorder, baseline: str) -> Iterator[
     if recorder.validate is None:
         yield f"model: {run.model}, the last one: it was not validated"
     else:
-        best, metric = history[recorder.best_place], recorder.events.best.metric
+        best, metric = history[recorder.best_place], recorder.best.metric
         found, last = value_of(best, metric), value_of(history[-1], metric)
         then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {last:.4g}"
         yield (
@@ -120,7 +120,8 @@ def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
     return Recorder(
         run if is_chief else None,
         plan,
-        Events(config, plan.steps_per_epoch, best),
+        config,
+        best,
         checkpoints,
         validate,
         prepared.history,

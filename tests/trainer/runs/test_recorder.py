@@ -13,7 +13,7 @@ from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
 from trainer.report.history import Best
 from trainer.runs.directory import RunDirectory
-from trainer.runs.recorder import Events, Recorder
+from trainer.runs.recorder import Recorder
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.loop import Done
 
@@ -48,7 +48,8 @@ def make_recorder(tmp_path, make_plan, one_replica):
         recorder = Recorder(
             run,
             plan,
-            Events(training(epochs=epochs, **options), 4, best or Best()),
+            training(epochs=epochs, **options),
+            best or Best(),
             Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
             (lambda: {"loss": next(remaining)}) if val_losses else None,
             run.read_history(),
