@@ -76,7 +76,7 @@ class RunPage:
                 history,
                 best_of(prepared.config.best_by, history),
                 task=task.name,
-                facts=self._facts(),
+                facts=[*self._facts()],
                 sections=dataclasses.replace(
                     found,
                     model=f"epoch {history[-1]['epoch']:.0f}",

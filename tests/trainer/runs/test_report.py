@@ -17,5 +17,5 @@ def test_a_page_of_another_split(colors, tmp_path):
     assert main(options(colors, run, "--seed", "1")) == 0
     of_run = ("--data", str(colors), "--run", str(run), "--quiet")
     assert main(["evaluate", *of_run, "--split", "test", "--report", str(page)]) == 0
-    assert "Of the split test." in page.read_text()
+    assert "Split test." in page.read_text()
     assert 'id="curves"' not in page.read_text()
