@@ -62,7 +62,7 @@ def replacing(path: str, partial: str = "", *, synced: bool = True) -> Iterator[
     """
     partial = partial or f"{path}{_PARTIAL}"
     try:
-        with naming_full_disk(path), open(partial, "wb") as handle:
+        with naming_full_disk(path), open(partial, "w+b") as handle:
             yield handle
             if synced:
                 handle.flush()

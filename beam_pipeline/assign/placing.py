@@ -10,7 +10,7 @@ import pyarrow as pa
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.buckets import Waiting
+from beam_pipeline.running.buckets import Buffer
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
 # What waits in memory, compressed, until batches are worth an element of a shuffle: some 300
@@ -47,7 +47,7 @@ def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Waiting[bytes, Keye
 
     max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * _WAITING_BYTES_PER_KEY)
     max_bytes = min(max_bytes, _MAX_WAITING_BYTES)
-    return Waiting(divide, max_number=sys.maxsize, max_bytes=max_bytes)
+    return Buffer(divide, max_number=sys.maxsize, max_bytes=max_bytes)
 
 
 class DivideTables(beam.DoFn):

@@ -29,7 +29,7 @@ from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.runner import PLAIN_JOB, Job
-from beam_pipeline.running.spill import Again, Spill
+from beam_pipeline.running.spill import Repeatable, Spill
 
 # Records that one worker compares with one another at once, some 100 MB.
 RECORDS_PER_BUCKET = 250_000
@@ -50,7 +50,7 @@ def keys_of(table: pa.Table, num_buckets: int) -> Iterator[tuple[int, bytes]]:
 
 def _compare_keys(bucket: int, tables: Iterable[bytes], spill: Spill) -> Statistics:
     statistics = Statistics()
-    parts = Again(lambda: columns.parts(spill.all(tables), _ROWS_AT_ONCE))
+    parts = Repeatable(lambda: columns.parts(spill.all(tables), _ROWS_AT_ONCE))
     statistics.add_equal_keys(equal_keys(parts))
     return statistics
 

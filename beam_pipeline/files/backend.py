@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from beam_pipeline.files.faults import as_record_error
-from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.listing import FileNames, FolderNames, Status
+from tfrecord_dataset.store.threads import run_in_threads
 
 
 class Backend(abc.ABC):
@@ -54,7 +54,7 @@ class Backend(abc.ABC):
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
         """Read each file; None for a missing one."""
-        return at_once(self._size, paths, self.calls)
+        return run_in_threads(self._size, paths, self.calls)
 
     def _size(self, path: str) -> int | None:
         try:
@@ -92,7 +92,7 @@ class Backend(abc.ABC):
 
     def delete_all(self, paths: Sequence[str]) -> None:
         """Delete files that may be missing."""
-        at_once(self._delete_file, paths, self.calls)
+        run_in_threads(self._delete_file, paths, self.calls)
 
     def _delete_file(self, path: str) -> None:
         """Delete a file that may be missing."""

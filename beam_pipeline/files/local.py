@@ -21,8 +21,8 @@ from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import as_record_error, bytes_to_read, retry
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.durable import make_folders, replacing, sync
-from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames, Status, is_litter
+from tfrecord_dataset.store.threads import run_in_threads
 
 # The file system or the file does not support another link.
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -101,13 +101,13 @@ class Local(Backend):
             OSError: The first failure, after all were tried.
         """
         self._make_folders(pairs)
-        at_once(functools.partial(_link, instead=os.rename), pairs, self.calls)
+        run_in_threads(functools.partial(_link, instead=os.rename), pairs, self.calls)
 
     def keep_all(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Link files to second names; copy them if the file system has no links."""
         self._make_folders(pairs)
         copy = functools.partial(shutil.copy2, follow_symlinks=False)
-        at_once(functools.partial(_link, instead=copy), pairs, self.calls)
+        run_in_threads(functools.partial(_link, instead=copy), pairs, self.calls)
 
     def _make_folders(self, pairs: Sequence[tuple[str, str]]) -> None:
         for folder in {os.path.dirname(name) for _, name in pairs}:

@@ -21,11 +21,11 @@ from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read, too_large
 from beam_pipeline.files.remote_handles import Reader, put_file
 from tfrecord_dataset.store import remote_listing, requests
-from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
 from tfrecord_dataset.store.listing import Status
 from tfrecord_dataset.store.requests import KEYS_A_REQUEST
+from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.urls import is_web, split_object
 
 # Bytes per chunk of a reader, which fetches larger blocks.
@@ -106,7 +106,7 @@ class Remote(Backend):
         most = {S3Store: KEYS_A_REQUEST, AzureStore: _AZURE_KEYS_A_REQUEST}
         step = most.get(type(client.store), 1)
         chunks = [keys[start : start + step] for start in range(0, len(keys), step)]
-        at_once(functools.partial(requests.delete, client), chunks, self.calls)
+        run_in_threads(functools.partial(requests.delete, client), chunks, self.calls)
 
     def delete(self, path: str) -> None:
         below = (each for each, _ in remote_listing.list_objects(path))
@@ -163,7 +163,7 @@ class Ranges:
         ]
         self._starts: dict[str, list[int]] = collections.defaultdict(list)
         self._parts: dict[tuple[str, int], bytes] = {}
-        for (url, start, _), data in zip(spans, at_once(_span, spans, _SPANS), strict=True):
+        for (url, start, _), data in zip(spans, run_in_threads(_span, spans, _SPANS), strict=True):
             self._starts[url].append(start)
             self._parts[url, start] = data
 

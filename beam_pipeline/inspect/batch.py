@@ -16,7 +16,7 @@ from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_element
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
 from beam_pipeline.rows import Rows
-from beam_pipeline.running.isolation import Death, each_alone
+from beam_pipeline.running.isolation import Death, run_isolated
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (
@@ -132,7 +132,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer
         elements = [*_one_by_one(unpack(batch))]
-        outcomes = each_alone(functools.partial(_inspect_alone, rules=rules), elements)
+        outcomes = run_isolated(functools.partial(_inspect_alone, rules=rules), elements)
         return packer.pack(
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
             for element, outcome in zip(elements, outcomes, strict=True)

@@ -1,7 +1,6 @@
-"""What a source yields crosses to Inspect in packed batches.
+"""Packs the elements of a source into batches for Inspect.
 
-A GroupByKey of single small values costs 10 µs an element and a Reshuffle 44 µs; a packed
-batch costs that once.
+A GroupByKey costs 10 µs per element and a Reshuffle 44 µs; a packed batch costs that once.
 """
 
 import dataclasses
@@ -15,24 +14,24 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline import kinds
 from beam_pipeline.records import Consumed, Element, Record, Rejected
 from beam_pipeline.rows import Rows
-from beam_pipeline.running.buckets import Waiting
+from beam_pipeline.running.buckets import Buffer
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.job_folder import check_folder
 from beam_pipeline.running.runner import Job
 
-# Of a batch, whatever it reaches first.
+# Limits of a batch.
 MAX_ELEMENTS = 256
 MAX_BYTES = 1 << 20
 
 
 @dataclasses.dataclass
 class BatchElements(beam.PTransform):
-    """What a source yields but `Consumed`, in packed batches.
+    """Pack the elements of a source except `Consumed`, and count the records and rejects.
 
-    Yields (PCollection[bytes], a packed batch each; PCollection[int], the records and rejects of
-    each bundle, counted before any shuffle, so that the end of the job can be held against them).
+    Yields (PCollection[bytes] of packed batches, PCollection[int] of counts per bundle), counted
+    before any shuffle, for the comparison at the commit.
     """
 
     job: Job
@@ -48,9 +47,9 @@ class BatchElements(beam.PTransform):
 
 
 class BatchSource(beam.DoFn):
-    """What a source yields, in packed batches.
+    """Elements to packed batches.
 
-    Outputs: main: bytes. COUNT: int, the records and rejects of a bundle.
+    Outputs: main: bytes. COUNT: int, the number of records and rejects in a bundle.
     """
 
     COUNT = "count"
@@ -64,7 +63,7 @@ class BatchSource(beam.DoFn):
         self._num_read = counter("records read")
 
     def start_bundle(self) -> None:
-        self._waiting: Waiting[Element, bytes] = Waiting(
+        self._buffer: Buffer[Element, bytes] = Buffer(
             self._batch, max_number=MAX_ELEMENTS, max_bytes=MAX_BYTES
         )
         self._count = 0
@@ -81,11 +80,11 @@ class BatchSource(beam.DoFn):
             self._count += 1
             self._meter.add(1)
         num_bytes = inline_bytes(element) if isinstance(element, Record) else 0
-        yield from self._waiting.add(element, num_bytes)
+        yield from self._buffer.add(element, num_bytes)
 
     def finish_bundle(self) -> Iterator[Any]:
         self._meter.beat()
-        yield from map(in_global_window, self._waiting.flush())
+        yield from map(in_global_window, self._buffer.flush())
         self._num_read.inc(self._count)
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
@@ -94,12 +93,12 @@ class BatchSource(beam.DoFn):
 
 
 def inline_bytes(record: Record) -> int:
-    """About how many bytes of texts and arrays a record holds itself."""
+    """Estimate the bytes of a record's texts and arrays."""
     return sum(map(kinds.inline_bytes, record.features.values()))
 
 
 def in_global_window(output: Any) -> Any:
-    """What a DoFn's `process` yields, as its `finish_bundle` must."""
+    """Convert an output of a DoFn's `process` to one of its `finish_bundle`."""
     if isinstance(output, beam.pvalue.TaggedOutput):
         return beam.pvalue.TaggedOutput(output.tag, in_global_window(output.value))
     return GlobalWindows.windowed_value(output)

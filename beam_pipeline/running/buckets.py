@@ -1,7 +1,7 @@
-"""A bucketed shuffle: what belongs together meets, from whatever machines it comes.
+"""Bucketed shuffle: hash-partitions values into buckets, and packs many into one element.
 
-A GroupByKey costs 10 µs for every small value, so what is sent waits until much of a bucket can
-cross as one element; what one bucket has is gathered in memory (docs/design.md).
+A GroupByKey costs 10 µs per element, however small; a bucket's values are gathered in memory
+(docs/design.md).
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from beam_pipeline.running.pickling import pack, unpack
 
-# What a worker holds while it sends.
+# Limits of the values that a worker holds before it sends them.
 MAX_WAITING = 16_384
 MAX_WAITING_BYTES = 32 << 20
 
@@ -20,12 +20,13 @@ _T = TypeVar("_T")
 _K = TypeVar("_K")
 
 
-class Waiting(Generic[_T, _K]):
-    """What is sent, held until it is worth an element of each key.
+class Buffer(Generic[_T, _K]):
+    """Values that are held until they fill an element of each key.
 
     Args:
-        divide: Makes (key, packed values) of all that waits.
-        max_number, max_bytes: So much waits at most.
+        divide: Divides all held values into (key, packed values).
+        max_number: Maximal number of held values.
+        max_bytes: Maximal bytes of held values.
     """
 
     def __init__(
@@ -42,34 +43,31 @@ class Waiting(Generic[_T, _K]):
         self._num_bytes = 0
 
     def add(self, value: _T, num_bytes: int = 0) -> Iterator[_K]:
-        """Takes a value; yields what all are divided into, when too much waits."""
+        """Add a value, and yield elements of all values if a limit is reached."""
         self._values.append(value)
         self._num_bytes += num_bytes
         if len(self._values) >= self._max_number or self._num_bytes >= self._max_bytes:
             yield from self.flush()
 
     def flush(self) -> Iterator[_K]:
-        """Yields what is left."""
+        """Yield elements of the remaining values."""
         values, self._values, self._num_bytes = self._values, [], 0
         if values:
             yield from self._divide(values)
 
     def all(self, values: Iterable[_T], size: Callable[[_T], int]) -> Iterator[_K]:
-        """Yields what any number of values is divided into, each of so many bytes."""
+        """Add any number of values, given the size of each, and yield elements of all."""
         for value in values:
-            self._values.append(value)
-            self._num_bytes += size(value)
-            if len(self._values) >= self._max_number or self._num_bytes >= self._max_bytes:
-                yield from self.flush()
+            yield from self.add(value, size(value))
         yield from self.flush()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Buckets:
-    """So many buckets; all values of one key are in one of them.
+    """Buckets for values with keys; all values of one key are in one bucket.
 
     Attributes:
-        number: How many.
+        number: Number of buckets.
     """
 
     number: int
@@ -78,17 +76,17 @@ class Buckets:
     def of(
         cls, amount: int, each: int, *, at_least: int = 1, at_most: int | None = None
     ) -> "Buckets":
-        """As many as so much asks for, so that each holds about as much as a worker should."""
+        """Return enough buckets for an amount, given how much each may hold."""
         number = max(at_least, -(-amount // each))
         return cls(number if at_most is None else min(number, at_most))
 
     def bucket(self, key: str | bytes) -> int:
-        """The bucket of a key."""
+        """Return the bucket of a key."""
         data = key if isinstance(key, bytes) else key.encode(errors="surrogatepass")
         return zlib.crc32(data) % self.number
 
     def divide(self, values: Iterable[tuple[str | bytes, Any]]) -> Iterator[tuple[int, bytes]]:
-        """The (bucket, packed values) of (key, value) pairs."""
+        """Divide (key, value) pairs into (bucket, packed values)."""
         return _packed((self.bucket(key), value) for key, value in values)
 
     def send(
@@ -96,11 +94,11 @@ class Buckets:
         values: Iterable[tuple[str | bytes, Any]],
         size: Callable[[Any], int] | None = None,
     ) -> Iterator[tuple[int, bytes]]:
-        """The (bucket, packed values) of any number of (key, value) pairs.
+        """Divide any number of (key, value) pairs into (bucket, packed values).
 
         Args:
             values: The pairs.
-            size: The bytes of a value, where they may be many.
+            size: Returns the bytes of a value, if it may be large.
         """
         return send(((self.bucket(key), value) for key, value in values), size)
 
@@ -108,8 +106,8 @@ class Buckets:
 def send(
     numbered: Iterable[tuple[int, Any]], size: Callable[[Any], int] | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """The (number, packed values) of any number of (number, value) pairs, as `Buckets.send`."""
-    return Waiting(_packed).all(numbered, lambda pair: size(pair[1]) if size else 0)
+    """Divide any number of (bucket, value) pairs into (bucket, packed values)."""
+    return Buffer(_packed).all(numbered, lambda pair: size(pair[1]) if size else 0)
 
 
 def _packed(numbered: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
@@ -121,5 +119,5 @@ def _packed(numbered: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
 
 
 def gather(batches: Iterable[bytes]) -> Iterator[Any]:
-    """All values of one bucket's batches, in no order."""
+    """Yield all values of one bucket's batches, unordered."""
     return (value for batch in batches for value in unpack(batch))

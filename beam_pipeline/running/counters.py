@@ -1,4 +1,4 @@
-"""What a job counts: shown on the runner's own pages while it runs, and when it has ended."""
+"""Counters of a job, which runners show on their own pages."""
 
 import collections
 from typing import Any
@@ -9,15 +9,15 @@ _NAMESPACE = "beam_tfrecords"
 
 
 def counter(name: str) -> Any:
-    """A counter of Beam's; `inc(number)` counts, in the thread that calls a DoFn's methods."""
+    """Return a counter of Beam's; call `inc(number)` in the thread that calls the DoFn."""
     return Metrics.counter(_NAMESPACE, name)
 
 
 def counted(result: Any) -> dict[str, int]:
-    """What the job of a PipelineResult has counted, by name; nothing where its runner forgets."""
+    """Return the counters of a PipelineResult by name; none if its runner has no metrics."""
     try:
         found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))
-    except Exception:  # each runner has its own; that the job is done says enough
+    except Exception:  # each runner raises its own
         return {}
     counts: collections.Counter[str] = collections.Counter()
     for each in found["counters"]:
@@ -27,5 +27,5 @@ def counted(result: Any) -> dict[str, int]:
 
 
 def as_text(counts: dict[str, int]) -> str:
-    """Counts in a line: "records read 1,000, records written 990, rejected (not an image) 10"."""
+    """Format counts: "records read 1,000, records written 990, rejected (not an image) 10"."""
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))

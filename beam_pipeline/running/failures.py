@@ -1,4 +1,4 @@
-"""What a failed job says: the project's own error, wherever a runner has put it."""
+"""Finds this project's own error in the error of a failed job."""
 
 import contextlib
 import re
@@ -9,7 +9,7 @@ from apache_beam.typehints.decorators import TypeCheckError
 from beam_pipeline import errors
 from beam_pipeline.records import Record
 
-# Runners hand on a worker's error as text, with the tracebacks of its causes before it.
+# Runners report a worker's error as text, after the tracebacks of its causes.
 _OUR_ERROR = re.compile(
     r"(?:beam_pipeline|tfrecord_dataset)\.errors\.(?P<name>\w+): (?P<message>.*?)"
     r"(?: \[while running .*?\])?(?:\\n|\n|$)"
@@ -18,7 +18,7 @@ _OUR_ERROR = re.compile(
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Raises the project's own error in place of one that carries it; never one from itself."""
+    """Replace an error that contains one of this project by that."""
     try:
         yield
     except Exception as error:
@@ -29,7 +29,7 @@ def explained() -> Iterator[None]:
 
 
 def explain(error: Exception) -> Exception:
-    """The project's own error that `error` carries, as itself or as text; else `error`."""
+    """Return this project's own error in `error`, as cause or as text; else `error`."""
     if isinstance(error, TypeCheckError) and f"{Record.__module__}.Record" in str(error):
         given = str(error).rpartition("got ")[2]
         return errors.ConfigError(

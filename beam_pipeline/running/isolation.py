@@ -1,4 +1,4 @@
-"""Work piece by piece in a process of its own, so that what ends the process is known.
+"""Runs work item by item in a separate process, to find the item that ends the process.
 
 No Beam here: worker processes import this module.
 """
@@ -20,7 +20,7 @@ from tfrecord_dataset import standard_streams
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-# A process may be killed for no fault of its piece: another one took the machine's memory.
+# A process may be killed because another one took the machine's memory.
 _ATTEMPTS = 3
 _PARENT_LOOK_S = 1.0
 _END_S = 10
@@ -28,11 +28,11 @@ _BEGUN = ()
 
 
 class Death(NamedTuple):
-    """What ended the process of a piece of work.
+    """End of a process during an item.
 
     Attributes:
-        exit_code: The process's; -n of signal n.
-        attempts: How many processes were ended so.
+        exit_code: Exit code; -n for signal n.
+        attempts: Number of processes that ended so.
     """
 
     exit_code: int
@@ -40,7 +40,7 @@ class Death(NamedTuple):
 
     @property
     def ran_out_of_time(self) -> bool:
-        """Whether the system ended it, as `record_limits.ending_after` asks for."""
+        """Whether it exceeded the time of `record_limits.ending_after`."""
         return self.exit_code == -signal.SIGPROF
 
     def __str__(self) -> str:
@@ -48,17 +48,17 @@ class Death(NamedTuple):
         with contextlib.suppress(ValueError):
             cause = signal.Signals(-self.exit_code).name
         hint = ", perhaps because memory ran out" if cause == "SIGKILL" else ""
-        return f"{self.attempts} processes that did nothing else were ended by {cause}{hint}"
+        return f"{cause} ended {self.attempts} processes that did nothing else{hint}"
 
 
-def each_alone(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R | Death]:
-    """`function` of each item, or what ended the processes that it ran in; in their order.
+def run_isolated(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R | Death]:
+    """Call a function with each item in another process; yield results or Deaths in order.
 
-    One process goes on from item to item while it lives. None imports the program's `__main__`.
+    One process is used until it ends. It does not import the program's `__main__`.
 
     Raises:
-        Exception: What `function` raised.
-        BeamTFRecordsError: No process can be started.
+        Exception: The function raised it.
+        BeamTFRecordsError: A process cannot be started.
     """
     waiting, attempts = deque(items), 0
     while waiting:
@@ -74,7 +74,7 @@ def each_alone(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R
 
 
 def _outcomes(function: Callable[[_T], _R], items: tuple[_T, ...]) -> Iterator[_R | Death]:
-    """`function` of each item, in one process; where it dies before the last, a Death ends them."""
+    """Yield results from one process, and a Death if it ends before the last item."""
     context = get_context("loky")
     answers, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(sender, function, items, os.getpid()))
@@ -103,7 +103,7 @@ def _outcomes(function: Callable[[_T], _R], items: tuple[_T, ...]) -> Iterator[_
 
 
 def _received(answers: Any) -> Any:
-    """What a process says next; None where it has ended."""
+    """Receive a process's next message; None if it has ended."""
     try:
         return answers.recv()
     except EOFError:
@@ -113,7 +113,7 @@ def _received(answers: Any) -> Any:
 def _work(
     sender: Any, function: Callable[[_T], object], items: tuple[_T, ...], parent: int
 ) -> None:
-    end_with(parent)
+    exit_with_parent(parent)
     sender.send(_BEGUN)
     for item in items:
         try:
@@ -123,13 +123,11 @@ def _work(
             return
 
 
-def end_with(parent: int) -> None:
-    """Ends this process when the one that started it is gone, killed for instance.
-
-    It would wait for work for ever. An interrupt is told to that process alone.
+def exit_with_parent(parent: int) -> None:
+    """Exit this process once the one that started it has ended, and ignore interrupts.
 
     Args:
-        parent: The number of that process, which may be gone already.
+        parent: Process ID of the parent, which may have ended already.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     standard_streams.guard()  # a process that is not forked has no guarded streams

@@ -18,32 +18,33 @@ from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.running.temporary import temporary_folder
 
-_ASK = (apache_beam.pipeline, interactive_utils)
+_NOTEBOOK_MODULES = (apache_beam.pipeline, interactive_utils)
+_LOG_OF_ERRORS = logging.getLogger("apache_beam.runners.common")
 
 
 @contextlib.contextmanager
 def as_in_a_program() -> Iterator[None]:
-    """While a job is made and run here, Beam takes no IPython for the place of its own runner.
+    """Keep Beam from detecting a notebook, where it would import its interactive runner.
 
-    In one it imports that runner to label stages by cells, and leaves temporary files to it.
+    That labels stages by cells, and leaves temporary files.
     """
-    kept = [module.is_in_ipython for module in _ASK]
-    for module in _ASK:
+    before = [module.is_in_ipython for module in _NOTEBOOK_MODULES]
+    for module in _NOTEBOOK_MODULES:
         module.is_in_ipython = lambda: False
     try:
         yield
     finally:
-        for module, is_in_ipython in zip(_ASK, kept, strict=True):
+        for module, is_in_ipython in zip(_NOTEBOOK_MODULES, before, strict=True):
             module.is_in_ipython = is_in_ipython
 
 
 @contextlib.contextmanager
 def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterator[Job]:
-    """Shows the progress of a job on this machine; yields what its stages are told.
+    """Show the progress of a job on this machine, and yield its settings.
 
     Args:
-        options: Beam's.
-        spill_folder: As `spilling` has it.
+        options: Beam's options.
+        spill_folder: As in `spilling`.
     """
     return_memory()
     with (
@@ -61,8 +62,8 @@ def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterat
 def job_pipeline(
     runner: PipelineRunner | None, options: PipelineOptions, job: Job
 ) -> Iterator[beam.Pipeline]:
-    """A pipeline of Beam's, which runs at the end; its files are in the job's folder."""
-    with as_in_a_program(), _told_once():
+    """Make a pipeline of Beam's, which runs at the end; its files are in the job's folder."""
+    with as_in_a_program(), _errors_not_logged():
         pipeline = beam.Pipeline(runner, options)
         pipeline.spill = job.spill  # for sources, which are made before the job (`spill_of`)
         if job.progress_dir:
@@ -74,14 +75,13 @@ def job_pipeline(
 
 
 @contextlib.contextmanager
-def _told_once() -> Iterator[None]:
-    """Has Beam log no traceback of an error that it raises, too."""
-    logger = logging.getLogger("apache_beam.runners.common")
-    logger.addFilter(_has_no_traceback)
+def _errors_not_logged() -> Iterator[None]:
+    """Keep Beam from logging the traceback of an error that it also raises."""
+    _LOG_OF_ERRORS.addFilter(_has_no_traceback)
     try:
         yield
     finally:
-        logger.removeFilter(_has_no_traceback)
+        _LOG_OF_ERRORS.removeFilter(_has_no_traceback)
 
 
 def _has_no_traceback(record: logging.LogRecord) -> bool:

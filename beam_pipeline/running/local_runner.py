@@ -1,6 +1,6 @@
-"""Beam's local runner, made to lose nothing and to wait for nothing.
+"""Beam's local runner with settings that lose no records and avoid waiting.
 
-All that this project changes of that runner's private parts is in this module.
+This is the only module that changes that runner's private parts.
 """
 
 from apache_beam.pipeline import Pipeline
@@ -14,14 +14,14 @@ _WARN_BYTES = 512 << 20  # Beam's own
 
 
 def local_runner() -> FnApiRunner:
-    """Beam's FnApiRunner. DirectRunner would try Prism first, which wants a download.
+    """Return Beam's FnApiRunner; DirectRunner would try Prism first, which needs a download.
 
-    - A timer thread in its data plane races with the writer's buffer and loses records without a
-      word; without time limit there is no timer (docs/design.md).
-    - Every bundle ends by waiting for its sampling thread, which sleeps for up to 200 ms.
-    - What a stage yields is copied three times at once, up to 10 MB of it.
-    - Side inputs are in memory already. To keep them a second time Beam measures them, and for that
-      goes through the names of all modules.
+    - A timer thread in its data plane races with the writer's buffer and loses records silently;
+      without a time limit there is no timer (docs/design.md).
+    - Every bundle waits at its end for a sampling thread that sleeps for up to 200 ms.
+    - A stage's output is copied three times at once, up to 10 MB of it.
+    - Side inputs are in memory already. To cache them Beam measures them, and for that visits the
+      names of all modules.
     """
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
     worker_handlers.STATE_CACHE_SIZE_MB = 0
@@ -36,5 +36,5 @@ def local_runner() -> FnApiRunner:
 
 
 def runs_here(pipeline: Pipeline) -> bool:
-    """Whether that runner runs a pipeline: one process goes through all of it, bundle by bundle."""
+    """Whether that runner runs a pipeline, in one process and bundle by bundle."""
     return isinstance(pipeline.runner, FnApiRunner)

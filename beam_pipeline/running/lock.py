@@ -1,4 +1,4 @@
-"""One build at a time writes a dataset's directory."""
+"""Lock of a dataset's directory: one build at a time writes it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,17 +10,14 @@ from tfrecord_dataset import durable
 
 @contextlib.contextmanager
 def exclusive(directory: str, lock: str) -> Iterator[None]:
-    """Holds a dataset's directory against other writers on this machine, while this one runs.
-
-    The lock goes with the process, however it ends; remote outputs have none.
+    """Lock a local directory against other writers on this machine, until this process ends.
 
     Args:
-        directory: What is written.
-        lock: The folder that is locked; made where it is missing. Whoever holds the lock may
-            delete it.
+        directory: Folder of the dataset; a remote one is not locked.
+        lock: The folder to lock, created if missing. The holder of the lock may delete it.
 
     Raises:
-        ConfigError: Another writer holds it.
+        ConfigError: Another writer has locked it.
     """
     if storage.is_remote(directory):
         storage.make_dirs(lock)

@@ -1,12 +1,9 @@
-"""What native libraries are told before they are loaded.
+"""Environment variables for native libraries, which read them when they are loaded."""
 
-Some keep threads from then on, for work that nobody here gives them.
-"""
-
-# Without them a process may be forked.
+# No threads of their own, so that a process may be forked.
 ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",  # NumPy's
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's
 }
-# The pages of a Parquet file come from no pool that Python sets, and Arrow's own keeps them.
+# Python cannot set the pool for a Parquet file's pages, and Arrow's own keeps freed memory.
 ONE_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "system"}

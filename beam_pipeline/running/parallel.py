@@ -1,7 +1,7 @@
-"""Work inside a stage: worker processes on this machine, threads where reads have to wait.
+"""Parallelism inside a stage: worker processes on this machine, and threads for remote files.
 
-Between the reads, hashes and decodes of small files lies Python, which only processes share
-out; threads overlap the waiting for remote files, and decodes where no process may be started.
+Small files need much Python between reads, hashes and decodes, which only processes parallelise.
+Threads overlap the latency of remote files, and decodes if no process may be started.
 
 No Beam here: worker processes import this module.
 """
@@ -34,32 +34,32 @@ _R = TypeVar("_R")
 
 _THREADS_FOR_REMOTE_FILES = 16
 _RECORDS_LOOKED_AT = 8
-# Of shards: below this, processes take longer to start than they save.
+# Shards of fewer bytes are read faster without processes.
 _FEW_BYTES = 8 << 20
 
-# What the stages run in worker processes.
+# Modules that worker processes need.
 _WORK = (
     "beam_pipeline.inspect.batch",
     "beam_pipeline.assign.packing",
     "beam_pipeline.write.encoding",
 )
-# Processes that have had nothing to do for so long end.
+# Idle processes end after this time.
 _IDLE_S = 60
 
 
 def usable_cpus() -> int:
-    """CPUs that this process may use: less than the machine's under taskset or in a container."""
+    """Return the number of CPUs for this process, which taskset or a container may limit."""
     count: int = loky.cpu_count()
     return count
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Parallelism:
-    """How work is shared out.
+    """Parallelism of a stage.
 
     Attributes:
-        threads: Records at once in a process.
-        processes: Worker processes; 0 does all in this one.
+        threads: Number of concurrent records in a process.
+        processes: Number of worker processes; 0 for this one only.
     """
 
     threads: int = 1
@@ -69,13 +69,12 @@ class Parallelism:
 def choose_parallelism(
     elements: Iterable[Element | Inspected], threads: int, processes: int
 ) -> Parallelism:
-    """What pays for the files of `elements`.
+    """Choose the parallelism for the files of elements.
 
     Args:
-        elements: Of them, the files of the first records are looked at: remote ones have to be
-            waited for.
-        threads: Threads that were asked for, or 0; they take no processes beside them.
-        processes: Worker processes that may be started, or 0.
+        elements: Elements, of which the first records show whether files are remote.
+        threads: Number of threads that the user chose, without processes, or 0.
+        processes: Number of worker processes that may be started, or 0.
     """
     if threads:
         return Parallelism(threads=threads)
@@ -88,7 +87,7 @@ def choose_parallelism(
 
 
 def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
-    """The files that an element is read from, or their ranges."""
+    """Yield the files or ranges that an element is read from."""
     if isinstance(element, Entry):
         if element.example:
             yield element.example
@@ -99,7 +98,7 @@ def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
 
 
 def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int) -> Iterator[_R]:
-    """`map(function, items)`, `threads` at once."""
+    """Map a function in threads; results are in order."""
     if threads == 1:
         yield from map(function, items)
         return
@@ -110,13 +109,16 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
 def map_shards(
     function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], processes: int
 ) -> list[_R]:
-    """`function` of every shard of a dataset, in their order; several at once where that pays.
+    """Call a function with every shard of a dataset, in parallel if that is faster.
 
     Args:
-        function: Runs in worker processes, where the shards are large and local.
-        shards: What it takes of each shard.
-        paths: Where the shards lie.
-        processes: That may be started.
+        function: Runs in worker processes if the shards are large and local.
+        shards: The function's argument for each shard.
+        paths: Paths of the shards.
+        processes: Number of worker processes that may be started.
+
+    Returns:
+        The results in the order of the shards.
     """
     if any(map(storage.is_remote, paths)):
         return list(map_threads(function, shards, _THREADS_FOR_REMOTE_FILES))
@@ -126,19 +128,19 @@ def map_shards(
 
 
 def started_processes() -> WorkerPool | None:
-    """The worker processes of this process, which all its stages share, if there are any."""
+    """Return the worker processes that all stages share, if they were started."""
     return _processes
 
 
 def start_processes(count: int) -> WorkerPool:
-    """Starts worker processes, or returns those that have been started.
+    """Start worker processes, or return those that were started.
 
-    They do not import the program's `__main__`, and end soon after this process is gone.
+    They do not import the program's `__main__`, and end soon after this process.
 
     Raises:
-        UnavailableError: The system gives them no semaphores.
+        UnavailableError: The system has no semaphores for them.
     """
-    global _processes  # one pool a process, as loky's executor is
+    global _processes  # one pool per process, like loky's executor
     if _processes is None:
         try:
             _processes = WorkerPool(count, _IDLE_S, import_work, _WORK)
@@ -151,7 +153,7 @@ def start_processes(count: int) -> WorkerPool:
 
 
 def end_processes() -> None:
-    """Ends the worker processes of this process, if it has any."""
+    """End the worker processes, if there are any."""
     global _processes
     if _processes is not None:
         processes, _processes = _processes, None
@@ -162,7 +164,7 @@ _processes: WorkerPool | None = None
 
 
 def import_work(modules: Iterable[str] = _WORK) -> None:
-    """Imports what worker processes need."""
+    """Import modules for worker processes."""
     with collection_paused():
         for module in modules:
             importlib.import_module(module)

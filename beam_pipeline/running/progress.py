@@ -1,7 +1,7 @@
-"""How far a running job is: stages beat, a watcher adds up and shows.
+"""Progress of a running job: stages write counts to files, and a thread shows their sums.
 
-Beam's runners tell their metrics after the job, or when a stage has ended, so every stage
-instance writes its count to a small file of its own in a folder that the launching process watches.
+Beam's runners report metrics only after a stage or the job has ended, so every instance of a stage
+writes its count to a small file in a folder that the launching process watches.
 """
 
 import contextlib
@@ -18,26 +18,26 @@ from beam_pipeline.files import storage
 from tfrecord_dataset.standard_streams import stderr_of_bars
 
 _BEAT_S = 0.2
-_PLAIN_LINE_S = 5.0
-# On a store each look is a request for every stage of every worker.
+_LINE_S = 5.0
+# On a store each look is a request per instance of a stage.
 _REMOTE_LOOK_S = 10.0
 
 STAGES = {
-    "read": "Reading",
-    "inspect": "Inspecting",
-    "write": "Writing",
-    "verify": "Verifying",
-    "diff": "Comparing",
+    "read": "reading",
+    "inspect": "inspecting",
+    "write": "writing",
+    "verify": "verifying",
+    "diff": "comparing",
 }
 
 
 class Meter:
-    """Counts the records that one instance of a stage has done.
+    """Counter of the records that one instance of a stage has processed.
 
     Args:
-        directory: Where the count is written; empty for nowhere.
+        directory: Folder for the count's file; empty for none.
         stage: A key of STAGES.
-        beat_s: Seconds between two counts at least.
+        beat_s: Minimal seconds between two writes.
     """
 
     def __init__(self, directory: str, stage: str, beat_s: float = _BEAT_S):
@@ -48,15 +48,15 @@ class Meter:
         self._next_beat = 0.0
 
     def add(self, count: int) -> None:
-        """`count` more records are done."""
+        """Count more records."""
         self._done += count
         if self._path and time.monotonic() >= self._next_beat:
             self.beat()
 
     def beat(self) -> None:
-        """Writes the count, however lately the last beat was."""
+        """Write the count now."""
         if self._path:
-            # A folder that is gone means that nobody watches any more; no job fails for it.
+            # A missing folder means that nobody watches; no job fails for it.
             with contextlib.suppress(OSError, BeamTFRecordsError):
                 if storage.is_remote(self._path):
                     storage.write_bytes(self._path, str(self._done).encode())
@@ -69,7 +69,7 @@ class Meter:
 
 
 def counts(directory: str) -> Counter[str]:
-    """Records done so far, by stage."""
+    """Return the number of records processed so far, by stage."""
     total: Counter[str] = Counter()
     for name in storage.list_dir(directory):
         if not name.startswith("."):
@@ -82,10 +82,9 @@ def counts(directory: str) -> Counter[str]:
 
 @contextlib.contextmanager
 def shown(directory: str) -> Iterator[None]:
-    """Shows on stderr how far the job is: bars on a terminal, a line every few seconds else."""
+    """Show progress on stderr: in one line of a terminal, otherwise a line every few seconds."""
     done = threading.Event()
-    show = _show_bars if sys.stderr.isatty() else _show_lines
-    watcher = threading.Thread(target=show, args=(directory, done), daemon=True)
+    watcher = threading.Thread(target=_show, args=(directory, done), daemon=True)
     watcher.start()
     try:
         yield
@@ -94,32 +93,18 @@ def shown(directory: str) -> Iterator[None]:
         watcher.join()
 
 
-def _show_bars(directory: str, done: threading.Event) -> None:
-    from tqdm import tqdm  # 25 ms, for terminals alone
-
-    bars: dict[str, tqdm[None]] = {}
-    finished = False
-    look_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _BEAT_S
-    while not finished:
-        finished = done.wait(look_s)
+def _show(directory: str, done: threading.Event) -> None:
+    is_terminal, stream = sys.stderr.isatty(), stderr_of_bars()
+    look_s = _BEAT_S if is_terminal else _LINE_S
+    look_s = _REMOTE_LOOK_S if storage.is_remote(directory) else look_s
+    start, end = ("\r\x1b[K", "") if is_terminal else ("", "\n")
+    is_over = False
+    while not is_over:
+        is_over = done.wait(look_s)
+        if is_over and not is_terminal:
+            return
         now = counts(directory)
-        for stage, title in STAGES.items():
-            if now[stage] and stage not in bars:
-                bars[stage] = tqdm(desc=f"{title:10}", unit=" records", file=stderr_of_bars())
-            if stage in bars:
-                # What was read is known only when all is: until then the total grows with it.
-                bars[stage].total = max(now["read"], now[stage]) if stage != "read" else None
-                bars[stage].n = now[stage]
-                bars[stage].refresh()
-    for bar in bars.values():
-        bar.close()
-
-
-def _show_lines(directory: str, done: threading.Event) -> None:
-    line_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _PLAIN_LINE_S
-    while not done.wait(line_s):
-        now = counts(directory)
-        line = ", ".join(
-            f"{title.lower()} {now[stage]:,}" for stage, title in STAGES.items() if now[stage]
-        )
-        print(f"records: {line or 'none yet'}", file=sys.stderr, flush=True)
+        parts = [f"{title} {now[stage]:,}" for stage, title in STAGES.items() if now[stage]]
+        line = ", ".join(parts) or "none yet"
+        if parts or not is_terminal:
+            print(f"{start}records: {line}", end="\n" if is_over else end, file=stream, flush=True)

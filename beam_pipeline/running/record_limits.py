@@ -1,8 +1,8 @@
-"""What one record may take of a worker process: CPU time and memory, both held by the system.
+"""Limits of CPU time and memory for a record in a worker process, enforced by the system.
 
-A decoder in C returns to no handler of Python's. So a process whose time is up is ended by
-SIGPROF, and `isolation` finds out which record that was; memory beyond the limit is refused to
-whoever asks for it, which Python and its libraries raise as MemoryError.
+A decoder in C cannot be interrupted from Python. So the system ends a process that exceeds the
+time with SIGPROF, and `isolation` finds the record. Memory beyond the limit is refused, which
+Python and its libraries raise as MemoryError.
 
 No Beam here: worker processes import this module.
 """
@@ -23,7 +23,7 @@ TOO_SLOW = "took too long"
 TOO_MUCH_MEMORY = "took too much memory"
 CRASHED = "crashed its process"
 
-# A record may take so much, and so many times the bytes of its files, where these are large.
+# Memory of a record, and its multiple of the bytes of large files.
 MAX_RECORD_BYTES = 1 << 30
 _TIMES_ITS_FILES = 16
 _LARGE_FILE_BYTES = 16 << 20
@@ -31,21 +31,21 @@ _STATM = Path("/proc/self/statm")
 
 
 def too_large() -> str:
-    """The detail of a reject that asked for memory that it was not given."""
-    return f"over {MAX_RECORD_BYTES >> 20:,} MiB beside what its files take; leave it out"
+    """Return the detail of a reject that needs too much memory."""
+    return f"over {MAX_RECORD_BYTES >> 20:,} MiB in addition to its files; leave it out"
 
 
 def too_slow(seconds: float) -> str:
-    """The detail of a reject that took longer."""
+    """Return the detail of a reject that took longer."""
     return f"over {seconds:g} s of CPU time; leave it out, or allow more by max_record_seconds"
 
 
 @contextlib.contextmanager
 def ending_after(seconds: float) -> Iterator[Callable[[], None]]:
-    """Lets the system end this process once it has used so much CPU time, in all its threads.
+    """End this worker process once all its threads have used so much CPU time.
 
-    Yields what starts the time anew, which may last a tenth longer: the system is not asked for
-    every record. For worker processes alone.
+    Yields a function that restarts the time. The limit is up to a tenth longer, as not every
+    record costs a system call.
     """
     slack = seconds / 10
     started = -math.inf
@@ -66,10 +66,10 @@ def ending_after(seconds: float) -> Iterator[Callable[[], None]]:
 
 @contextlib.contextmanager
 def bounded_memory(read: ReadFile, records_at_once: int) -> Iterator[ReadFile]:
-    """Lets the system refuse memory to this process beyond what it has now and records may take.
+    """Limit this worker process's memory to its current size and that of its records.
 
-    Yields `read` as records are to be read meanwhile, so that more is allowed to large files.
-    For worker processes alone; where the system does not tell what a process has, nothing is done.
+    Yields a replacement for `read` that raises the limit for large files. Without /proc there is no
+    limit.
     """
     if not _STATM.exists():
         yield read
@@ -105,5 +105,5 @@ def bounded_memory(read: ReadFile, records_at_once: int) -> Iterator[ReadFile]:
 
 
 def _data_bytes() -> int:
-    """What counts towards the limit of this process: its writable memory that is no file's."""
+    """Return this process's memory that counts towards the limit: private and writable."""
     return int(_STATM.read_text().split()[5]) * resource.getpagesize()

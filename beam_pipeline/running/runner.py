@@ -1,4 +1,4 @@
-"""Which runner runs the job, and what must be set for it to lose nothing."""
+"""Chooses the runner of a job, and refuses options that would lose records."""
 
 import dataclasses
 
@@ -19,15 +19,14 @@ from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Job:
-    """What the stages of a job are told of where they run.
+    """Settings of a job for its stages.
 
     Attributes:
-        progress_dir: Where stages leave their counts; empty for nowhere.
+        progress_dir: Folder for the counts of stages; empty for none.
         beat_s: Seconds between a stage's counts.
-        processes: Worker processes that stages may start.
-        problem_file: Where a stage leaves an error that no other attempt would heal, instead of
-            raising it; empty where it raises.
-        spill: Where tables and rejects wait between the stages.
+        processes: Number of worker processes that stages may start.
+        problem_file: File for an error that a retry cannot fix; empty if stages raise it.
+        spill: Location of tables and rejects between the stages.
     """
 
     progress_dir: str = ""
@@ -38,14 +37,14 @@ class Job:
 
     @property
     def is_here(self) -> bool:
-        """Whether the launching process hands batches to worker processes."""
+        """Whether the launching process sends batches to worker processes."""
         return self.processes > 0
 
 
-# It has none of all that: a user's own pipeline, wherever it runs.
+# For a user's own pipeline.
 PLAIN_JOB = Job()
 
-# As Beam reads --runner: in any letter case, with or without "runner" at the end.
+# Like Beam's --runner: lower case, without "runner" at the end.
 _LOCAL_RUNNERS = frozenset({"direct", "switchingdirect", "fnapi"})
 _RUNS_NO_BUILD = frozenset({"bundlebaseddirect", "testdirect", "interactive"})
 _BEAMS_RUNNERS = frozenset(
@@ -54,12 +53,12 @@ _BEAMS_RUNNERS = frozenset(
 
 
 def is_local(options: PipelineOptions) -> bool:
-    """Whether `options` run the job in this process, and in worker processes that it starts."""
+    """Whether the job runs in this process and its worker processes."""
     return runner_name(options) in _LOCAL_RUNNERS
 
 
 def runner_name(options: PipelineOptions) -> str:
-    """A runner of Beam's as "direct", "flink" and so on; another's class by its full name."""
+    """Return a runner of Beam's as "direct" or "flink", and any other by its class's full name."""
     name: str = options.view_as(StandardOptions).runner or "direct"
     if "." in name and not name.startswith("apache_beam."):
         return name
@@ -67,16 +66,15 @@ def runner_name(options: PipelineOptions) -> str:
 
 
 def spare_processes(options: PipelineOptions) -> int:
-    """Processes that stages may start: none where a cluster starts the workers."""
+    """Return the number of processes that stages may start; a cluster starts its own."""
     return usable_cpus() if is_local(options) else 0
 
 
 def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
-    """The local runner made safe, or None where `options` name another one.
+    """Return the safe local runner; None if `options` name another one.
 
     Raises:
-        ConfigError: `options` name a runner that cannot run a build, ask the local one for workers
-            of Beam's own, or ask for no job.
+        ConfigError: The runner cannot run a build, or an option would break the build.
     """
     if (
         options.view_as(GoogleCloudOptions).template_location
@@ -84,7 +82,7 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
     ):
         raise ConfigError(
             "build starts its job and waits for it; leave out --template_location and --dry_run, "
-            "or see with plan what it would do"
+            "or run plan"
         )
     name = runner_name(options)
     if name in _RUNS_NO_BUILD or ("." not in name and name not in _BEAMS_RUNNERS):
@@ -99,13 +97,12 @@ def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
 
 
 def _check_workers(options: DirectOptions) -> None:
-    """Beam's local threads lose records; its processes outlive it, and listen to any machine."""
+    """Refuse Beam's own workers: threads lose records, processes outlive a killed build."""
     for option, default in (("direct_running_mode", "in_memory"), ("direct_num_workers", 1)):
         value = getattr(options, option)
         if value not in (None, default):
             raise ConfigError(
-                f"--{option}={value} asks Beam's local runner for workers of its own, which lose "
-                "records or outlive a build that is killed; leave it out: a build starts a worker "
-                "process for each CPU by itself, or works with N threads in place of them by "
+                f"--{option}={value} starts Beam's own workers, which lose records or outlive a "
+                "killed build; leave it out, as a build starts a process per CPU, or pass "
                 "--threads N"
             )

@@ -1,7 +1,7 @@
-"""What waits between the stages of a job on this machine lies in a file.
+"""Data that waits between the stages of a local job, in a file.
 
-Beam's local runner holds all that its shuffles hand on, and copies it when it groups: of ten
-million records that was the memory of the machine. Of what is spilled it holds 16 bytes a table.
+Beam's local runner holds everything that its shuffles pass on, and copies it to group it: for ten
+million records that was the machine's memory. For spilled data it holds 16 bytes per table.
 """
 
 import contextlib
@@ -26,18 +26,18 @@ _NO_FILE = -1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spill:
-    """Bytes on their way through a shuffle: references to a file of this process, or themselves.
+    """Replaces bytes in shuffles by references to a file; without a file they stay as they are.
 
     Attributes:
-        file: The descriptor of the file; -1 where elements cross to other machines.
-        folder: Where the file lies.
+        file: Descriptor of the file; -1 if elements go to other machines.
+        folder: Folder of the file.
     """
 
     file: int = _NO_FILE
     folder: str = ""
 
     def put(self, data: bytes) -> bytes:
-        """The element that stands for `data`.
+        """Return the element for `data`.
 
         Raises:
             OSError: The disk is full.
@@ -52,19 +52,19 @@ class Spill:
         return _REFERENCE.pack(offset, len(data))
 
     def get(self, element: bytes) -> bytes:
-        """What `put` took."""
+        """Return the data of an element from `put`."""
         if self.file == _NO_FILE:
             return element
         return read_at(self.file, *_REFERENCE.unpack(element))
 
     def all(self, elements: Iterable[bytes]) -> Iterable[bytes]:
-        """What `put` took, one after the other, as often as it is gone through."""
-        return elements if self.file == _NO_FILE else Again(lambda: map(self.get, elements))
+        """Return the data of elements; can be iterated repeatedly."""
+        return elements if self.file == _NO_FILE else Repeatable(lambda: map(self.get, elements))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Again(Iterable[_T]):
-    """What is made anew whenever it is gone through."""
+class Repeatable(Iterable[_T]):
+    """Iterable that makes a new iterator each time."""
 
     make: Callable[[], Iterator[_T]]
 
@@ -72,22 +72,21 @@ class Again(Iterable[_T]):
         return self.make()
 
 
-# Elements are what they stand for.
 NOT_SPILLED = Spill()
 
 
 def spill_of(values: Any) -> Spill:
-    """The spill of the job whose pipeline `values` are in; none in a pipeline of the user's."""
+    """Return the spill of the job that `values` are in; a user's own pipeline has none."""
     spill: Spill = getattr(values.pipeline, "spill", NOT_SPILLED)
     return spill
 
 
 @contextlib.contextmanager
 def spilling(folder: str | None = None) -> Iterator[Spill]:
-    """A file without a name, which goes with its process, however that ends.
+    """Open an unnamed file, which the system deletes with its process.
 
     Args:
-        folder: Where it lies, on this machine; None for the system's temporary one.
+        folder: A local folder; None for the system's temporary one.
     """
     folder = folder or tempfile.gettempdir()
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:

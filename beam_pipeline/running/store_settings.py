@@ -1,8 +1,8 @@
-"""Endpoints and regions of stores, here and on the workers of a job elsewhere.
+"""Sends endpoints and regions of stores to the workers of a job on another runner.
 
-They are environment variables (docs/object-stores.md), which such workers do not have. So a job's
-functions carry them: where one of them is unpickled, they are set. Of what a worker has itself
-nothing is changed. Credentials stay here, for whoever may look at a job can read it.
+These are environment variables (docs/object-stores.md), which such workers do not have. So the
+job's functions carry them, and set them where they are unpickled, unless a worker has its own.
+Credentials are not sent, as anyone who sees a job can read it.
 """
 
 import os
@@ -22,7 +22,7 @@ _SETTINGS = """
     AZURE_SKIP_SIGNATURE AZURE_ALLOW_HTTP AZURE_TIMEOUT AZURE_ALLOW_INVALID_CERTIFICATES
 """
 
-# What Beam's options for its own S3 and Azure clients mean.
+# Beam's options for its own S3 and Azure clients.
 _S3_OPTIONS = {
     "s3_endpoint_url": "AWS_ENDPOINT_URL",
     "s3_region_name": "AWS_REGION",
@@ -39,7 +39,7 @@ _CONNECTION_STRING = {
 
 
 def use_options(options: PipelineOptions) -> None:
-    """Sets what Beam's options say of S3 and Azure in this process and those that it starts."""
+    """Apply Beam's options for S3 and Azure to this process and those that it starts."""
     os.environ.update(_stated(options))
 
 
@@ -61,14 +61,14 @@ def _stated(options: PipelineOptions) -> dict[str, str]:
 
 
 def send_settings(pipeline: beam.Pipeline, options: PipelineOptions) -> None:
-    """Lets the functions of a pipeline carry this machine's settings to its workers."""
+    """Attach this machine's settings to the functions of a pipeline."""
     stated = _stated(options)
     defaults = {name: os.environ[name] for name in _SETTINGS.split() if name in os.environ}
     pipeline.visit(_Attach(_Carried(stated, defaults)))
 
 
 class _Carried:
-    """Settings that are set wherever this is unpickled."""
+    """Settings that unpickling applies to the process."""
 
     def __init__(self, stated: Mapping[str, str], defaults: Mapping[str, str]):
         self.stated = dict(stated)

@@ -1,4 +1,4 @@
-"""Folders in the system's temporary directory that go, however their process ends."""
+"""Temporary folders that are deleted even if their process is killed."""
 
 import contextlib
 import fcntl
@@ -13,10 +13,10 @@ _PREFIX = "beam-tfrecords-"
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[str]:
-    """A new folder, which is deleted with all it holds.
+    """Make a new folder, deleted with its content at the end.
 
-    Whoever is killed cannot delete theirs: those are deleted here. A lock, which goes with its
-    process, says which ones are in use.
+    Also deletes the folders of killed processes: a lock, which the system releases with its
+    process, marks the ones in use.
     """
     _delete_unused()
     folder, lock = _make()
@@ -25,11 +25,10 @@ def temporary_folder() -> Iterator[str]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
-        _delete_unused()  # of worker processes that were still dying when this began
+        _delete_unused()  # of worker processes that were still ending at the start
 
 
 def _make() -> tuple[str, int]:
-    """A new folder, and the lock on it."""
     while True:
         folder = tempfile.mkdtemp(prefix=_PREFIX)
         with contextlib.suppress(FileNotFoundError):  # deleted as unused before it was locked
@@ -41,20 +40,13 @@ def _make() -> tuple[str, int]:
 
 
 def _delete_unused() -> None:
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        _delete_if_unused(left)
-
-
-def _delete_if_unused(folder: Path) -> None:
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # another user's, or just deleted
-        return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(lock).st_uid == os.geteuid():
-            shutil.rmtree(folder, ignore_errors=True)
-    except OSError:  # it is in use
-        pass
-    finally:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:  # another user's, or just deleted
+            continue
+        with contextlib.suppress(OSError):  # in use
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(lock).st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)

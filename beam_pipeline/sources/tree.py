@@ -13,7 +13,7 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import below, folder, joined, media_kind, parents, stem, suffix
 from beam_pipeline.sources.references import name_of, parent
 from tfrecord_dataset.shown_text import counted
-from tfrecord_dataset.store.at_once import at_once
+from tfrecord_dataset.store.threads import run_in_threads
 
 # Enough to detect a layout: a thousand class folders need not all be listed for it.
 _MAX_DEPTH = 5
@@ -178,7 +178,7 @@ class Tree:
             self._listings |= dict.fromkeys(new, Listing())
             return
         if storage.is_remote(self.root):  # at once: each answer takes a while
-            listings = at_once(self._look_into, new, _REMOTE_CALLS)
+            listings = run_in_threads(self._look_into, new, _REMOTE_CALLS)
         else:
             listings = list(map(self._look_into, new))
         self._listings |= zip(new, listings, strict=True)

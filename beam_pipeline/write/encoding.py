@@ -23,7 +23,7 @@ from beam_pipeline.kinds.kind import Kind, Stored
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import FileRef, Inspected, file_of
 from beam_pipeline.rows import values_by_feature
-from beam_pipeline.running.isolation import Death, each_alone
+from beam_pipeline.running.isolation import Death, run_isolated
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
@@ -205,7 +205,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         one_by_one = dataclasses.replace(self, threads=1)
         chunks = list(_single_records(chunk))
         encoded = []
-        for each, outcome in zip(chunks, each_alone(one_by_one, chunks), strict=True):
+        for each, outcome in zip(chunks, run_isolated(one_by_one, chunks), strict=True):
             if isinstance(outcome, Death):
                 raise BeamTFRecordsError(_undone(each, outcome))
             encoded.append(outcome)

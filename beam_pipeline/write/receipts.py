@@ -30,7 +30,7 @@ from beam_pipeline.write.working_directory import (
 )
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.sealed_json import sealed, unsealed
-from tfrecord_dataset.store.at_once import at_once
+from tfrecord_dataset.store.threads import run_in_threads
 
 _LOG = logging.getLogger(__name__)
 _READS_AT_ONCE = 64
@@ -93,7 +93,7 @@ def finished_part(
             return None
         if receipt.files.keys() != set(files):
             raise ValueError(f"{path} has {sorted(receipt.files)}, not {sorted(files)}")
-        at_once(_check, receipt.files.values(), len(files))
+        run_in_threads(_check, receipt.files.values(), len(files))
     except (OSError, RecordError, ValueError) as error:
         _LOG.warning("%s of an interrupted build is incomplete and written again: %s", part, error)
         return None

@@ -15,7 +15,7 @@ import pyarrow as pa
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.placing import Keys, tables_by_key
-from beam_pipeline.running.spill import Again, Spill, spilling
+from beam_pipeline.running.spill import Repeatable, Spill, spilling
 
 # Rows that are sorted at once; a sort takes several times as much.
 _MAX_BYTES = 2 << 20
@@ -73,7 +73,7 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
     with spilling(folder) as spill:
         ranges = _Ranges(spill, first, last, 1 + num_bytes // _MAX_BYTES)
         parts = map(spill.all, filter(None, ranges.of(tables)))
-        yield ShardRows(num_rows, Again(functools.partial(_ordered, list(parts))))
+        yield ShardRows(num_rows, Repeatable(functools.partial(_ordered, list(parts))))
 
 
 def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:

@@ -18,7 +18,7 @@ from tfrecord_dataset.format.frames import (
 from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import not_whole
 from tfrecord_dataset.store import user_cache
-from tfrecord_dataset.store.at_once import at_once
+from tfrecord_dataset.store.threads import run_in_threads
 
 _KIND = "index"
 # Scanning fewer records takes no longer than opening a cached index.
@@ -98,9 +98,9 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
         DatasetChangedError: A shard has changed.
     """
     numbers = range(len(shards))
-    stated = at_once(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
+    stated = run_in_threads(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
     walked = [number for number in numbers if stated[number] is None]
-    found = iter(at_once(functools.partial(bounds, shards), walked, _WALKED_AT_ONCE))
+    found = iter(run_in_threads(functools.partial(bounds, shards), walked, _WALKED_AT_ONCE))
     by_shard = [next(found) if each is None else each for each in stated]
     lengths = np.array([len(each) - 1 for each in by_shard], np.int64)
     index = RecordIndex(
@@ -132,7 +132,7 @@ def bounds(shards: ShardFiles, number: int) -> Any:
     found = np.asarray(walk(shards, number), "<i8")
     if len(found) > _WORTH_CACHING:
         # A cache folder that is not writable only costs time.
-        with contextlib.suppress(OSError), user_cache.making(_KIND, source) as handle:
+        with contextlib.suppress(OSError), user_cache.writing(_KIND, source) as handle:
             handle.write(found.tobytes())
     return found
 

@@ -75,7 +75,7 @@ class UnpackedFiles:
         if found := user_cache.find(_KIND, source):
             return found
         try:
-            with user_cache.making(_KIND, source) as handle:
+            with user_cache.writing(_KIND, source) as handle:
                 for data in unpacked(self._packed, number):
                     handle.write(data)
         except OSError as error:

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from tfrecord_dataset import durable
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
-from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.objects import RemoteFile, read_range
+from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.user_cache import cache_folder
 
 # A request takes some 50 ms, as long as 4 MiB of transfer.
@@ -117,7 +117,7 @@ class ShardCache:
                 handle = stack.enter_context(durable.replacing(path, f"{path}{_PARTIAL}"))
                 handle.truncate(file.num_bytes)  # reserves the space
             copy = functools.partial(_copy, handle.fileno(), file)
-            at_once(copy, range(0, max(1, file.num_bytes), RANGE_BYTES), _RANGES_AT_ONCE)
+            run_in_threads(copy, range(0, max(1, file.num_bytes), RANGE_BYTES), _RANGES_AT_ONCE)
             actual = _sha256(handle.name) if file.sha256 else ""
             if actual != file.sha256:
                 raise DatasetDamagedError(

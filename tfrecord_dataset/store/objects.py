@@ -10,10 +10,10 @@ from typing import Any
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import remote_listing, requests
-from tfrecord_dataset.store.at_once import at_once
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END
 from tfrecord_dataset.store.files import changed
+from tfrecord_dataset.store.threads import run_in_threads
 
 _REQUESTS_AT_ONCE = 64
 
@@ -81,7 +81,7 @@ def describe(urls: Sequence[str]) -> list[RemoteFile]:
     Raises:
         DatasetDamagedError: An object does not exist.
     """
-    found = at_once(_describe, urls, _REQUESTS_AT_ONCE)
+    found = run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
     for url, file in zip(urls, found, strict=True):
         if file is None:
             raise DatasetDamagedError(f"{url} does not exist; restore it, or check the URL")

@@ -1,4 +1,4 @@
-"""User's cache folder for data derived from files, such as their indexes.
+"""The user's cache folder for data derived from files, such as their indexes.
 
     <kind>/<hash of the source>             the content, and its seal
     <kind>/<…>.partial                      a file in progress
@@ -12,20 +12,20 @@ import contextlib
 import hashlib
 import os
 import struct
-import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import google_crc32c
 
-from tfrecord_dataset import regular_files
+from tfrecord_dataset import durable, regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 
 _PARTIAL = ".partial"
 # A partial file that has not changed for so long belongs to a killed process.
-_LEFT_AFTER_S = 3600
+_ABANDONED_S = 3600
 _SEAL = struct.Struct("<I")
 _BLOCK_BYTES = 1 << 20
 
@@ -60,7 +60,7 @@ def find(kind: str, source: str) -> str | None:
 
 
 @contextlib.contextmanager
-def making(kind: str, source: str) -> Iterator[IO[bytes]]:
+def writing(kind: str, source: str) -> Iterator[IO[bytes]]:
     """Open a file for the data derived from a source; it is kept if the context succeeds.
 
     Raises:
@@ -69,24 +69,18 @@ def making(kind: str, source: str) -> Iterator[IO[bytes]]:
     """
     path = path_of(kind, source)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left(path.parent)
-    with tempfile.NamedTemporaryFile(
-        "w+b", dir=path.parent, suffix=_PARTIAL, delete=False
-    ) as handle:
-        try:
+    for left in path.parent.glob(f"*{_PARTIAL}"):
+        with contextlib.suppress(OSError):
+            if left.lstat().st_mtime < time.time() - _ABANDONED_S:
+                left.unlink()
+    partial = f"{path}.{uuid.uuid4().hex}{_PARTIAL}"
+    try:
+        with durable.replacing(str(path), partial, synced=False) as handle:
             yield handle
             handle.flush()
             handle.write(_seal(handle.fileno(), handle.tell(), f"{kind}\n{source}"))
-            handle.flush()
-            try:
-                os.replace(handle.name, path)
-            except IsADirectoryError as error:
-                raise BeamTFRecordsError(
-                    f"{path} is a folder, but should be a file; delete it"
-                ) from error
-        except BaseException:
-            os.unlink(handle.name)
-            raise
+    except IsADirectoryError as error:
+        raise BeamTFRecordsError(f"{path} is a folder, but should be a file; delete it") from error
 
 
 def explain(error: OSError) -> BeamTFRecordsError:
@@ -100,13 +94,6 @@ def explain(error: OSError) -> BeamTFRecordsError:
 def path_of(kind: str, source: str) -> Path:
     """Return the path for the data derived from a source."""
     return cache_folder() / kind / hashlib.sha256(source.encode()).hexdigest()[:32]
-
-
-def _remove_left(folder: Path) -> None:
-    for path in folder.glob(f"*{_PARTIAL}"):
-        with contextlib.suppress(OSError):
-            if path.lstat().st_mtime < time.time() - _LEFT_AFTER_S:
-                path.unlink()
 
 
 def content_bytes(path: str) -> int:

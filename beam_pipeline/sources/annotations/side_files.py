@@ -18,7 +18,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, Record, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
-from beam_pipeline.running.pickling import crosses, pack, unpack
+from beam_pipeline.running.pickling import fast_pickle, pack, unpack
 from beam_pipeline.sources.annotations.shapes import Told
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
@@ -39,7 +39,7 @@ from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_folders
-from tfrecord_dataset.store.at_once import at_once
+from tfrecord_dataset.store.threads import run_in_threads
 
 # Of an annotation. In memory XML takes up to thirty times its text.
 MAX_BYTES = 16 << 20
@@ -68,7 +68,7 @@ class Known:
     number: int = _MANY_FILES
 
 
-@crosses
+@fast_pickle
 class Pair(NamedTuple):
     """An image and its annotation, of which one may be ""; and what the latter calls its image."""
 
@@ -313,7 +313,7 @@ def send_by_image(
         except RecordError as error:
             return Rejected.of(path, error)
 
-    alone = at_once(name_of, paired.annotations, _READ_THREADS)
+    alone = run_in_threads(name_of, paired.annotations, _READ_THREADS)
     images = [Pair(image, "") for image in paired.images]
     for each in (*paired.pairs, *paired.rejected, *images, *alone):
         name = shared_name(each.image or each.named) if isinstance(each, Pair) else ""

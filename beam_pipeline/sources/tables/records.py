@@ -15,7 +15,7 @@ from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
 from beam_pipeline.rows import Rows, rows_of
 from beam_pipeline.running.gathering import Merge, Share
-from beam_pipeline.running.pickling import crosses
+from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
@@ -169,7 +169,7 @@ def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
     return Overview(roles, kinds)
 
 
-@crosses
+@fast_pickle
 class JoinedRow(NamedTuple):
     """A row of an image that is one of its boxes or captions.
 

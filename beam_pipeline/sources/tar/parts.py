@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.paths import Member
-from beam_pipeline.running.pickling import crosses
+from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
@@ -45,7 +45,7 @@ _DECLARED_FORMS = {
 }
 
 
-@crosses
+@fast_pickle
 class LongValue(NamedTuple):
     """A long text, or a long value of a JSON object, that stays in the tar.
 
@@ -58,7 +58,7 @@ class LongValue(NamedTuple):
     name: str | None = None
 
 
-@crosses
+@fast_pickle
 class Part(NamedTuple):
     """A member of a record.
 

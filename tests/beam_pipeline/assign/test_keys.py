@@ -9,7 +9,7 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.stage import equal_keys
 from beam_pipeline.errors import DataError
 from beam_pipeline.records import ClassLabel, Record
-from beam_pipeline.running.spill import Again
+from beam_pipeline.running.spill import Repeatable
 
 
 def rows(*keyed):
@@ -51,7 +51,7 @@ def test_one_key_any_number_of_times_takes_little():
             held.append(pa.total_allocated_bytes())
             yield rows(*(("same", 7, f"{number}:{row}") for row in range(1000)))
 
-    assert list(equal_keys(Again(parts))) == [("same", "0:0", "0:1")]
+    assert list(equal_keys(Repeatable(parts))) == [("same", "0:0", "0:1")]
     assert max(held) - held[0] < 1 << 20
 
 

@@ -115,7 +115,7 @@ def test_what_ends_its_process_is_left_out_alone(tmp_path, deadly):
         "3 exits": "crashed its process",
         "4 endless": "took too long",
     }
-    assert "3 processes that did nothing else were ended by SIGSEGV" in rejects["1 crashes"].detail
+    assert "SIGSEGV ended 3 processes that did nothing else" in rejects["1 crashes"].detail
     assert "ended by exit code 3" in rejects["3 exits"].detail
 
 
@@ -133,7 +133,7 @@ def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
     keys, rejects = inspected(elements, packer=deadly.GreedyPacker(CONFIG))
     assert keys == ["allowed", "plain"]
     assert rejects["greedy"].reason == "took too much memory"
-    assert "over 1,024 MiB beside what its files take" in rejects["greedy"].detail
+    assert "over 1,024 MiB in addition to its files" in rejects["greedy"].detail
 
 
 def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(tmp_path, deadly):

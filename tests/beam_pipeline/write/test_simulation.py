@@ -39,7 +39,7 @@ from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset import durable, replacement
 from tfrecord_dataset.sealed_json import check_seal
-from tfrecord_dataset.store import at_once, clients, requests
+from tfrecord_dataset.store import clients, requests, threads
 
 DATASET = "pets/1.0.0"
 BUILDING = "/.building/"
@@ -188,7 +188,7 @@ def alone(monkeypatch, works):
     monkeypatch.setattr(building, "job_pipeline", job_pipeline)
     monkeypatch.setattr(building, "watched", watched)
     monkeypatch.setattr(building, "collecting_rarely", contextlib.nullcontext)
-    monkeypatch.setattr(at_once, "ThreadPoolExecutor", interleaving.OneAtATime)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", interleaving.OneAtATime)
     monkeypatch.setattr(parallel, "ThreadPoolExecutor", interleaving.OneAtATime)
     return monkeypatch
 

@@ -251,7 +251,7 @@ def test_what_a_killed_writer_left_goes(tmp_path, monkeypatch):
         (folder / name).write_bytes(bytes(9))
         os.utime(folder / name, (time.time() - age,) * 2)
 
-    with user_cache.making("index", "a source") as handle:
+    with user_cache.writing("index", "a source") as handle:
         handle.write(b"made")
 
     assert {path.name for path in folder.glob("*.partial")} == {"new.partial"}

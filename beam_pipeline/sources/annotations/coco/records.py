@@ -30,7 +30,7 @@ from beam_pipeline.records import (
     Value,
     composed,
 )
-from beam_pipeline.running.pickling import crosses
+from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC
 from beam_pipeline.sources.annotations.shapes import around, stated_size
@@ -63,7 +63,7 @@ _CROWDS = (None, 0, 1)
 _Box = tuple[float, float, float, float]
 
 
-@crosses
+@fast_pickle
 class ImageItem(NamedTuple):
     """An item of "images".
 
@@ -84,7 +84,7 @@ class ImageItem(NamedTuple):
     fault: RecordError | None
 
 
-@crosses
+@fast_pickle
 class Annotations(NamedTuple):
     """Items of "annotations" that show objects of one image, or its class: a column a member.
 
@@ -144,7 +144,7 @@ class Annotations(NamedTuple):
         )
 
 
-@crosses
+@fast_pickle
 class Caption(NamedTuple):
     """A caption of an image."""
 
@@ -153,7 +153,7 @@ class Caption(NamedTuple):
     text: Any
 
 
-@crosses
+@fast_pickle
 class CaptionedImage(NamedTuple):
     """What a file of captions that is read with another file calls one of its images."""
 
@@ -161,7 +161,7 @@ class CaptionedImage(NamedTuple):
     name: str
 
 
-@crosses
+@fast_pickle
 class MapItem(NamedTuple):
     """The map of an image's segments."""
 

@@ -9,7 +9,7 @@ _T = TypeVar("_T")
 _U = TypeVar("_U")
 
 
-def at_once(call: Callable[[_T], _U], items: Iterable[_T], threads: int) -> list[_U]:
+def run_in_threads(call: Callable[[_T], _U], items: Iterable[_T], threads: int) -> list[_U]:
     """Call a function with each item in threads, in this context; results are in order.
 
     Raises:
