@@ -115,7 +115,7 @@ def test_what_ends_its_process_is_left_out_alone(tmp_path, deadly):
         "3 exits": "crashed its process",
         "4 endless": "took too long",
     }
-    assert "SIGSEGV ended 3 processes that did nothing else" in rejects["1 crashes"].detail
+    assert "3 processes that did nothing else were ended by SIGSEGV" in rejects["1 crashes"].detail
     assert "ended by exit code 3" in rejects["3 exits"].detail
 
 
