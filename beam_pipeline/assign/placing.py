@@ -35,7 +35,7 @@ class Keys(NamedTuple):
     numbers_of: Callable[[pa.Table], Int64s]
 
 
-def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Waiting[bytes, Keyed]:
+def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed]:
     """Return a queue of tables that divides them by key."""
 
     def divide(tables: Sequence[bytes]) -> Iterator[Keyed]:
@@ -63,7 +63,7 @@ class DivideTables(beam.DoFn):
         self._spill = spill
 
     def start_bundle(self) -> None:
-        self._tables: Waiting[bytes, Keyed] | None = None
+        self._tables: Buffer[bytes, Keyed] | None = None
 
     def process(self, table: bytes, side: Any) -> Iterator[Keyed]:
         if self._tables is None:
