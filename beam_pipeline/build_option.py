@@ -16,7 +16,7 @@ class BuildOption(Option):
 
     Attributes:
         is_content: It decides what the files hold, and is part of the fingerprint; the others say
-            where the data lies, how fast it is read, what stops the build, what may go.
+            where the data is, how fast it is read, what stops the build, what may go.
         is_path: Its texts are paths; in a recipe they are relative to the recipe's folder.
     """
 

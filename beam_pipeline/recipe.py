@@ -175,7 +175,7 @@ def save(
     understood: Sequence[str] = (),
     problem: Problem | ConfigError | None = None,
 ) -> None:
-    """Write the recipe of a build, and beside it the schema by which editors complete it.
+    """Write the recipe of a build, and a JSON Schema with which editors complete it.
 
     Args:
         understood: Lines that say what the input was read as.

@@ -36,7 +36,7 @@ class ListSummary:
         sha256: Hex digest of an image or audio, once inspected.
         shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
         sample_rate: Of audio.
-        names: Of class numbers whose names are stored beside them: each number with its name.
+        names: Class numbers with their names, if these are stored, too.
     """
 
     kind: str
@@ -231,7 +231,7 @@ class Array:
         shape: Sizes by axis.
         data: The values, little-endian, in C order; empty where `file` has them.
         file: A .npy or .npz file of one array where `dtype` is "" or where `conversions` are;
-            else a range that holds the values alone, as `data` would.
+            else a range that holds only the values, as `data` would.
         minimum, maximum: Of the values, once inspected; None where there are none, or no number.
         finite_range: The same of finite values, where some are infinite.
         not_finite: How many values are NaN or infinite, once inspected.
@@ -254,8 +254,8 @@ class RawFile:
     """The bytes of a file, whatever they are.
 
     Attributes:
-        file: Where they lie.
-        num_bytes: How many they are, once inspected.
+        file: The file.
+        num_bytes: Its size, once inspected.
     """
 
     file: FileRef
@@ -282,7 +282,7 @@ class ClassLabels:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Deferred:
-    """A value that lies in a byte range of a file and is read only where it is needed.
+    """A value in a byte range of a file, which is read only where it is needed.
 
     A source gives long texts and lists so: between the stages that read them no memory holds
     them.
@@ -325,7 +325,7 @@ class Entry:
         source: Where the record was described, for messages: "labels.csv:12". Default: key.
         source_id: `image/source_id`. Unless every record has one of its own, each one's is its
             number in the dataset.
-        notes: What its source has beside and how often ("not kept: pose": 1); once checked, also
+        notes: What else its source has and how often ("not kept: pose": 1); once checked, also
             what was changed ("box clipped": 2).
         example: Of a record that is an Example already, and is written as it is, byte for byte:
             its whole frame in a TFRecord file that is not compressed. None for others.
@@ -369,7 +369,7 @@ class Inspected(Entry):
         content_digest: In hex, equal for records of equal images, audio and other files, or,
             without those, for equal records.
         num_bytes: About how many bytes the record takes in a shard.
-        deferred: By feature, where the values lie that are not to be kept.
+        deferred: By feature, the byte ranges of values that are not kept.
         look: What its first image looks like (`media.looks`), where that is asked for.
     """
 
@@ -439,7 +439,7 @@ class DeclaredClasses:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Consumed:
-    """Files that a source has read and that are no record's, such as annotation files.
+    """Files that a source has read and that belong to no record, such as annotation files.
 
     Attributes:
         paths: Absolute paths or URLs.

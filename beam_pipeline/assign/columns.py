@@ -1,4 +1,4 @@
-"""Records as columns: what routing asks for, beside each record packed into bytes.
+"""Records as columns that routing needs, each with the record packed into bytes.
 
 Duplicates, splits and shards are settled on the columns; a record is packed once, by the process
 that inspected it, and unpacked once, by the process that encodes it. A table crosses a shuffle as
@@ -30,12 +30,12 @@ _CONTENT_BYTES = 16
 CONTENT = f"S{_CONTENT_BYTES}"
 _DIGEST_BYTES = 8
 
-# A table's columns; a row a record:
+# A table's columns; each row is a record:
 #   content_digest  equal for records of equal content
 #   annotation      digest of what the record says of its content
 #   digest          digest of all that decides the record's bytes and its row in the index
 #   position        where it stands in its split's order
-#   source          what the record says of where it is from; may be empty
+#   source          where the record was described; may be empty
 #   num_bytes       about how many bytes it takes in a shard
 #   record          the packed record; null of a row, whose values are in columns of their own
 #                   behind it (`beam_pipeline.rows`)
@@ -56,7 +56,7 @@ SCHEMA = pa.schema(
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 READ = pa.ipc.IpcReadOptions(use_threads=False)
-# What nobody asks for is not even unpacked: most of the bytes. Columns of values are behind these.
+# Reads routes only, a small part of the bytes; columns of values follow them.
 _WITHOUT_RECORDS = list(range(SCHEMA.get_field_index("record")))
 READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_RECORDS)
 
@@ -180,7 +180,7 @@ def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Ins
 
 
 def sources_of(table: pa.Table) -> list[str]:
-    """Where each record is from: its key, if it says nothing else."""
+    """Return the source of each record, by default its key."""
     named = zip(table.column("source").to_pylist(), table.column("key").to_pylist(), strict=True)
     return [source or key for source, key in named]
 
@@ -209,7 +209,7 @@ def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
 
 
 def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
-    """All tables of `to_bytes` as one, with the columns of `schema` and of values."""
+    """Return all tables of `to_bytes` as one, with the columns of `schema` and of values."""
     return concatenated([schema.empty_table(), *map(table_from_bytes, batches)])
 
 
@@ -226,7 +226,7 @@ def table_from_bytes(data: bytes) -> pa.Table:
 def parts(
     batches: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions = READ
 ) -> Iterator[pa.Table]:
-    """The tables of `to_bytes`, some at once: of `max_rows` rows or more, but for the last."""
+    """Yield the tables of `to_bytes`, joined to `max_rows` rows or more except for the last."""
     waiting: list[pa.Table] = []
     num_rows = 0
     for batch in batches:
@@ -280,7 +280,7 @@ def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, 
 
 
 def release_memory() -> None:
-    """Gives back to the system what tables that are gone have taken."""
+    """Return the memory of deleted tables to the system."""
     pa.default_memory_pool().release_unused()
 
 
@@ -301,9 +301,9 @@ def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Tab
         start = end
 
 
-def digest_of(parts: Iterable[pa.Table], *beside: object) -> str:
-    """Hex digest of all that decides the bytes of a shard of these rows, and of what is beside."""
-    digest = hashlib.sha256(repr(beside).encode())
+def digest_of(parts: Iterable[pa.Table], *others: object) -> str:
+    """Return the hex digest of all that decides the bytes of a shard: its rows and `others`."""
+    digest = hashlib.sha256(repr(others).encode())
     for part in parts:
         digest.update(binaries(part, "digest").tobytes())
     return digest.hexdigest()

@@ -1,7 +1,7 @@
 """Records of equal content: counted, and dropped where that is asked for.
 
 One content may have as many records as there are, and all of them are in one bucket. So a bucket is
-gone through part by part, up to three times, and what is held grows with its contents alone.
+gone through part by part, up to three times, and memory grows only with the number of its contents.
 """
 
 import functools
@@ -83,10 +83,10 @@ def _parts(
 
 
 class _Groups:
-    """Records of the same content, as far as they are told of.
+    """Groups of records with equal content.
 
     Args:
-        contents: Of them, sorted; a group's number is its place.
+        contents: The contents, sorted; a group's number is its index.
     """
 
     def __init__(self, contents: Digests):
@@ -115,7 +115,7 @@ class _Groups:
         self._first = _first_of_each(first)
 
     def described(self, drops: bool) -> Iterator[DuplicateGroup]:
-        """What is told of each group, of which one record alone may stay."""
+        """Yield a description of each group; with `drops` only one of its records stays."""
         splits: list[dict[str, str]] = [{} for _ in range(self.num_groups)]
         for (group, split), key in self._first_in_split.items():
             splits[group][split] = key
@@ -173,7 +173,7 @@ class _Groups:
 
     @functools.cached_property
     def _kept_of_each(self) -> list[tuple[tuple[str, bytes], str]]:
-        """Of each group what tells the record that is kept, and what is said of the others."""
+        """For each group the identity of the record that stays, and the detail of the rejects."""
         kept = []
         for group, table in enumerate(self._first_by_group):
             [first] = columns.records_of(table.slice(0, 1))
@@ -197,6 +197,6 @@ def _first_of_each(table: pa.Table) -> pa.Table:
 
 
 def _identities(table: pa.Table) -> Iterator[tuple[str, bytes]]:
-    """What tells the rows of a group from one another."""
+    """Yield what distinguishes the rows of a group."""
     digests = columns.binaries(table, "digest").tolist()
     return zip(table.column("key").to_pylist(), digests, strict=True)

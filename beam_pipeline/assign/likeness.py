@@ -1,7 +1,7 @@
 """Images that look alike: whose looks (`media.looks`) differ in few bits.
 
 Of two looks that differ in at most four of their 64 bits, one of five parts is equal. So images are
-compared with those alone that have a part in common with them, and never with all.
+compared only with those that have a part in common with them.
 
 No Beam here: worker processes import this module.
 """
@@ -33,7 +33,7 @@ _GROUPS_NAMED, _KEYS_NAMED = 100, 10
 _OPEN = "\0"
 _ONES = np.array([number.bit_count() for number in range(256)], np.uint8)
 
-# The columns of images; a row a record:
+# The columns of images; each row is a record:
 #   look     what it looks like
 #   place    its split, or its group where the split is still to be chosen (`open_place`)
 #   content  as columns.SCHEMA has it
@@ -74,7 +74,7 @@ class NearDuplicates:
     """Groups of records that look alike, of equal content not all.
 
     Attributes:
-        groups, records: How many; of records of equal content the first alone counts.
+        groups, records: How many; of records of equal content only the first counts.
         across_splits: Groups in several splits.
         examples: The first by key, those in several splits before others.
     """
@@ -131,7 +131,7 @@ def split_at(place: str, joined: Mapping[str, str], chooser: SplitChooser) -> st
 
 
 def with_splits(table: pa.Table, split_of: Callable[[str], str]) -> pa.Table:
-    """Records (`columns.SCHEMA`) in splits, where they were at places."""
+    """Return records (`columns.SCHEMA`) with splits instead of places."""
     places = table.column("split").combine_chunks().dictionary_encode()
     field = columns.SCHEMA.field("split")
     names = pa.array(map(split_of, places.dictionary.to_pylist()), field.type)

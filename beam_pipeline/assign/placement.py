@@ -25,7 +25,7 @@ from beam_pipeline.records import Inspected, composed
 Int64s = npt.NDArray[np.int64]
 
 _POSITION_BITS = 64
-# Boundaries lie between bins of positions: 65,536 of them cut a split of 100 million records
+# Boundaries are between bins of positions: 65,536 of them cut a split of 100 million records
 # to within 1,500 records.
 _BIN_BITS = 16
 
@@ -137,7 +137,7 @@ def bins_of(positions: npt.NDArray[np.uint64]) -> Int64s:
 
 @dataclasses.dataclass(slots=True)
 class Histogram:
-    """How the records of a split lie among the bins of positions.
+    """Number and size of the records of a split in each bin of positions.
 
     Attributes:
         bins: int64 [n], the bins that are not empty, ascending.

@@ -250,7 +250,7 @@ def declared_classes(
         if len(main) != 1:
             raise ConfigError(
                 "--labels (or --classes) orders the classes of one feature, but the data has "
-                f"{', '.join(labelled) or 'none'}; leave it out, or declare them by --schema"
+                f"{', '.join(labelled) or 'none'}; leave it out, or declare them with --schema"
             )
         names[main[0]] = given
     return names

@@ -96,7 +96,7 @@ class Statistics:
         stated_splits: What the input calls its splits, by the name that they get.
         num_stated: Records that Inspect passed on and whose split the input states.
         num_divided: Of these, the ones of a `train` that `--split` divides.
-        histograms: By split, how the records lie among the bins of positions.
+        histograms: By split, the records in each bin of positions.
         values: What the values of each split are, by split and feature name.
         declared: Class names by the layout's number, by feature.
         rejected: Rejects by reason.

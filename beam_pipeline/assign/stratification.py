@@ -39,7 +39,7 @@ class Strata:
     """Hashes of the groups of records, by class; equal in whatever parts and order they are added.
 
     Attributes:
-        hashes: By class, a hash a record; None for a class of too many records.
+        hashes: By class, one hash per record; None for a class of too many records.
         has_too_many_classes: Then `hashes` is empty.
     """
 

@@ -139,7 +139,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
         raise
     print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     page = storage.join(info.path, "report.html")
-    if not config.no_report and storage.exists(page):  # why it is not there was told
+    if not config.no_report and storage.exists(page):  # else a warning was logged
         print(one_line(f"report: {page}"), file=sys.stderr)
     print(info.path)
 
@@ -240,7 +240,7 @@ def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 
 def _report(config: ReportOptions, options: PipelineOptions) -> None:
-    from beam_pipeline.report.page import write_report  # 0.2 s, for this command alone
+    from beam_pipeline.report.page import write_report  # 0.2 s, only for this command
 
     print(write_report(config.dataset, config.output, seed=config.seed))
 

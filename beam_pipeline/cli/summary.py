@@ -94,7 +94,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
 def _of_records(
     facts: Mapping[str, Any], schema: Sequence[Feature], num_records: Mapping[str, int]
 ) -> Iterator[str]:
-    """What metadata.json states of the records beside what was rejected."""
+    """Yield what metadata.json states of the records, except for rejects."""
     yield from _counted("changed", facts["changes"])
     yield from _points(facts["changes"], schema)
     for sentence in describe_rounding(schema, facts.get("rounded", {})):

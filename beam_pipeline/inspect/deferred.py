@@ -1,4 +1,4 @@
-"""Values that lie in byte ranges of files: read where they are needed, and let go again.
+"""Values in byte ranges of files, which are read only where they are needed.
 
 No Beam here: worker processes import this module.
 """
@@ -18,7 +18,7 @@ def read_deferred(
     features: Mapping[str, Value],
     read: storage.ReadFile = storage.read_bytes,
 ) -> tuple[dict[str, Value], dict[str, Deferred]]:
-    """(the values themselves, by feature those that lie in byte ranges, with their sha256).
+    """Return all values, and by feature those in byte ranges with their sha256.
 
     A range that several values share is read once.
 
@@ -40,7 +40,7 @@ def read_deferred(
 
 
 def with_values(record: Inspected) -> Inspected:
-    """An inspected record with the values that lie in byte ranges, as Inspect saw them.
+    """Return an inspected record with the values of its byte ranges, as Inspect saw them.
 
     Raises:
         SourceChangedError: A range is not what Inspect saw.

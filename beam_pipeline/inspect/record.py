@@ -37,7 +37,7 @@ from beam_pipeline.rows import Rows, values_by_feature
 from beam_pipeline.running.record_limits import TOO_MUCH_MEMORY, too_large
 from beam_pipeline.schema.conformance import conforming
 
-# What an Example's framing, keys and numbers take beside the payload, roughly.
+# Approximate size of an Example's framing, keys and numbers without the payload.
 _EXAMPLE_OVERHEAD_BYTES = 400
 
 Problem = RecordError | None
@@ -75,8 +75,8 @@ def inspect_record(
     """`record` with all that its files' bytes tell.
 
     Images and audio get format, size, sha256 and what has to be converted; arrays type, shape
-    and range; boxes become fractions of the upright image; texts get tokens beside them; what
-    the user declared is held against the values. `notes` counts what was changed, `num_bytes`
+    and range; boxes become fractions of the upright image; texts get tokens; values are checked
+    against what the user declared. `notes` counts what was changed, `num_bytes`
     estimates the Example.
 
     Raises:

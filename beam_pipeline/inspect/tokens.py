@@ -42,7 +42,7 @@ def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> 
 
 
 def deferred_tokens(text: Deferred, tokenizer: str) -> Deferred:
-    """The tokens of a text that lies in a byte range, where it lies."""
+    """Return the tokens of a text in a byte range, to be read from that range."""
     read = functools.partial(read_tokens, text=text.read, tokenizer=tokenizer)
     return Deferred(file=text.file, read=read)
 

@@ -1,4 +1,4 @@
-"""Kinds of values: all that the pipeline knows of each, in one module a kind.
+"""Kinds of values, one module per kind, with all that the pipeline knows of it.
 
 `of(value)` and `named(feature)` find a value's kind and a feature's; the protocol is `kind.Kind`.
 Elsewhere nothing asks of what kind a value is (tests/test_architecture.py).

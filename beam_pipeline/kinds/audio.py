@@ -28,7 +28,7 @@ from tfrecord_dataset.format.feature_keys import Lists, agrees
 from tfrecord_dataset.format.value_forms import AUDIO_FORMS
 from tfrecord_dataset.shown_text import counted
 
-# Of what is stated beside audio.
+# Facts that are stored with audio.
 _NUMBERS = ("sample_rate", "num_samples", "channels")
 
 

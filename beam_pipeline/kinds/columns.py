@@ -1,4 +1,4 @@
-"""Columns of objects: what each object of an image has beside its box.
+"""Columns of objects: labels, keypoints, outlines, masks and attributes of each box.
 
 A further kind of annotation is a field of `records.Objects`, a `Column` and its place in `COLUMNS`.
 """

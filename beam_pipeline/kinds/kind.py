@@ -49,7 +49,7 @@ class Inspection:
 
 
 class Stored(NamedTuple):
-    """What an Example takes beside the values of its record.
+    """What an Example contains in addition to the values of its record.
 
     Attributes:
         key: The record's.
@@ -121,7 +121,7 @@ class Kind(Generic[V]):
         """A checked value in the frame of the record's image; its images have been checked.
 
         Raises:
-            RecordError: It does not lie in the image.
+            RecordError: It is outside the image.
         """
         return value
 
@@ -171,7 +171,7 @@ class Kind(Generic[V]):
         """The feature `name` of such values, without a key.
 
         Args:
-            observed: Values of this kind alone.
+            observed: Only values of this kind.
             declared: Class names in order, if layout or user declare them.
 
         Raises:
@@ -214,7 +214,7 @@ class Kind(Generic[V]):
         return feature
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        """What a person is told of a feature of this kind, beside its `type_words`.
+        """Yield facts of a feature for the summary, after its `type_words`.
 
         Args:
             num_records: Of the dataset; records of existing Examples may lack the feature.
@@ -300,7 +300,7 @@ class Kind(Generic[V]):
         return tfds_features.scalar(spec.kind)
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
-        """Columns of the index beside the one of a feature's name: "string" or "int64" by name."""
+        """Further columns of a feature in the index: "string" or "int64" by name."""
         return {}
 
     def facts(self, value: V) -> Mapping[str, Any]:

@@ -46,7 +46,7 @@ def casts(dtype: str, wanted: str, low: Number | None, high: Number | None) -> b
 
 
 def in_range(feature: Feature, low: Number | None, high: Number | None) -> bool:
-    """Whether what lies from `low` to `high` is what the schema allows; NaN never is."""
+    """Whether the schema allows numbers from `low` to `high`; NaN is never allowed."""
     if low is None or high is None:
         return True
     return (feature.minimum is None or feature.minimum <= low) and (
@@ -123,7 +123,7 @@ def describe_rounding(schema: Iterable[Feature], rounded: Mapping[str, float]) -
     return [
         f"{feature.name}: float32 has 7 digits: {_digits(number)} is stored as "
         f"{_digits(float(numpy.float32(number)))}; store the difference from a number near it, or "
-        f"declare {_REMEDIES[feature.kind]} by --schema"
+        f"declare {_REMEDIES[feature.kind]} with --schema"
         for feature in schema
         if (number := rounded.get(feature.name)) is not None
     ]

@@ -19,12 +19,12 @@ from tfrecord_dataset.shown_text import counted
 # 2^-149 is float32's smallest number: as multiples of it, its numbers are whole.
 _FRACTION_BITS = 149
 _MAX_WAITING = 128
-# From here on, float64 has whole numbers alone.
+# From here on, float64 has only whole numbers.
 _WHOLE = 2.0**53
 
 
 class Moments:
-    """The numbers of one column; some wait in a list, which costs less than to count each alone."""
+    """Moments of one column; some numbers wait in a list, as counting each by itself costs more."""
 
     __slots__ = ("_count", "_maximum", "_minimum", "_missing", "_squares", "_total", "_waiting")
 

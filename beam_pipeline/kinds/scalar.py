@@ -1,4 +1,4 @@
-"""Single numbers; and, where that is declared, single texts and bytes."""
+"""Single numbers; also single texts and bytes if they are declared."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -65,7 +65,7 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
                 "drift",
                 f"means of {each['feature']!r} differ between splits by {each['drift']:.2f} "
                 "standard deviations",
-                "draw the splits at random, or by --group-by",
+                "draw the splits at random, or with --group-by",
                 "numbers",
             )
 

@@ -35,14 +35,14 @@ def test_is_rounded(number, expected):
             "scalar",
             1700000061.5,
             "x: float32 has 7 digits: 1700000061.5 is stored as 1700000000; store the difference "
-            "from a number near it, or declare int64 or text by --schema",
+            "from a number near it, or declare int64 or text with --schema",
             id="a time",
         ),
         pytest.param(
             "tensor",
             -16777217.0,
             "x: float32 has 7 digits: -16777217 is stored as -16777216; store the difference from "
-            "a number near it, or declare float64 and encoding bytes by --schema",
+            "a number near it, or declare float64 and encoding bytes with --schema",
             id="a whole number",
         ),
     ],
