@@ -53,8 +53,9 @@ class ObjectsKind(Kind[Objects]):
             stated = getattr(value, column.field)
             if stated and (values := column.check(name, stated)) is not stated:
                 checked[column.field] = values
-        if type(value.image_size) is tuple:  # a source of the user's may state any pair
-            checked["image_size"] = ImageSize(*value.image_size)
+        size: Any = value.image_size
+        if type(size) is tuple:  # a source of the user's may state any pair
+            checked["image_size"] = ImageSize(*size)
         if value.masks and not inspection.rules.with_masks:
             checked["masks"] = ()
             if number := sum(mask is not None for mask in value.masks):

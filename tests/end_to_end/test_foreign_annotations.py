@@ -106,15 +106,10 @@ YOLO = {"labels/good.txt": "0 0.5 0.5 0.2 0.2\n"}
         pytest.param({"data.yaml": "train: {folder}\nnames: [a]\n"}, id="a split"),
         pytest.param({"data.yaml": "path: {folder}\ntrain: train\nnames: [a]\n"}, id="path"),
         pytest.param({"data.yaml": "train: {file}.txt\nnames: [a]\n"}, id="a list"),
-        pytest.param(
-            {"obj.data": "train = train.txt\nnames = {file}.names\n", "train.txt": "good.png\n"},
-            id="names of Darknet",
-        ),
     ],
 )
 def test_yolo_reads_no_folder_or_list_outside(tree, tmp_path, secret, bucket, name, texts):
-    for suffix in (".txt", ".names"):
-        secret.with_name(f"secret.png{suffix}").write_text("images/good.png\n")
+    secret.with_name("secret.png.txt").write_text("images/good.png\n")
     folder = name.rpartition("/")[0]
     root = tree({key: text.format(folder=folder, file=name) for key, text in texts.items()} | YOLO)
     config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"), layout="yolo")

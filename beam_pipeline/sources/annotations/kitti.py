@@ -5,19 +5,12 @@ readme.txt: type, truncated, occluded, alpha, box (left, top, right, bottom), di
 rotation_y; of results also a score.
 """
 
-import math
 from collections.abc import Sequence
 
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.records import Objects
-from beam_pipeline.sources.annotations.shapes import Told
+from beam_pipeline.sources.annotations.shapes import Shapes, Told, naming, number
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-
-_COLUMNS = 14  # numbers after the type, without a score
-_MAX_OCCLUDED = 1000
 
 
 class KittiFiles(SideFiles):
@@ -40,51 +33,26 @@ class KittiFiles(SideFiles):
         Raises:
             RecordError: "malformed annotation", with the line's number (from 1).
         """
-        text = storage.decoded(data, annotation)
-        check_number(text.count("\n"))
-        rows, labels, left = list[list[float]](), list[str](), list[str]()
-        for number, line in enumerate(text.splitlines(), start=1):
-            if not (fields := line.split()):
-                continue
-            try:
-                row = _numbers(fields, len(rows[0]) if rows else None)
-            except ValueError as error:
-                raise malformed(f"line {number}: {error}") from None
-            if fields[0] == "DontCare":
-                left.append(fields[0])
-                continue
-            rows.append(row)
-            labels.append(fields[0])
-            left += ["3D box"] * (max(row[7:10]) > 0)
-        attributes: dict[str, tuple[int | float, ...]] = {
-            "truncated": tuple(row[0] for row in rows),
-            "occluded": tuple(int(row[1]) for row in rows),
-            "alpha": tuple(row[2] for row in rows),
-        }
-        if rows and len(rows[0]) > _COLUMNS:
-            attributes["score"] = tuple(row[_COLUMNS] for row in rows)
-        boxes = tuple((row[3], row[4], row[5], row[6]) for row in rows)
-        objects = Objects(boxes=boxes, labels=tuple(labels), attributes=attributes)
-        return {"boxes": objects}, not_kept(left)
+        shapes = Shapes()
+        for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
+            if fields := line.split():
+                with naming(f"line {place}"):
+                    _add(shapes, fields)
+        return shapes.told()
 
 
-def _numbers(fields: Sequence[str], expected: int | None) -> list[float]:
-    """The columns after the type: 14, or 15 with a score; as many as in earlier lines."""
-    if len(fields) - 1 not in (_COLUMNS, _COLUMNS + 1):
-        raise ValueError(f"{len(fields)} columns; an object has 15, or 16 with a score")
-    if expected and expected != len(fields) - 1 and fields[0] != "DontCare":
-        raise ValueError(f"{len(fields)} columns, where an earlier line has {expected + 1}")
-    row = []
-    for column, field in enumerate(fields[1:], start=2):
-        try:
-            row.append(float(field))
-        except ValueError:
-            row.append(math.nan)
-        if not math.isfinite(row[-1]):
-            raise ValueError(f"column {column} is {field!r}, not a number")
-    if row[1] != int(row[1]) or abs(row[1]) > _MAX_OCCLUDED:
-        raise ValueError(f"occluded is {fields[2]!r}, not a whole number from 0 to 3")
-    return row
+def _add(shapes: Shapes, fields: Sequence[str]) -> None:
+    if len(fields) not in (15, 16):
+        raise malformed(f"{len(fields)} columns; an object has 15, or 16 with a score")
+    row = [number(each, f"column {place}") for place, each in enumerate(fields[1:], start=2)]
+    if not row[1].is_integer():
+        raise malformed(f"occluded is {fields[2]!r}, not a whole number from 0 to 3")
+    if fields[0] == "DontCare":
+        shapes.left.append(fields[0])
+        return
+    more = {"truncated": row[0], "occluded": int(row[1]), "alpha": row[2]}
+    shapes.box(fields[0], row[3:7], more | ({"score": row[14]} if row[14:] else {}))
+    shapes.left += ["3D box"] * (max(row[7:10]) > 0)
 
 
 LAYOUT = side_file_layout(

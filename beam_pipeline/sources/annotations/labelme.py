@@ -5,35 +5,30 @@ Source of the format: https://github.com/wkentaro/labelme, labelme/_label_file.p
 
 import base64
 import dataclasses
-import io
 import posixpath
 import re
 from typing import Any
 
-import numpy as np
-from PIL import Image as Pixels
-
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.kinds.masks import mask_of
-from beam_pipeline.records import Mask
-from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes, Told, around, stated_size
+from beam_pipeline.sources.annotations.shapes import (
+    OBJECTS,
+    Shapes,
+    Told,
+    around,
+    drawn_mask,
+    naming,
+    number,
+    stated_size,
+)
 from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, joined, place_of, split_at
-from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
 _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
-_MOST = 1e9  # pixels
-_MOST_PIXELS = 1 << 27  # of a mask
-_FEWEST = {
-    "polygon": 3,
-    "rectangle": 2,
-    "rotation": 4,
-    "mask": 2,
-    "point": 1,
-}  # of a mask: the corners of its box
+# Kinds of shapes, and their fewest points.
+_FEWEST = {"polygon": 3, "rectangle": 2, "rotation": 4, "mask": 2, "point": 1}
 _KEPT = frozenset({"label", "points", "shape_type", "mask", "direction"})
 
 
@@ -73,29 +68,15 @@ class LabelMeFiles(SideFiles):
         shapes = Shapes(stated_size(*sides) if are_whole else None, points=self.points)
         shapes.left += ["flags"] * _says(value.get("flags"))
         groups = {_group(each) for each in value["shapes"] if _kind(each) == "point"} - {None}
-        for number, shape in enumerate(value["shapes"], start=1):
+        for place, shape in enumerate(value["shapes"], start=1):
             if not isinstance(shape, dict):
-                raise malformed(f"shape {number} is {shape!r:.80}, not an object")
-            kind, label, group = _kind(shape), shape.get("label"), _group(shape)
+                raise malformed(f"shape {place} is {shape!r:.80}, not an object")
+            kind, label, group = _kind(shape), shape.get("label", ""), _group(shape)
             if kind not in _FEWEST:
                 shapes.left.append(kind)
                 continue
-            if not isinstance(label, str) or not label.strip():
-                raise malformed(f"shape {number} has no label")
-            where = f"shape {number} ({label:.80})"
-            corners = _corners(shape.get("points"), kind, where)
-            if kind == "point":
-                seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
-                shapes.loose_points(label, seen, group)
-            elif kind == "polygon":
-                shapes.polygon(label, [corners])
-            elif kind == "rotation":  # of X-AnyLabeling
-                shapes.turned_box(label, corners)
-            elif kind == "mask":
-                mask = _mask(shape.get("mask"), corners, shapes.size, where)
-                shapes.mask(label, mask, around([corners]))
-            else:
-                shapes.box(label, around([corners]))
+            with naming(f"shape {place} ({label!s:.80})"):
+                _add(shapes, kind, shape, group)
             if group in groups and kind != "point":
                 shapes.group(group)
             kept = _KEPT | {"group_id"} if group in groups else _KEPT
@@ -128,34 +109,37 @@ def _group(shape: Any) -> int | str | None:
     return group if isinstance(group, int | str) and group != "" else None
 
 
-def _corners(points: Any, kind: str, where: str) -> list[float]:
-    """x, y of one corner after the other."""
-    try:
-        corners = [(float(x), float(y)) for x, y in points]
-    except (TypeError, ValueError, OverflowError):
-        corners = []
-    if len(corners) < _FEWEST[kind] or not all(abs(x) + abs(y) < _MOST for x, y in corners):
-        raise malformed(f"{where}: the points {points!r:.80} of a {kind} are no list of [x, y]")
-    return [each for corner in corners for each in corner]
+def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | None) -> None:
+    label, points = shape.get("label", ""), shape.get("points")
+    if not isinstance(points, list) or not all(
+        isinstance(each, list) and len(each) == 2 for each in points
+    ):
+        raise malformed(f"the points {points!r:.80} are not a list of [x, y]")
+    corners = [number(each, "a point") for corner in points for each in corner]
+    if len(points) < _FEWEST[kind]:
+        raise malformed(f"{len(points)} points; a {kind} has {_FEWEST[kind]} or more")
+    if kind == "point":
+        seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
+        shapes.loose_points(label, seen, group)
+    elif kind == "polygon":
+        shapes.polygon(label, [corners])
+    elif kind == "rotation":  # of X-AnyLabeling
+        shapes.turned_box(label, corners)
+    elif kind == "mask":  # of the window whose first and last pixel are the points
+        left, top, *_ = box = around([corners])
+        mask, drawn = drawn_mask(_decoded(shape.get("mask")), int(left), int(top), shapes.size)
+        if drawn[2:] != (int(box[2]) + 1, int(box[3]) + 1):
+            raise malformed(f"a mask at {drawn} is not that of its points {points}")
+        shapes.mask(label, mask, box)
+    else:
+        shapes.box(label, around([corners]))
 
 
-def _mask(stated: Any, corners: list[float], size: ImageSize | None, where: str) -> Mask:
-    """A PNG file of the window whose first and last pixel are stated, in base64."""
-    if size is None:
-        raise malformed(
-            f"{where}: a mask in an image whose imageWidth and imageHeight are not told"
-        )
-    left, top, right, bottom = map(int, around([corners]))
+def _decoded(text: Any) -> bytes:
     try:
-        with Pixels.open(io.BytesIO(base64.b64decode(stated))) as opened:
-            found = ImageSize(opened.height, opened.width)
-            inside = min(left, top) >= 0 and right < size.width and bottom < size.height
-            fits = inside and found == (bottom - top + 1, right - left + 1)
-            if fits and found.height * found.width <= _MOST_PIXELS:
-                return mask_of(np.asarray(opened.convert("L")), top, left, size)
-    except Exception as error:  # decoders raise many kinds
-        raise malformed(f"{where}: the mask is no PNG in base64: {error}") from error
-    raise malformed(f"{where}: a mask of {found} pixels is not that of its points in {size}")
+        return base64.b64decode(text)
+    except (TypeError, ValueError) as error:
+        raise malformed(f"the mask is not in base64: {error}") from error
 
 
 def _says(value: Any) -> bool:

@@ -1,11 +1,18 @@
 """What tools draw on an image, gathered shape by shape into the columns of `Objects`."""
 
+import contextlib
+import io
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from PIL import Image as Pixels
+
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.points import MOST_NAMES, check_points, in_order, mirrored
 from beam_pipeline.records import Mask, Objects, Value, composed
 from beam_pipeline.sources.left_behind import not_kept
@@ -30,6 +37,7 @@ OBJECTS, LANDMARKS = "objects", "landmarks"
 _ABSENT: Point = (0.0, 0.0, 0.0)
 _LOOSE = object()  # the group of an image's landmarks
 _MOST = 1e9  # pixels
+_MOST_PIXELS = 1 << 27  # of a PNG
 
 
 class Shapes:
@@ -211,6 +219,30 @@ def turned_corners(box: Sequence[float], degrees: float, about: tuple[float, flo
     return corners
 
 
+def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple[Mask, Box]:
+    """The mask that a PNG draws at a place of an image, and the box around the PNG.
+
+    Raises:
+        RecordError: "malformed annotation".
+    """
+    if size is None:
+        raise malformed("a mask of an image whose width and height are not stated")
+    try:
+        with Pixels.open(io.BytesIO(png), formats=["PNG"]) as opened:
+            right, bottom = left + opened.width, top + opened.height
+            if min(left, top) < 0 or right > size.width or bottom > size.height:
+                found = f"{opened.width}x{opened.height} at {left}, {top}"
+                raise malformed(f"a mask of {found} in an image of {size}")
+            if opened.width * opened.height > _MOST_PIXELS:
+                raise malformed(f"a mask of over {_MOST_PIXELS:,} pixels")
+            drawn = opened.getchannel("A") if "A" in opened.getbands() else opened.convert("L")
+            return mask_of(np.asarray(drawn), top, left, size), (left, top, right, bottom)
+    except RecordError:
+        raise
+    except Exception as error:  # decoders raise many kinds
+        raise malformed(f"a mask that is not a PNG: {error}") from error
+
+
 def stated_size(width: Any, height: Any) -> ImageSize | None:
     """A size where both sides are whole numbers of pixels."""
     try:
@@ -231,8 +263,18 @@ def number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not abs(found) < _MOST:
-        raise malformed(f"{what} is {value!r:.80}, not a number")
+        fault = "missing" if value is None else f"{value!r:.80}, not a number"
+        raise malformed(f"{what} is {fault}")
     return found
+
+
+@contextlib.contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Name the object or the line of a file in the errors of what is read of it."""
+    try:
+        yield
+    except RecordError as error:
+        raise malformed(f"{where}: {error.detail}") from None
 
 
 def _numbers(values: Sequence[Any], count: int | None = None) -> Ring:

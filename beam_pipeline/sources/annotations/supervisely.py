@@ -5,21 +5,21 @@ Source of the format: https://docs.supervisely.com/data-organization/00_ann_form
 
 import base64
 import dataclasses
-import io
 import re
 import zlib
 from typing import Any
 
-import numpy as np
-from PIL import Image as Pixels
-
-from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.masks import mask_of
-from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes, Told, number, stated_size
+from beam_pipeline.sources.annotations.shapes import (
+    OBJECTS,
+    Shapes,
+    Told,
+    drawn_mask,
+    number,
+    stated_size,
+)
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import has_image_suffix, place_of, stem
-from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
 _MOST_BYTES = 1 << 26  # of the PNG of a mask
@@ -92,20 +92,10 @@ def _add_bitmap(shapes: Shapes, label: str, bitmap: Any) -> None:
     """Adds the mask that a PNG draws at its origin, in zlib's form and base64."""
     try:
         (left, top), stated = map(int, bitmap["origin"]), base64.b64decode(bitmap["data"])
-        data = zlib.decompressobj().decompress(stated, _MOST_BYTES)
-        with Pixels.open(io.BytesIO(data), formats=["PNG"]) as opened:
-            found, size = ImageSize(opened.height, opened.width), shapes.size
-            right, bottom = left + found.width, top + found.height
-            fits = size and min(left, top) >= 0 and right <= size.width and bottom <= size.height
-            if not fits:
-                raise malformed(f"a mask of {found} at {left}, {top} in an image of {size}")
-            drawn = opened.getchannel("A") if "A" in opened.getbands() else opened.convert("L")
-            mask = mask_of(np.asarray(drawn), top, left, size)
-    except RecordError:
-        raise
-    except Exception as error:  # decoders raise many kinds
-        raise malformed(f"the bitmap {bitmap!r:.80} is no PNG at an origin") from error
-    shapes.mask(label, mask, (left, top, right, bottom))
+        png = zlib.decompressobj().decompress(stated, _MOST_BYTES)
+    except (TypeError, ValueError, KeyError, zlib.error) as error:
+        raise malformed(f"the bitmap {bitmap!r:.80} is not a PNG at an origin") from error
+    shapes.mask(label, *drawn_mask(png, left, top, shapes.size))
 
 
 LAYOUT = side_file_layout(

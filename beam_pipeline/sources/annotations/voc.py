@@ -8,15 +8,21 @@ import dataclasses
 import functools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.records import Objects
-from beam_pipeline.sources.annotations.shapes import Told, around, turned_corners
+from beam_pipeline.sources.annotations.shapes import (
+    Shapes,
+    Told,
+    naming,
+    number,
+    stated_size,
+    turned_corners,
+)
 from beam_pipeline.sources.annotations.side_files import (
     ReadSideFiles,
     SideFiles,
@@ -24,14 +30,13 @@ from beam_pipeline.sources.annotations.side_files import (
 )
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout
-from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, shared_name, split_at
-from tfrecord_dataset.image_size import ImageSize
 
 # The third is ILSVRC's, those behind it are DIOR's.
 _IMAGE_FOLDERS = ("jpegimages", "images", "data", "jpegimages-trainval", "jpegimages-test")
 _ROOT = re.compile(rb"<annotation[\s>]")
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
 _KEPT = frozenset({"name", "bndbox", "deleted", *_ATTRIBUTES})
 _OUTLINES = frozenset({"type", "robndbox", "polygon"})
@@ -61,24 +66,31 @@ def parse_xml(data: bytes) -> Element:
     return element
 
 
-def _outline(item: Element, where: str) -> tuple[float, ...]:
-    """x, y of the corners of an object without an upright box; () of one with it."""
-    turned = item.find("robndbox")
-    if item.find("bndbox") is not None:
-        return ()
-    if turned is None:
-        return tuple(
-            _coordinate(point.findtext(axis), axis, where)
-            for point in item.findall("polygon/pt")
-            for axis in "xy"
-        )
-    if turned.find("cx") is None:
-        return tuple(_coordinate(turned.findtext(side), side, where) for side in _TURNED)
-    x, y, width, height, angle = (  # roLabelImg's, in radians
-        _coordinate(turned.findtext(side), side, where) for side in ("cx", "cy", "w", "h", "angle")
-    )
+def _add(shapes: Shapes, name: str, item: Element) -> None:
+    """Add an object: its upright box if it has one, else its turned box or polygon."""
+    more = {each: _whole_number(item.findtext(each), each) for each in _ATTRIBUTES}
+    box, turned, corners = item.find("bndbox"), item.find("robndbox"), item.findall("polygon/pt")
+    if box is None and turned is not None:
+        shapes.turned_box(name, _turned(turned), more)
+    elif box is None and corners:
+        shapes.polygon(name, [[each for corner in corners for each in _read(corner, "xy")]], more)
+    elif box is None:
+        raise malformed("it has no <bndbox>")
+    else:
+        shapes.box(name, _read(box, _SIDES), more)
+
+
+def _turned(box: Element) -> list[float]:
+    """x, y of the corners of a turned box."""
+    if box.find("cx") is None:
+        return _read(box, _TURNED)
+    x, y, width, height, angle = _read(box, ("cx", "cy", "w", "h", "angle"))  # roLabelImg's
     upright = x - width / 2, y - height / 2, x + width / 2, y + height / 2
-    return tuple(turned_corners(upright, math.degrees(angle), (x, y)))
+    return turned_corners(upright, math.degrees(angle), (x, y))
+
+
+def _read(element: Element, members: Sequence[str]) -> list[float]:
+    return [number(element.findtext(each), f"<{each}>") for each in members]
 
 
 def _left_behind(item: Element) -> Iterator[str]:
@@ -90,27 +102,7 @@ def _left_behind(item: Element) -> Iterator[str]:
             yield str(member.tag)
 
 
-def _corners(box: Element | None, where: str) -> tuple[float, float, float, float]:
-    if box is None:
-        raise malformed(f"{where} has no <bndbox>")
-    xmin, ymin, xmax, ymax = (
-        _coordinate(box.findtext(side), side, where) for side in ("xmin", "ymin", "xmax", "ymax")
-    )
-    return xmin, ymin, xmax, ymax
-
-
-def _coordinate(text: str | None, side: str, where: str) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        found = "is missing" if text is None else f"is {text!r}, not a number"
-        raise malformed(f"{where}: <{side}> {found}")
-    return value
-
-
-def _whole_number(text: str | None, attribute: str, where: str) -> int:
+def _whole_number(text: str | None, attribute: str) -> int:
     if text is None or not text.strip():
         return 0
     if text.strip() in _WORDS:
@@ -118,18 +110,7 @@ def _whole_number(text: str | None, attribute: str, where: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise malformed(f"{where}: <{attribute}> is {text!r}, not a whole number") from None
-
-
-def _stated_size(size: Element | None) -> ImageSize | None:
-    """The size where both sides are stated and positive; many tools write 0, or nothing."""
-    if size is None:
-        return None
-    try:
-        width, height = int(size.findtext("width") or 0), int(size.findtext("height") or 0)
-    except ValueError:
-        return None
-    return ImageSize(height, width) if width > 0 and height > 0 else None
+        raise malformed(f"<{attribute}> is {text!r}, not a whole number") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,36 +154,16 @@ class VocFiles(SideFiles):
             raise malformed(
                 "its objects lie in <objects>, as FAIR1M's: write them as DOTA's labelTxt"
             )
-        coordinates, labels, left = [], [], list[str]()
-        outlines: list[tuple[float, ...]] = []
-        turned: list[tuple[float, ...]] = []
-        attributes: dict[str, list[int]] = {name: [] for name in _ATTRIBUTES}
-        for number, item in enumerate(root.findall("object"), start=1):
+        size = [root.findtext(f"size/{side}") for side in ("width", "height")]
+        shapes = Shapes(stated_size(*size), self.box_format)
+        for place, item in enumerate(root.findall("object"), start=1):
             if (item.findtext("deleted") or "").strip() == "1":  # of LabelMe's first form
                 continue
             name = (item.findtext("name") or "").strip()
-            where = f"object {number}" + (f" ({name})" if name else "")
-            if not name:
-                raise malformed(f"{where} has no <name>")
-            labels.append(name)
-            outlines.append(_outline(item, where))
-            turned.append(outlines[-1] if item.find("robndbox") is not None else ())
-            box = item.find("bndbox")
-            coordinates.append(around(outlines[-1:]) if outlines[-1] else _corners(box, where))
-            for attribute, values in attributes.items():
-                values.append(_whole_number(item.findtext(attribute), attribute, where))
-            left += _left_behind(item)
-        boxes = Objects(
-            boxes=tuple(coordinates),
-            format=self.box_format,
-            labels=tuple(labels),
-            attributes={name: tuple(values) for name, values in attributes.items()},
-            polygons=tuple((each,) if each else () for each in outlines) if any(outlines) else (),
-            rotated=tuple(turned) if any(turned) else (),
-            masks=(None,) * len(labels) if outlines != turned else (),
-            image_size=_stated_size(root.find("size")),
-        )
-        return {"boxes": boxes}, not_kept(left)
+            with naming(f"object {place}" + (f" ({name})" if name else "")):
+                _add(shapes, name, item)
+            shapes.left += _left_behind(item)
+        return shapes.told()
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,12 +1,10 @@
 """The layout `yolo`: a data.yaml, or text files with a line a box, and their images.
 
-Sources of the formats: https://docs.ultralytics.com/datasets/ (detect, segment and pose), and
-https://github.com/AlexeyAB/darknet (obj.data).
+Source of the formats: https://docs.ultralytics.com/datasets/ (detect, segment, pose and obb).
 """
 
 import dataclasses
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES
-from beam_pipeline.sources.annotations.shapes import Told, around
+from beam_pipeline.sources.annotations.shapes import Shapes, Told, naming, number
 from beam_pipeline.sources.annotations.side_files import (
     Known,
     Pair,
@@ -95,7 +93,7 @@ class YoloConfig:
 
 
 def read_config(tree: Tree, allowed: Sequence[str] = ()) -> YoloConfig:
-    """The description of a tree: its data.yaml, else Darknet's obj.data, else a list of names.
+    """The description of a tree: its data.yaml, else lists of names and of the images of splits.
 
     Args:
         tree: The tree, or the data.yaml itself.
@@ -109,16 +107,6 @@ def read_config(tree: Tree, allowed: Sequence[str] = ()) -> YoloConfig:
         return _read_yaml(tree.input, _Paths(root, [root], tree.input, allowed))
     if path := _find_yaml(tree):
         return _read_yaml(path, _Paths(root, [root], path, allowed))
-    found = {
-        below(root, name): values
-        for name in tree.look().files
-        if name.endswith(".data")
-        and {"train", "names"} & (values := _obj_data(below(root, name))).keys()
-    }
-    if len(found) > 1:
-        raise ConfigError(f"{root} has several descriptions: {', '.join(found)}; keep one")
-    for path, values in found.items():
-        return _read_darknet(path, values, _Paths(root, [root], path, allowed))
     source, names = _find_names(tree)
     lists = {
         stem(name): (below(root, name),)
@@ -159,8 +147,7 @@ class _Paths:
             if not self.is_allowed(path):  # nothing there is asked whether it exists
                 elsewhere.append(path)
                 continue
-            is_file = path.endswith((".txt", ".names"))
-            if (storage.exists if is_file else storage.is_directory)(path):
+            if (storage.exists if path.endswith(".txt") else storage.is_directory)(path):
                 return path
         if elsewhere:
             home = _home_of(elsewhere[0])
@@ -260,22 +247,6 @@ def _flips(stated: Any, shape: tuple[int, int] | None, source: str) -> tuple[int
             "once"
         )
     return flips
-
-
-def _obj_data(path: str) -> dict[str, str]:
-    """The values of an obj.data: "train = data/train.txt"."""
-    pairs = (line.partition("=") for line in _text(path).splitlines() if not line.startswith("#"))
-    return {key.strip(): value.strip() for key, equals, value in pairs if equals and value.strip()}
-
-
-def _read_darknet(path: str, values: Mapping[str, str], paths: _Paths) -> YoloConfig:
-    source = paths.resolve(values["names"], "names") if "names" in values else ""
-    splits = {
-        key: (paths.resolve(written, key),) for key, written in values.items() if is_split(key)
-    }
-    names = class_names(_lines(source), values.get("classes", ""), source) if source else None
-    sources = (path, *filter(None, [source]))
-    return YoloConfig(names=names, splits=_distinct(splits, path), sources=sources)
 
 
 def _find_names(tree: Tree) -> tuple[str, list[str]]:
@@ -468,88 +439,73 @@ def parse_labels(text: str, config: YoloConfig) -> Objects:
         RecordError: "malformed annotation", with the line's number (from 1).
     """
     check_number(text.count("\n"))
-    labels: list[str] = []
-    centers: list[tuple[float, float, float, float]] = []
-    polygons: dict[int, tuple[float, ...]] = {}
-    keypoints: list[tuple[float, ...]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not (fields := line.split()):
-            continue
-        try:
-            labels.append(_class_name(fields[0], config.names))
-            values = [_fraction(field) for field in fields[1:]]
-            if config.keypoint_shape:
-                keypoints.append(_keypoints(fields[5:], config.keypoint_shape))
-                values = values[:4]
-            elif len(values) >= 6 and len(values) % 2 == 0:
-                polygons[len(centers)] = tuple(values)
-                values = [0.0] * 4
-            if len(values) != 4:
-                raise ValueError(
-                    f"{len(fields)} numbers; a box has 5 (class, centre x, centre y, width, "
-                    "height), a polygon 7, 9, …; keypoints need kpt_shape in data.yaml"
-                )
-        except ValueError as error:
-            raise malformed(f"line {number}: {error}") from None
-        centers.append((values[0], values[1], values[2], values[3]))
-    every = range(len(centers))
-    are_segments = any(len(ring) != _ORIENTED for ring in polygons.values())
-    rings = tuple(polygons.get(at, ()) for at in every) if polygons else ()
-    boxes = tuple(
-        around([polygons[at]])
-        if at in polygons
-        else (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-        for at, (x, y, width, height) in enumerate(centers)
+    rows: list[tuple[str, list[float], tuple[float, ...]]] = []
+    for place, line in enumerate(text.splitlines(), start=1):
+        if fields := line.split():
+            with naming(f"line {place}"):
+                rows.append(_row(fields, config))
+    rings = [values for _, values, _ in rows if len(values) > 4]
+    are_turned = all(len(ring) == _ORIENTED for ring in rings)
+    shapes = Shapes(format="rel_xyxy" if rings else "rel_center_xywh")
+    for label, values, _ in rows:
+        if len(values) == 4 and rings:
+            x, y, width, height = values
+            shapes.box(label, (x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+        elif len(values) == 4:
+            shapes.box(label, values)
+        elif are_turned:
+            shapes.turned_box(label, values)
+        else:
+            shapes.polygon(label, [values])
+    if not (config.keypoint_shape and rows):
+        return shapes.objects()
+    return dataclasses.replace(
+        shapes.objects(),
+        keypoints=tuple(points for _, _, points in rows),
+        keypoint_names=config.keypoint_names,
+        keypoint_flips=config.keypoint_flips,
     )
-    return Objects(
-        boxes=boxes if polygons else tuple(centers),
-        format="rel_xyxy" if polygons else "rel_center_xywh",
-        labels=tuple(labels),
-        keypoints=tuple(keypoints),
-        keypoint_names=config.keypoint_names if keypoints else (),
-        keypoint_flips=config.keypoint_flips if keypoints else (),
-        polygons=tuple((ring,) if ring else () for ring in rings),
-        rotated=() if are_segments else rings,
-        masks=(None,) * len(centers) if are_segments else (),
-    )
+
+
+def _row(fields: Sequence[str], config: YoloConfig) -> tuple[str, list[float], tuple[float, ...]]:
+    """The class, the numbers of the box or polygon, and the keypoints of a line."""
+    label, shape = _class_name(fields[0], config.names), config.keypoint_shape
+    values = [_fraction(field) for field in (fields[1:5] if shape else fields[1:])]
+    points = _keypoints(fields[5:], shape) if shape else ()
+    if len(values) != 4 and (len(values) < 6 or len(values) % 2):
+        raise malformed(
+            f"{len(fields)} numbers; a box has 5 (class, centre x, centre y, width, "
+            "height), a polygon 7, 9, …; keypoints need kpt_shape in data.yaml"
+        )
+    return label, values, points
 
 
 def _class_name(field: str, names: Mapping[int, str] | None) -> str:
-    index = _number(field)
-    if index < 0 or index != int(index):
-        raise ValueError(f"class {field!r} is not a number from 0")
+    index = number(field, "the class")
+    if index < 0 or not index.is_integer():
+        raise malformed(f"class {field!r} is not a number from 0")
     if names is None:
         return str(int(index))
     if int(index) not in names:
-        raise ValueError(f"class {field} is not among the {counted(len(names), 'class')} named")
+        raise malformed(f"class {field} is not among the {counted(len(names), 'class')} named")
     return names[int(index)]
 
 
-def _number(field: str) -> float:
-    try:
-        value = float(field)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"{field!r} is not a number")
-    return value
-
-
 def _fraction(field: str) -> float:
-    value = _number(field)
+    value = number(field, "a side")
     if abs(value) > MAX_FRACTION:
-        raise ValueError(f"{field} is not a fraction of the image; is it in pixels?")
+        raise malformed(f"{field} is not a fraction of the image; is it in pixels?")
     return value
 
 
 def _keypoints(fields: Sequence[str], shape: tuple[int, int]) -> tuple[float, ...]:
     count, size = shape
     if len(fields) != count * size:
-        raise ValueError(
+        raise malformed(
             f"{len(fields)} numbers after the box, where kpt_shape [{count}, {size}] "
             f"makes {count * size}"
         )
-    values = [_number(field) for field in fields]
+    values = [number(field, "a keypoint") for field in fields]
     if size == 3:
         return tuple(values)
     points = zip(values[::2], values[1::2], strict=True)

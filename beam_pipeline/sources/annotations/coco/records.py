@@ -110,38 +110,24 @@ class Annotations(NamedTuple):
         stated = [item.get("segmentation") for item in items]
         others = {at: each for at, each in enumerate(stated) if each and not _are_polygons(each)}
         rings = [() if at in others else each or () for at, each in enumerate(stated)]
-        return cls(
-            *(tuple([item.get(member) for item in items]) for member in _MEMBERS),
-            others=tuple([other_names(item, _KEPT) for item in items]),
-            polygons=Outlines.of(rings),
-            segments=others,
-        )
+        columns = [tuple([item.get(member) for item in items]) for member in _MEMBERS]
+        names = tuple([other_names(item, _KEPT) for item in items])
+        return cls._make([*columns, names, Outlines.of(rings), others])
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """All of one image, at least one part."""
         if len(parts) == 1:
             return parts[0]
-        *columns, polygons, segments = zip(*parts, strict=True)
-        starts = itertools.accumulate(map(len, columns[0]), initial=0)
-        return cls(
-            *(tuple(itertools.chain.from_iterable(column)) for column in columns),
-            polygons=Outlines.joined(polygons),
-            segments={
-                start + at: each
-                for start, some in zip(starts, segments, strict=False)
-                for at, each in some.items()
-            },
-        )
-
-    def taken(self, kept: Sequence[int]) -> "Annotations":
-        """Those of some numbers."""
-        *columns, polygons, segments = self
-        return Annotations(
-            *(taken(column, kept) for column in columns),
-            polygons=polygons.taken(kept),
-            segments={new: segments[old] for new, old in enumerate(kept) if old in segments},
-        )
+        columns = [tuple(itertools.chain(*column)) for column in zip(*parts, strict=True)]
+        starts = itertools.accumulate((len(part.ids) for part in parts), initial=0)
+        segments = {
+            start + at: each
+            for start, part in zip(starts, parts, strict=False)
+            for at, each in part.segments.items()
+        }
+        polygons = Outlines.joined([part.polygons for part in parts])
+        return cls._make([*columns[:-2], polygons, segments])
 
 
 @fast_pickle
@@ -345,8 +331,9 @@ class _Gathering:
             self._refuse_class()
         if len(kept) < len(boxes):
             self._notes[NO_BOX] += len(boxes) - len(kept)
-            self._stated, polygons = self._stated.taken(kept), polygons.taken(kept)
-            boxes, masks = taken(boxes, kept), taken(masks, kept)
+            columns = [taken(column, kept) for column in self._stated[:-2]]
+            self._stated = Annotations._make([*columns, Outlines(), {}])
+            boxes, masks, polygons = taken(boxes, kept), taken(masks, kept), polygons.taken(kept)
         labels = self._labels()
         if labels and len(labels) < len(boxes):
             raise malformed(f"{self._image.key}: some of its annotations have no category_id")
@@ -410,12 +397,12 @@ class _Gathering:
                     )
         return polygons
 
-    def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[_Box | None]:
+    def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[Any]:
         """The boxes that are stated, else those around segments; None without either."""
         stated = self._stated.boxes
         if None not in stated and [] not in stated:
             return self._stated_boxes(stated)
-        boxes: list[_Box | None] = []
+        boxes = list[Any]()
         for box, mask, rings in zip(stated, masks, polygons, strict=True):
             has_one = box is not None and box != []
             boxes += self._stated_boxes([box]) if has_one else [self._box_around(rings, mask)]
