@@ -26,6 +26,7 @@ _ZERO, _MORE, _SIGN = 48, 0x20, 0x10
 _MOST_GROUPS = 7
 # Of pixels, so that corners are the stated ones again, once they were fractions of the image.
 _DECIMALS = 3
+_SMALL = 1 << 16  # pixels
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
 
@@ -139,9 +140,11 @@ def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
 def png_of(mask: Mask) -> bytes:
     """A mask as a PNG file of one channel, 0 or 1.
 
-    Only the window with pixels inside is unpacked: an object takes a few hundredths of most images.
+    Of a large image only the window with pixels inside is unpacked: a few hundredths of most.
     """
     height = mask.size.height
+    if height * mask.size.width <= _SMALL:
+        return _png(pixels_of(mask), 0, 0, mask.size)
     runs = runs_of(mask)
     ends: npt.NDArray[np.int64] = np.cumsum(runs)
     inside = ends[1::2]
