@@ -22,7 +22,7 @@ from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
 from beam_pipeline.sources.paths import joined, left_out
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tree import Tree, shown
@@ -101,7 +101,7 @@ class ReadIdx(beam.PTransform):
         paths = ((each.file.path, each.labels, f"{each.labels}.gz") for each in tables)
         roles = Roles(labels=(("label", "label"),), classes=tuple(self.classes))
         others = [*others, Consumed(paths=tuple(itertools.chain(*paths)))]
-        return pipeline | ReadRows(tables, Questions(roles=roles), self.scratch, others)
+        return pipeline | ReadRows(tables, roles, self.scratch, others)
 
 
 def find_tables(

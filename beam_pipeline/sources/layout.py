@@ -96,9 +96,8 @@ def reading(
 ) -> Read:
     """Make the `Layout.read` of a source, a dataclass whose first field is the claim's path.
 
-    Its fields get the values of equal `BuildConfig` fields; `scratch`, `ignored`, `names` (the
-    files that the claim reads) and `divided` (whether the build makes several splits); and the
-    results of `derived`.
+    Its fields get the values of equal `BuildConfig` fields; `scratch`, `ignored` and `names` (the
+    files that the claim reads); and the results of `derived`.
     """
     names = {field.name for field in dataclasses.fields(cast(type, source))}
 
@@ -106,7 +105,6 @@ def reading(
         options = {name: getattr(config, name) for name in names if hasattr(config, name)}
         options |= {name: of(config) for name, of in derived.items()}
         options |= {"scratch": scratch} if "scratch" in names else {}
-        options |= {"divided": len(config.fractions) > 1} if "divided" in names else {}
         options |= {"ignored": Ignored.of(config, claim.path)} if "ignored" in names else {}
         options |= {"names": claim.reads} if "names" in names else {}
         return source(claim.path, **options)

@@ -17,7 +17,7 @@ from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import below, folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.read import ReadCsv, ReadTables
-from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.table_files import find_container_files
@@ -92,8 +92,7 @@ class ReadChapters(ReadTables):
         """As `ReadTables.job`; no chapter has to be looked into."""
         files = find_container_files(self.path, _is_chapter, self, self.ignored)
         consumed = Consumed(paths=tuple(file.path for file in files))
-        questions = Questions(roles=_ROLES)
-        return ReadRows([*map(self.opened, files)], questions, self.scratch, [consumed])
+        return ReadRows([*map(self.opened, files)], _ROLES, self.scratch, [consumed])
 
 
 def _is_chapter(path: str) -> bool:

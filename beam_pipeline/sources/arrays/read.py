@@ -19,7 +19,7 @@ from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tables.names import LABELS, checked, lowered, there_are
 from beam_pipeline.sources.tables.options import ValueOptions
-from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.feature import Feature
@@ -52,26 +52,26 @@ class ReadArrays(ValueOptions, beam.PTransform):
         tables, others = find_tables(self.path, self.ignore_columns, self.ignored)
         files, _ = find_files(self.path, is_array, self.ignored)
         consumed = Consumed(paths=tuple(file.path for file in files))
-        questions = questions_of(tables, self)
-        return pipeline | ReadRows(tables, questions, self.scratch, [*others, consumed])
+        roles = roles_of(tables, self)
+        return pipeline | ReadRows(tables, roles, self.scratch, [*others, consumed])
 
 
-def questions_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Questions:
-    """Decide the role of each column, and whether all rows must decide if the label is a class.
+def roles_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Roles:
+    """Decide the role of each column, and whether the label may be a number to predict.
 
     Raises:
         ConfigError: A named or declared column does not exist, or cannot be a class.
     """
     labels = find_labels(tables, options.labels)
     if options.schema:
-        return Questions(roles=Roles(declared=declared_columns(tables, labels, options.schema)))
-    roles = Roles(
-        labels=tuple((feature, name) for name, feature in labels.items()),
-        classes=tuple(options.classes),
-    )
+        return Roles(declared=declared_columns(tables, labels, options.schema))
     dtypes = [np.dtype(table.columns[name].dtype) for table in tables for name in labels]
     is_sure = options.label_column or any(dtype.kind not in "biu" for dtype in dtypes)
-    return Questions(roles=roles, label="" if is_sure else roles.label)
+    return Roles(
+        labels=tuple((feature, name) for name, feature in labels.items()),
+        classes=tuple(options.classes),
+        doubtful="" if is_sure or len(labels) != 1 else next(iter(labels)),
+    )
 
 
 def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict[str, str]:

@@ -60,9 +60,7 @@ def facts_of_rows(
     names = sorted(kinds.keys() - roles.taken)
     return Objects(
         boxes=(),
-        labels=tuple(
-            label_name(row.get(roles.boxes.labels), roles.boxes.labels) for row in with_box
-        )
+        labels=tuple(_class_of(row.get(roles.boxes.labels), roles) for row in with_box)
         if roles.boxes.labels
         else (),
         attributes={
@@ -111,9 +109,7 @@ def boxes_from_lists(
     return Objects(
         boxes=coordinates,
         format=roles.boxes.format or box_format,
-        labels=tuple(
-            label_name(label, roles.boxes.labels or roles.boxes.lists) for label in labels or ()
-        ),
+        labels=tuple(_class_of(label, roles) for label in labels or ()),
         attributes=attributes,
         image_size=stated_size([row], roles),
     )
@@ -225,12 +221,10 @@ def stated_size(rows: Sequence[Mapping[str, Any]], roles: Roles) -> ImageSize | 
     return pixels if min(pixels) > 0 else None
 
 
-def named_boxes(boxes: Objects, roles: Roles) -> Objects:
-    """Replace labels that are numbers of the user's classes by the classes' names."""
-    if roles.labels or not roles.classes:
-        return boxes
-    labels = tuple(named_class(name, roles.classes) for name in boxes.labels)
-    return dataclasses.replace(boxes, labels=labels)
+def _class_of(value: Any, roles: Roles) -> str:
+    """Return a box's class; of a number of the user's classes the name."""
+    name = label_name(value, roles.boxes.labels or roles.boxes.lists)
+    return name if roles.labels else named_class(name, roles.classes)
 
 
 def objects_from_runs(

@@ -1,17 +1,16 @@
 """Make features of the columns of a table, a column at a time; long values become references."""
 
-import dataclasses
 import functools
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.records import Array, ClassLabels, Deferred, FileRef, Value
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.tables.boxes import boxes_from_lists, named_boxes
+from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.fitting import OF_FILE, fit
 from beam_pipeline.sources.tables.labels import class_label, is_stated
 from beam_pipeline.sources.tables.roles import Media, Roles
@@ -79,27 +78,24 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
     return main
 
 
-def other_columns(roles: Roles, kinds: Kinds, header: Collection[str] = ()) -> list[FeatureColumn]:
-    """Return the columns that are features of their own name, in a table with this header."""
+def other_columns(table: Table, roles: Roles, kinds: Kinds) -> list[FeatureColumn]:
+    """Return the columns that are features under their own names."""
     if roles.declared or roles.boxes.corners:
         return []
-    lacking = {roles.optional}.difference(header)
+    if table.has_values:
+        names = [name for name in dict.fromkeys(table.header) if name not in roles.taken]
+        return [FeatureColumn(name, name, list, may_be_long=False) for name in names]
     attributes = f"{roles.boxes.lists}." if roles.boxes.lists else "\0"
-    return [
-        FeatureColumn(
-            name,
-            name,
-            functools.partial(
-                convert_column,
-                name=name,
-                kind=kind,
-                missing_number=math.nan if name in lacking else roles.missing_number,
-            ),
-            may_be_long=kind not in (int, float),
-        )
-        for name, kind in kinds.items()
-        if name not in roles.taken and not name.startswith(attributes)
-    ]
+    columns = []
+    for name, kind in kinds.items():
+        if name not in roles.taken and not name.startswith(attributes):
+            is_absent = name == roles.optional and name not in table.header
+            missing = math.nan if is_absent else roles.missing_number
+            convert = functools.partial(
+                convert_column, name=name, kind=kind, missing_number=missing
+            )
+            columns.append(FeatureColumn(name, name, convert, kind not in (int, float)))
+    return columns
 
 
 def path_text(value: Any, column: str) -> str:
@@ -135,57 +131,14 @@ def _each(
     return list(map(stated, values))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Converter:
-    """Makes features of batches of one table.
-
-    Attributes:
-        table: The table.
-        roles: The role of each column.
-        kinds: The kind of each column, over all rows of all tables.
-        main, others: What becomes of the columns with a role, and of the others.
-    """
-
-    table: Table
-    roles: Roles
-    kinds: Kinds
-    main: Sequence[FeatureColumn]
-    others: Sequence[FeatureColumn]
-
-    @classmethod
-    def of(cls, table: Table, roles: Roles, kinds: Kinds) -> "Converter":
-        """Choose what converts each column, once a table."""
-        others = (
-            [
-                FeatureColumn(name, name, list, may_be_long=False)
-                for name in ({} if roles.declared else dict.fromkeys(table.header))
-                if name not in roles.taken
-            ]
-            if table.has_values
-            else other_columns(roles, kinds, table.header)
-        )
-        return cls(table, roles, kinds, main_columns(table.file, roles, kinds), others)
-
-    def features(self, batch: Batch, scratch: Scratch | None) -> Mapping[str, Sequence[Any]]:
-        """Return the values of each feature, one per row; None if a row has none.
-
-        Raises:
-            RecordError: A value of a row cannot be used.
-        """
-        found = _converted(self.main, batch, scratch)
-        if self.roles.boxes.lists:
-            found["boxes"] = [
-                named_boxes(boxes_from_lists(values, self.roles, self.kinds), self.roles)
-                for values in batch.by_row()
-            ]
-        if self.table.is_typed and not self.roles.declared and not self.table.has_values:
-            check_plain(batch.columns, self.roles)
-        return found | _converted(self.others, batch, scratch)
-
-
-def _converted(
+def converted(
     columns: Iterable[FeatureColumn], batch: Batch, scratch: Scratch | None
 ) -> dict[str, Sequence[Any]]:
+    """Return the values of each feature, one per row; None if a row has none.
+
+    Raises:
+        RecordError: A value of a row cannot be used.
+    """
     nothing = [None] * len(batch)
     found: dict[str, Sequence[Any]] = {}
     for feature, column, convert, may_be_long in columns:
@@ -224,45 +177,26 @@ def _spilled(
 
 
 def _deferred(cell: Any, convert: Convert, scratch: Scratch) -> Deferred:
-    if isinstance(cell, str):
-        read = functools.partial(_read_text, convert=convert)
-        return Deferred(file=scratch.put(cell.encode(errors="surrogatepass")), read=read)
-    read = functools.partial(_read_json, convert=convert)
-    return Deferred(file=scratch.put(json.dumps(cell).encode()), read=read)
+    is_text = isinstance(cell, str)
+    text = cell if is_text else json.dumps(cell)
+    read = functools.partial(_read, parse=str if is_text else json.loads, convert=convert)
+    return Deferred(file=scratch.put(text.encode(errors="surrogatepass")), read=read)
 
 
-def _read_text(data: bytes, convert: Convert) -> Value:
-    """Make the value of a long text, as `Deferred.read` does."""
-    (value,) = convert([data.decode(errors="surrogatepass")])
-    assert value is not None  # it was long
-    return value
-
-
-def _read_json(data: bytes, convert: Convert) -> Value:
-    """Make the value of a long list, as `Deferred.read` does."""
-    (value,) = convert([json.loads(data)])
+def _read(data: bytes, parse: Callable[[str], Any], convert: Convert) -> Value:
+    """Make the value of a long text or list, as `Deferred.read` does."""
+    (value,) = convert([parse(data.decode(errors="surrogatepass"))])
     assert value is not None  # it was long
     return value
 
 
 def is_long(value: object) -> bool:
     """Return whether a text, a list or what is made of it is worth a reference."""
-    return _num_bytes(value) >= LONG_VALUE_BYTES
-
-
-def _num_bytes(value: object) -> int:
-    match value:
-        case str():
-            return len(value)
-        case tuple() | list():
-            return sum(map(_num_bytes, value)) + 8 * len(value)
-        case dict():
-            return _num_bytes([*value, *value.values()])
-        case ClassLabels():
-            return _num_bytes(value.names)
-        case Array():
-            return len(value.data)
-    return 0
+    if isinstance(value, Array):
+        return len(value.data) >= LONG_VALUE_BYTES
+    if isinstance(value, tuple | list | dict | ClassLabels):
+        value = repr(value)
+    return isinstance(value, str) and len(value) >= LONG_VALUE_BYTES
 
 
 def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]:

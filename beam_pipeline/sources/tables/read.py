@@ -18,7 +18,7 @@ from beam_pipeline.sources.tables.database import opened_database
 from beam_pipeline.sources.tables.json import LINES, JsonLinesTable, JsonListTable, place_of_rows
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
-from beam_pipeline.sources.tables.records import Questions, ReadRows
+from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.table import Table, TableFile
 from beam_pipeline.sources.tables.table_files import find_container_files, find_table_files
 from beam_pipeline.sources.tables.workbook import opened_workbook
@@ -38,7 +38,6 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
     Attributes:
         path: The file, or the folder of those called `names`.
-        divided: Whether the build divides what states no split into several.
         scratch: A folder that all workers see, for long values and files in tables; "" keeps long
             values in memory.
         ignored: Files that are left out.
@@ -49,7 +48,6 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     suffixes: ClassVar[tuple[str, ...]]
 
     path: str
-    divided: bool = False
     scratch: str = ""
     ignored: Ignored = NOTHING
     names: tuple[str, ...] = ()
@@ -88,18 +86,14 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         if found.problem:
             raise ProblemError(found.problem)
         roles = found.roles
-        # The files' folders state the splits, if nothing else does. But a folder `train` alone
-        # states nothing that `--split` could not divide.
+        # The files' folders state the splits, if nothing else does.
         by_index = any(table.file.by_index for table in found.tables)
         states = not by_index and not roles.split and self._are_in_split_folders(found)
-        questions = Questions(
-            roles=dataclasses.replace(roles, split_folders=states),
-            one_folder=states and self.divided,
-            label="" if self.label_column or self.classes else roles.label,
-        )
+        doubtful = "" if self.label_column or self.classes else roles.label
+        roles = dataclasses.replace(roles, split_folders=states, doubtful=doubtful)
         consumed = Consumed(paths=tuple(table.file.path for table in found.tables))
         others = [*rejected, *found.classes, consumed]
-        return ReadRows(found.tables, questions, self.scratch, others)
+        return ReadRows(found.tables, roles, self.scratch, others)
 
     def _are_in_split_folders(self, found: TablePlan) -> bool:
         return found.sample.are_in_split_folders(found.roles.key)

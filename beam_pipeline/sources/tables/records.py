@@ -1,5 +1,6 @@
 """From tables to records: each table is read twice, for what all rows are and for the records."""
 
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -19,22 +20,26 @@ from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.tables.boxes import boxes_from_rows, named_boxes, objects_from_runs
+from beam_pipeline.sources.tables.boxes import (
+    boxes_from_lists,
+    boxes_from_rows,
+    objects_from_runs,
+)
 from beam_pipeline.sources.tables.convert import (
-    Converter,
     Kinds,
     by_row,
     check_plain,
+    converted,
     kinds_of,
     main_columns,
+    other_columns,
     path_text,
 )
-from beam_pipeline.sources.tables.digits import Digits, digits_lost, digits_of, merge_digits
-from beam_pipeline.sources.tables.labels import OF_COLUMNS, WholeNumbers, is_stated, whole_numbers
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
 from beam_pipeline.sources.tables.roles import Roles
-from beam_pipeline.sources.tables.sample import split_folder, split_folders
+from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.types import merge_kinds
+from beam_pipeline.sources.tables.types import kind_of_texts, kind_of_values, merge_kinds
 
 _LOG = logging.getLogger(__name__)
 
@@ -42,54 +47,46 @@ _LOG = logging.getLogger(__name__)
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
 _UNASSIGNED = "UNASSIGNED"
 _MAX_CAPTIONS = 10_000
+# Whole numbers with so few different values are classes, with so many they are none; between
+# these each class has so many rows.
+_FEW_CLASSES = 1_000
+_MANY_CLASSES = 100_000
+_ROWS_OF_A_CLASS = 10
 
 # What goes along with tables.
 Other = Rejected | DeclaredClasses | Consumed
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Questions:
-    """What the first pass is to find out.
-
-    Attributes:
-        roles: The role of each column.
-        one_folder: Whether it matters that all main files lie in one split's folder, of which a
-            build then makes several splits.
-        label: The column of classes, if its name alone says so: it may be a number to predict.
-    """
-
-    roles: Roles
-    one_folder: bool = False
-    label: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class Survey:
-    """What the rows of some tables are.
+    """What the rows of some tables hold; filled batch by batch.
 
     Attributes:
-        kinds: Of their columns.
-        split_folders: The splits' folders of their main files; None of a file in none.
-        labels: What they have of `Questions.label`.
-        has_several: Whether one has several classes, or none, of those with columns of their own.
-        digits: What the stored types lose of their numbers, by column.
+        kinds: The kind of each column.
+        has_several: Whether a row has several, or none, of the classes with columns of their own.
+        num_labels: How many rows state `Roles.doubtful`.
+        labels: Its distinct values, or the first few of very many.
     """
 
     kinds: Kinds = dataclasses.field(default_factory=dict)
-    split_folders: frozenset[str | None] = frozenset()
-    labels: WholeNumbers = dataclasses.field(default_factory=WholeNumbers)
     has_several: bool = False
-    digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
+    num_labels: int = 0
+    labels: set[str] = dataclasses.field(default_factory=set)
 
-    def merge(self, other: "Survey") -> "Survey":
-        """Return what these rows and others are."""
-        return Survey(
-            merge_kinds([self.kinds, other.kinds]),
-            self.split_folders | other.split_folders,
-            self.labels.merge(other.labels),
-            self.has_several or other.has_several,
-            merge_digits(self.digits, other.digits),
-        )
+    def add(self, other: "Survey") -> "Survey":
+        """Add what other rows hold; return the survey."""
+        self.kinds = merge_kinds([self.kinds, other.kinds])
+        self.has_several = self.has_several or other.has_several
+        self.num_labels += other.num_labels
+        if len(self.labels) <= _MANY_CLASSES:
+            self.labels |= other.labels
+        return self
+
+    def are_measures(self, column: str) -> bool:
+        """Return whether a column has too many different whole numbers for classes."""
+        count = len(self.labels)
+        is_few = count <= _FEW_CLASSES or self.num_labels >= _ROWS_OF_A_CLASS * count
+        return self.kinds.get(column) is int and (count > _MANY_CLASSES or not is_few)
 
 
 class Overview(NamedTuple):
@@ -99,40 +96,35 @@ class Overview(NamedTuple):
     kinds: Kinds
 
 
-def survey(
-    table: Table | Other, questions: Questions, scratch_folder: str = ""
-) -> Iterator[Survey]:
-    """Yield what the rows of a table are, if it can be read."""
-    if not isinstance(table, Table) or (table.has_values and not questions.label):
+def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
+    """Yield what the rows of a table hold, if it can be read."""
+    if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
         return
     scratch = None
     if table.has_values:
-        table, scratch = table.only(questions.label), Scratch(table.file.path, scratch_folder)
+        table, scratch = table.only(roles.doubtful), Scratch(table.file.path, scratch_folder)
     found = Survey()
     try:
         for batch in table.batches(scratch):
-            found = found.merge(_survey_of(table, batch, questions))
+            found.add(_survey_of(table, batch, roles))
     except RecordError:  # it is rejected when it is read
         return
     yield found
 
 
-def _survey_of(table: Table, batch: Batch, questions: Questions) -> Survey:
-    roles = questions.roles
-    folders: Iterable[str | None] = ()
-    if questions.one_folder:
-        files = batch.columns.get(roles.key, ())
-        folders = split_folders((table.file, name) for name in files)
-    labels = batch.columns.get(questions.label, ()) if questions.label else ()
-    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
+def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
     is_declared = table.has_values or (roles.declared and not roles.boxes.taken)
     kinds = {} if is_declared else _kinds(table, batch, roles)
+    labels = [value for value in batch.columns.get(roles.doubtful, ()) if is_stated(value)]
+    if labels and roles.doubtful not in kinds:
+        with contextlib.suppress(RecordError):
+            kinds[roles.doubtful] = (kind_of_values if table.is_typed else kind_of_texts)(labels)
+    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
     return Survey(
         kinds,
-        frozenset(folders),
-        whole_numbers(labels),
         any(OF_COLUMNS in text for text in marked if text),
-        digits_of(batch.columns, kinds),
+        len(labels),
+        set(map(str.strip, map(str, labels))),
     )
 
 
@@ -146,26 +138,21 @@ def _kinds(table: Table, batch: Batch, roles: Roles) -> dict[str, Any]:
     return merge_kinds(_kinds(table, half, roles) for half in batch.halves())
 
 
-def overview(surveys: Iterable[Survey], questions: Questions) -> Overview:
-    """Return what the rows of all tables are."""
-    found = functools.reduce(Survey.merge, surveys, Survey())
-    roles, kinds = questions.roles, dict(found.kinds)
-    if questions.one_folder and len(found.split_folders - {None}) < 2:
-        roles = dataclasses.replace(roles, split_folders=False)
+def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
+    """Return the roles and kinds of columns over the rows of all tables."""
+    found = functools.reduce(Survey.add, surveys, Survey())
+    kinds = dict(found.kinds)
     if roles.separator == OF_COLUMNS and not found.has_several:
         roles = dataclasses.replace(roles, separator="")
     if roles.optional:
         kinds[roles.optional] = float
-    for message in digits_lost(found.digits, kinds):
-        _LOG.warning(message)
-    if found.labels.are_measures:
+    if roles.doubtful and found.are_measures(roles.doubtful):
         _LOG.warning(
             "column %r is a number to predict, not a class, by its %s different whole numbers; "
             "pass --label-column %s if it is a class",
-            *(questions.label, f"{len(found.labels.numbers):,}", questions.label),
+            *(roles.doubtful, f"{len(found.labels):,}", roles.doubtful),
         )
         roles = dataclasses.replace(roles, labels=())
-        kinds[questions.label] = int
     return Overview(roles, kinds)
 
 
@@ -196,19 +183,16 @@ class RecordMaker:
     def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
         self._table, self._file, self._scratch = table, table.file, scratch
         self._roles, self._kinds = overview
-        self._converter = Converter.of(table, *overview)
-
-    def elements(self, batch: Batch) -> list[Record | Rejected]:
-        """Return the record of each row, or why it can be none."""
-        return self._made(batch, lambda some: list(self._records(*self._parts(some))))
+        self._main = main_columns(table.file, *overview)
+        self._others = other_columns(table, *overview)
 
     def rows(self, batch: Batch) -> list[Rows | Record | Rejected]:
-        """Return the rows that can be records together, or else as `elements`."""
+        """Return the rows that can be records together, or a record or reject for each."""
 
         def make(some: Batch) -> list[Rows | Record | Rejected]:
-            keys, sources, splits, features = self._parts(some)
-            rows = rows_of(keys, sources, splits, features) if features else None
-            return [rows] if rows else list(self._records(keys, sources, splits, features))
+            parts = self._parts(some)
+            rows = rows_of(*parts) if parts[-1] else None
+            return [rows] if rows else [*_records(*parts)]
 
         return self._made(batch, make) if len(batch) else []
 
@@ -227,7 +211,9 @@ class RecordMaker:
     def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
         """Yield the rows, keyed by their main file: to be joined as they are, or as elements."""
         elements: Iterable[Any] = (
-            self._joined(batch) if self._roles.joins_rows else self.elements(batch)
+            self._joined(batch)
+            if self._roles.joins_rows
+            else self._made(batch, lambda some: [*_records(*self._parts(some))])
         )
         names = batch.columns.get(self._roles.key) or [None] * len(batch)
         for line, name, element in zip(batch.lines, names, elements, strict=True):
@@ -263,7 +249,7 @@ class RecordMaker:
         keys = rows
         if names := columns.get(roles.key):
             keys = list(map(self._key, names, batch.lines))
-        features = self._converter.features(batch, self._scratch)
+        features = self._features(batch)
         splits: Sequence[str | None] = [self._file.split] * len(keys)
         if roles.split in columns or roles.split_folders:
             stated = columns.get(roles.split) or [None] * len(keys)
@@ -274,16 +260,26 @@ class RecordMaker:
         sources = rows if self._table.has_lines else [""] * len(rows)
         return keys, sources, splits, features
 
-    def _records(
-        self,
-        keys: Sequence[str],
-        sources: Sequence[str],
-        splits: Sequence[str | None],
-        features: Mapping[str, Sequence[Any]],
-    ) -> Iterator[Record]:
-        rows = zip(keys, sources, splits, by_row(features, len(keys)), strict=True)
-        for key, source, split, values in rows:
-            yield Record(key=key, features=values, split=split, source=source)
+    def _features(self, batch: Batch) -> Mapping[str, Sequence[Any]]:
+        found = converted(self._main, batch, self._scratch)
+        if self._roles.boxes.lists:
+            found["boxes"] = [
+                boxes_from_lists(values, self._roles, self._kinds) for values in batch.by_row()
+            ]
+        if self._table.is_typed and not self._roles.declared and not self._table.has_values:
+            check_plain(batch.columns, self._roles)
+        return found | converted(self._others, batch, self._scratch)
+
+
+def _records(
+    keys: Sequence[str],
+    sources: Sequence[str],
+    splits: Sequence[str | None],
+    features: Mapping[str, Sequence[Any]],
+) -> Iterator[Record]:
+    rows = zip(keys, sources, splits, by_row(features, len(keys)), strict=True)
+    for key, source, split, values in rows:
+        yield Record(key=key, features=values, split=split, source=source)
 
 
 def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
@@ -336,9 +332,9 @@ def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kind
         notes = not_kept(name for name in roles.numbers for _ in rows)
     elif roles.boxes.has_runs:
         path = first.file.path_of(first.values[roles.key])
-        features["boxes"] = named_boxes(objects_from_runs(values, roles, kinds, path), roles)
+        features["boxes"] = objects_from_runs(values, roles, kinds, path)
     else:
-        features["boxes"] = named_boxes(boxes_from_rows(values, roles, kinds), roles)
+        features["boxes"] = boxes_from_rows(values, roles, kinds)
     return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
 
 
@@ -389,13 +385,13 @@ class ReadRows(beam.PTransform):
 
     Attributes:
         tables: The tables.
-        questions: What the first time is to find out.
+        roles: The role of each column.
         scratch: The folder for long values; "" keeps them in the records.
         others: What cannot be read; classes that the tables state; the files that are read.
     """
 
     tables: Sequence[Table]
-    questions: Questions
+    roles: Roles
     scratch: str
     others: Sequence[Other] = ()
 
@@ -405,18 +401,17 @@ class ReadRows(beam.PTransform):
         )
         all_rows = (
             tables
-            | "SurveyTables" >> beam.FlatMap(survey, self.questions, self.scratch)  # Survey
-            | "Overview" >> Merge(functools.partial(overview, questions=self.questions))  # Overview
+            | "SurveyTables" >> beam.FlatMap(survey, self.roles, self.scratch)  # Survey
+            | "Overview" >> Merge(functools.partial(overview, roles=self.roles))  # Overview
         )
         arguments = (AsSingleton(all_rows), self.scratch)
-        roles = self.questions.roles
-        if not roles.key:
+        if not self.roles.key:
             read = beam.FlatMap(read_rows, *arguments).with_output_types(Element | Rows)
             return tables | "ReadTables" >> read  # Element | Rows
         sizes = storage.sizes(table.file.path for table in self.tables)
         num_bytes = sum(size or 0 for size in sizes)
         batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
-        if roles.joins_rows:
+        if self.roles.joins_rows:
             return batches | Gather(
                 join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
             )  # Record | Other

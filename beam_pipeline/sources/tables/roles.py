@@ -89,6 +89,7 @@ class Roles:
         ignored: Columns, and members of boxes, to leave out.
         missing_number: What stands for a number that is missing; None if nothing does.
         optional: A number to predict, which is NaN in the tables that lack its column.
+        doubtful: The column of classes, if it may be a number to predict instead.
         taken: Columns that are not features of their own name.
     """
 
@@ -109,6 +110,7 @@ class Roles:
     ignored: frozenset[str] = frozenset()
     missing_number: float | None = None
     optional: str = ""
+    doubtful: str = ""
 
     taken: frozenset[str] = dataclasses.field(init=False)
 
