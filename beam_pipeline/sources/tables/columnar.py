@@ -1,42 +1,43 @@
 """Parquet and Arrow files, of Hugging Face and others: a column is a feature.
 
-Files in a column (images, audio) are put into the scratch folder.
+Files in a column (images, audio) are put into the scratch folder. Hugging Face writes its features
+as JSON into the schema's metadata: which structs are images or audio, and the names of classes
+whose numbers are stored (https://huggingface.co/docs/datasets/about_dataset_features).
 """
 
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
+from beam_pipeline.media import audio_format, other_formats
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.arrow_types import features_of, form_of
+from beam_pipeline.sources.tables.cells import json_text
+from beam_pipeline.sources.tables.names import BOXES, lowered
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
     Batch,
+    Form,
     Scratch,
     Table,
     TableFile,
 )
-from tfrecord_dataset.format.inflation import (
-    TOO_LARGE,
-    check_inflation,
-    check_rows,
-    is_inflated,
-)
+from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
+Convert = Callable[[Any], list[Any]]
 _FILE_MAGIC = b"ARROW1"
-_OLD_FEATHER = b"FEA1"
-_LONG_ROW_BYTES = 1024
+_MEDIA = {"Image": "image", "Audio": "audio"}
+_LISTS = ("Sequence", "List", "LargeList")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class ColumnarTable(Table):
     """One Parquet or Arrow file.
 
     Attributes:
-        is_parquet: Which of them it is.
+        is_parquet: Whether it is Parquet.
     """
 
     has_lines = False
@@ -67,19 +68,20 @@ class ColumnarTable(Table):
         if not form.media:
             with naming(f"column {name!r}"):
                 return form.convert(rows[name])
-        if not scratch:
-            return [None] * len(rows)
-        return files_of(rows[name].to_pylist(), scratch)
+        return files_of(rows[name].to_pylist(), scratch) if scratch else [None] * len(rows)
 
 
 def files_of(values: Sequence[Any], scratch: Scratch) -> list[FileRef | str | None]:
     """Put the files of a column into the scratch folder; paths of others stay as they are."""
     places: list[FileRef | str | None] = []
     for value in values:
-        path = value.get("path") if isinstance(value, dict) else value
-        data = value.get("bytes") if isinstance(value, dict) else value
+        path, data = _path_and_bytes(value)
         places.append(scratch.put(data) if isinstance(data, bytes) else path or None)
     return places
+
+
+def _path_and_bytes(value: Any) -> tuple[Any, Any]:
+    return (value.get("path"), value.get("bytes")) if isinstance(value, dict) else (value, value)
 
 
 def opened_columnar(file: TableFile, ignored: Sequence[str], *, is_parquet: bool) -> ColumnarTable:
@@ -102,12 +104,12 @@ def opened_columnar(file: TableFile, ignored: Sequence[str], *, is_parquet: bool
                 raise RecordError(
                     "unsupported column", f"two columns are called {twice[0]!r}; rename one"
                 )
-            features = features_of(schema)
+            features = _features_of(schema)
             forms = {
-                field.name: form_of(
+                field.name: _form_of(
                     field,
                     features.get(field.name),
-                    functools.partial(_begin, handle, field.name, is_parquet),
+                    functools.partial(_first_bytes, handle, field.name, is_parquet),
                 )
                 for field in schema
                 if field.name not in ignored
@@ -130,86 +132,45 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
-    handle.seek(0)
-    if is_parquet:
-        size = handle.seek(0, 2)
-        with pq.ParquetFile(handle) as file:
-            _check_content(size, file.metadata)
-            return file.schema_arrow
-    start = bytes(handle.read(len(_FILE_MAGIC)))
-    handle.seek(0)
-    if start.startswith(_OLD_FEATHER):
-        raise pa.ArrowInvalid("it is Feather of version 1; write it anew with pyarrow")
-    opened = pa.ipc.open_file if start == _FILE_MAGIC else pa.ipc.open_stream
-    with opened(handle) as reader:
-        return reader.schema
+    if not is_parquet:
+        with _arrow_reader(handle) as reader:
+            return reader.schema
+    size = handle.seek(0, 2)
+    with pq.ParquetFile(handle) as file:
+        groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+        check_inflation("it", size, sum(group.total_byte_size for group in groups))
+        check_rows("it", size, file.metadata.num_rows)
+        return file.schema_arrow
 
 
-def _check_content(size: int, metadata: Any) -> None:
-    """Raise RecordError if a Parquet file states far more bytes or rows than it can hold."""
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    check_inflation("it", size, sum(group.total_byte_size for group in groups))
-    check_rows("it", size, metadata.num_rows)
+def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> Any:
+    handle.seek(0)
+    is_file = handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC
+    handle.seek(0)
+    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(handle, options=options)
 
 
 def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
-    """Yield rows with these columns, some at a time."""
+    """Yield some rows at a time, with these columns."""
     read = _parquet_batches if is_parquet else _arrow_batches
-    size, long_bytes = handle.seek(0, 2), 0
+    size, total = handle.seek(0, 2), 0
     for rows in read(handle, names):
         rows.validate(full=True)
-        num_bytes = sum(map(_unpacked_bytes, rows.columns))
-        # Short texts are repeated in good faith.
-        long_bytes += max(0, num_bytes - _LONG_ROW_BYTES * len(rows))
-        if is_inflated(size, long_bytes):
+        total += rows.nbytes
+        if is_inflated(size, total):
             raise RecordError(
                 TOO_LARGE,
-                f"{len(rows):,} rows unpack to {num_bytes:,} bytes; save the file without "
-                "compression and dictionaries",
+                f"its rows unpack to {total:,} bytes; save the file without compression",
             )
-        step = max(1, min(BATCH_ROWS, BATCH_BYTES * len(rows) // max(1, num_bytes)))
+        step = max(1, min(BATCH_ROWS, BATCH_BYTES * len(rows) // max(1, rows.nbytes)))
         for start in range(0, len(rows), step):
             yield rows.slice(start, step)
-
-
-def _unpacked_bytes(values: pa.Array) -> int:
-    """Return the bytes of values, where several may share one of a dictionary or of a view."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        entries = values.dictionary
-        if _has_length(entries.type):
-            lengths = pc.binary_length(entries).take(values.indices)
-            return int(pc.sum(lengths).as_py() or 0)
-        return _unpacked_bytes(entries) * len(values) // max(1, len(entries))
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)
-        return int(views[values.offset : values.offset + len(values), 0].sum(dtype=np.int64))
-    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        inner = values.flatten()
-        return sum(map(_unpacked_bytes, inner if isinstance(inner, list) else [inner]))
-    return int(values.nbytes)
-
-
-def _has_length(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(
-        fits(kind)
-        for fits in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    )
 
 
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(handle) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
-            for index in range(group.num_columns):
-                column = group.column(index)
-                packed, content = column.total_compressed_size, column.total_uncompressed_size
-                if is_inflated(packed, content):
-                    raise pa.ArrowInvalid(
-                        f"column {column.path_in_schema!r} of row group {number} states "
-                        f"{content:,} bytes, made of {packed:,}"
-                    )
             row_bytes = group.total_byte_size // max(1, group.num_rows)
             step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
             yield from file.iter_batches(step, [number], [*names], use_threads=False)
@@ -217,25 +178,161 @@ def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBat
 
 def _arrow_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     schema = _schema(handle, is_parquet=False)
-    handle.seek(0)
-    is_file = handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC
-    handle.seek(0)
     fields = [schema.get_field_index(name) for name in names]
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-    if not is_file:
-        with pa.ipc.open_stream(handle, options=options) as reader:
+    with _arrow_reader(handle, options) as reader:
+        if isinstance(reader, pa.ipc.RecordBatchStreamReader):
             yield from reader
-        return
-    with pa.ipc.open_file(handle, options=options) as reader:
-        for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
+        else:
+            yield from map(reader.get_batch, range(reader.num_record_batches))
 
 
-def _begin(handle: Any, column: str, is_parquet: bool) -> bytes:
-    """Return the first bytes of the first value that a column of files has."""
+def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:
+    """Return how the first value begins that a column of files has."""
     for rows in _batches(handle, [column], is_parquet=is_parquet):
         for value in rows[column].to_pylist():
-            data = value.get("bytes") if isinstance(value, dict) else value
+            _, data = _path_and_bytes(value)
             if data is not None:
                 return bytes(data[:64])
     return b""
+
+
+def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
+    """Return Hugging Face's features by column; none if the schema has none."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return features if isinstance(features, dict) else {}
+
+
+def _form_of(field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]) -> Form:
+    """Return how a column is read.
+
+    Args:
+        field: Its name and Arrow type.
+        feature: Hugging Face's feature, if there is one.
+        first_bytes: Reads the first bytes that it holds.
+
+    Raises:
+        RecordError: "unsupported column": it holds what no feature can be made of.
+    """
+    kind = field.type
+    if _is_file(kind):
+        media = _MEDIA.get(feature.get("_type", ""), "") if isinstance(feature, dict) else ""
+        return Form(media=media) if media else form_of_bytes(field.name, first_bytes())
+    if _holds_files(kind):
+        raise RecordError(
+            "unsupported column",
+            f"column {field.name!r} holds bytes in lists or structs, such as several images a row; "
+            "give each a column, or leave it out with --ignore-columns",
+        )
+    convert = _plain(kind)
+    if _holds_structs(kind) and lowered(field.name) not in BOXES:
+        return Form(convert=functools.partial(_as_json, convert=convert), is_nested=True)
+    classes = next(_classes_in(feature), ())
+    if classes:
+        convert = functools.partial(_named, convert=convert, feature=feature)
+    return Form(convert=convert, classes=classes)
+
+
+def _is_file(kind: pa.DataType) -> bool:
+    """Return whether a type is that of encoded files: bytes, or a struct of bytes and a path."""
+    if pa.types.is_struct(kind):
+        names = {kind.field(number).name for number in range(kind.num_fields)}
+        return "bytes" in names <= {"bytes", "path"} and _is_file(kind.field("bytes").type)
+    types = pa.types
+    fitting = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    return any(fits(kind) for fits in (*fitting, types.is_binary_view))
+
+
+def form_of_bytes(name: str, data: bytes) -> Form:
+    """Return how a column of bytes is read, of which one value begins with `data`.
+
+    Raises:
+        RecordError: "unsupported column": they are neither images nor audio.
+    """
+    for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
+        with contextlib.suppress(RecordError):  # it says why they are none
+            sniff(data)
+            return Form(media=kind)
+    raise RecordError(
+        "unsupported column",
+        f"column {name!r} holds bytes that are neither images nor audio; leave it out with "
+        "--ignore-columns",
+    )
+
+
+def _holds_structs(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _holds_structs(kind.value_type)
+    return bool(pa.types.is_struct(kind) or pa.types.is_map(kind))
+
+
+def _holds_files(kind: pa.DataType) -> bool:
+    inner = [kind.field(number).type for number in range(kind.num_fields)]
+    return any(_is_file(each) or _holds_files(each) for each in inner)
+
+
+def _plain(kind: pa.DataType) -> Convert:
+    """Return what makes JSON's values: times become texts, decimals fractions."""
+    if pa.types.is_temporal(kind) or pa.types.is_null(kind):
+        return functools.partial(_cast, kind=pa.string())
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return functools.partial(_cast, kind=pa.float64())
+    if pa.types.is_dictionary(kind):
+        return functools.partial(_cast, kind=kind.value_type)
+    return _cast
+
+
+def _cast(array: Any, kind: pa.DataType | None = None) -> list[Any]:
+    values: list[Any] = (array if kind is None else pc.cast(array, kind)).to_pylist()
+    return values
+
+
+def _as_json(array: Any, convert: Convert) -> list[Any]:
+    return list(map(json_text, convert(array)))
+
+
+def _named(array: Any, convert: Convert, feature: Any) -> list[Any]:
+    return [_with_names(value, feature) for value in convert(array)]
+
+
+def _with_names(value: Any, feature: Any) -> Any:
+    """Replace the numbers of classes in a value by their names; -1 is no class."""
+    inner = _element(feature)
+    match value:
+        case list():
+            return [_with_names(each, inner) for each in value]
+        case dict() if isinstance(inner, dict):
+            return {name: _with_names(each, inner.get(name)) for name, each in value.items()}
+        case int() if names := _classes(inner):
+            return names[value] if 0 <= value < len(names) else None if value == -1 else value
+    return value
+
+
+def _element(feature: Any) -> Any:
+    """Return the feature of a list's elements; the feature itself if it is of no list."""
+    if isinstance(feature, list):
+        return feature[0] if feature else None
+    is_list = isinstance(feature, dict) and feature.get("_type") in _LISTS
+    return feature.get("feature") if is_list else feature
+
+
+def _classes(feature: Any) -> Sequence[str]:
+    if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
+        names = feature.get("names")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
+    return ()
+
+
+def _classes_in(feature: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the names of classes anywhere in a feature."""
+    if names := _classes(feature):
+        yield tuple(names)
+    elif (inner := _element(feature)) is not feature:
+        yield from _classes_in(inner)
+    elif isinstance(feature, dict):
+        for part in feature.values():
+            yield from _classes_in(part)

@@ -1,7 +1,7 @@
 """SQLite databases: the rows of a table or view of one.
 
-A database is opened as it is, for reading alone: nothing is locked, and nothing is written beside
-it. Format: https://www.sqlite.org/fileformat2.html
+A database is opened for reading only: nothing is locked, and no file is written.
+Format: https://www.sqlite.org/fileformat2.html
 """
 
 import contextlib
@@ -9,20 +9,22 @@ import dataclasses
 import os
 import sqlite3
 import urllib.parse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError, naming
 from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.arrow_types import form_of_bytes
-from beam_pipeline.sources.tables.columnar import files_of
+from beam_pipeline.sources.tables.columnar import files_of, form_of_bytes
 from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Form, Scratch, Table, TableFile
 
 MAGIC = b"SQLite format 3\0"
-_MAX_VALUE_BYTES = 256 << 20
 _ROWS_WITH_FILES = 64
+_VIEWS = (
+    "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
+    "AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +44,9 @@ class DatabaseTable(Table):
         """As `Table.rows`."""
         number = 0
         step = _ROWS_WITH_FILES if any(form.media for form in self.forms.values()) else BATCH_ROWS
+        names = ", ".join(map(_quoted, self.forms)) or "1"
         with _connected(self.file.path) as connection:
-            read = connection.execute(f"SELECT {_columns(self.forms)} FROM {_quoted(self.name)}")
+            read = connection.execute(f"SELECT {names} FROM {_quoted(self.name)}")
             while some := read.fetchmany(step):
                 columns = {
                     name: self._values(name, values, scratch)
@@ -100,36 +103,27 @@ def _form(connection: sqlite3.Connection, table: str, column: str) -> Form:
 
 @contextlib.contextmanager
 def _connected(path: str) -> Iterator[sqlite3.Connection]:
-    """Open a database; raise DataError if it is none, is damaged, or is not on this machine."""
-    waiting = [f"{path}-wal", f"{path}-journal"]
+    """Open a database; raise DataError if it is damaged, incomplete or not on this machine."""
     if not os.path.isfile(path):
         raise DataError(f"{path} cannot be read: a database has to be a file of this machine")
-    if beside := [each for each in waiting if os.path.exists(each) and os.path.getsize(each)]:
+    if os.path.exists(log := f"{path}-wal") and os.path.getsize(log):
         raise DataError(
-            f"{path} cannot be read: {beside[0]} holds changes that are not in it yet; run sqlite3 "
+            f"{path} cannot be read: {log} holds changes that are not in it yet; run sqlite3 "
             f"{path} 'PRAGMA wal_checkpoint(TRUNCATE)'"
         )
     location = f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(location, uri=True)) as connection:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
             connection.execute("PRAGMA trusted_schema=OFF")
-            connection.execute("PRAGMA cell_size_check=ON")
             yield connection
-    except sqlite3.DataError as error:  # SQLITE_TOOBIG
-        raise DataError(f"{path}: a value is over {_MAX_VALUE_BYTES >> 20} MiB") from error
     except (sqlite3.Error, OverflowError, UnicodeError) as error:
         raise DataError(f"{path} is no SQLite database that can be read ({error})") from error
 
 
 def _table(path: str, connection: sqlite3.Connection, stated: str) -> str:
-    query = (
-        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
-        "AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    )
-    views = [str(name) for (name,) in connection.execute(query)]
-    tables = [str(name) for (name,) in connection.execute(f"{query} AND type = 'table'")]
-    if stated in views:
+    types = {str(name): kind for name, kind in connection.execute(_VIEWS)}
+    tables = [name for name, kind in types.items() if kind == "table"]
+    if stated in types:
         return stated
     if stated:
         raise ConfigError(f"--table {stated!r} is no table of {path}; {there_are(stated, tables)}")
@@ -138,10 +132,6 @@ def _table(path: str, connection: sqlite3.Connection, stated: str) -> str:
     if len(tables) > 1:
         raise ProblemError(several_tables_inside(path, "tables", tables))
     return tables[0]
-
-
-def _columns(names: Iterable[str]) -> str:
-    return ", ".join(map(_quoted, names)) or "1"
 
 
 def _quoted(name: str) -> str:

@@ -1,13 +1,10 @@
 """Workbooks (.xlsx): a sheet is a table, whose first row names the columns.
 
-A workbook is a zip of XML (ECMA-376), which python-calamine reads. It holds a sheet as a rectangle,
-so the corners of the rectangle are looked for before.
+python-calamine reads it. Format: ECMA-376.
 """
 
 import dataclasses
-import functools
 import io
-import re
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -25,16 +22,9 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
     batch_of_rows,
 )
-from tfrecord_dataset.format.inflation import is_inflated
 
 MAX_BYTES = 256 << 20
 MAX_MEMBER_BYTES = 1 << 30
-MAX_CELLS = 10_000_000
-_MAX_COLUMNS = 16_384
-# Of any length: what is beyond a sheet wraps around in python-calamine, and ends the process.
-_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
-_MAX_DIGITS = 9  # and letters
-_CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,20 +41,13 @@ class SheetTable(Table):
         """As `Table.rows`; rows without any value are skipped."""
         found = _rows(self.file.path, _opened(self.file.path), self.sheet)
         for start in range(1, len(found), BATCH_ROWS):
-            numbered = [
-                (number, row)
-                for number, row in enumerate(found[start : start + BATCH_ROWS], start + 1)
-                if any(cell != "" for cell in row)
-            ]
+            some = enumerate(found[start : start + BATCH_ROWS], start + 1)
+            numbered = {number: row for number, row in some if any(cell != "" for cell in row)}
             rows = [
-                {
-                    name: _plain(cell) if cell != "" else None
-                    for name, cell in zip(self.header, row, strict=False)
-                    if name
-                }
-                for _, row in numbered
+                {name: _plain(cell) for name, cell in zip(self.header, row, strict=False) if name}
+                for row in numbered.values()
             ]
-            yield batch_of_rows(rows, [number for number, _ in numbered])
+            yield batch_of_rows(rows, [*numbered])
 
 
 def opened_workbook(file: TableFile, stated: str) -> SheetTable:
@@ -79,18 +62,16 @@ def opened_workbook(file: TableFile, stated: str) -> SheetTable:
             columns, or two alike.
         DataError: The workbook cannot be read.
     """
-    workbook = _opened(file.path)
+    path, workbook = file.path, _opened(file.path)
     names = workbook.sheet_names
     if stated and stated not in names:
-        raise ConfigError(
-            f"--table {stated!r} is no sheet of {file.path}; {there_are(stated, names)}"
-        )
-    sheets = {name: _rows(file.path, workbook, name, 1) for name in ([stated] if stated else names)}
+        raise ConfigError(f"--table {stated!r} is no sheet of {path}; {there_are(stated, names)}")
+    sheets = {name: _rows(path, workbook, name, 1) for name in ([stated] if stated else names)}
     held = {name: rows[0] for name, rows in sheets.items() if rows}
     if not held:
-        raise ConfigError(f"{file.path} has no rows; write some")
+        raise ConfigError(f"{path} has no rows; write some")
     if len(held) > 1:
-        raise ProblemError(several_tables_inside(file.path, "sheets", held))
+        raise ProblemError(several_tables_inside(path, "sheets", held))
     [(sheet, row)] = held.items()
     header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
     wrong = [
@@ -98,12 +79,14 @@ def opened_workbook(file: TableFile, stated: str) -> SheetTable:
     ]
     if wrong or not any(header):
         what = f"{wrong[0]!r} names no column, or two" if wrong else "it is empty"
-        raise ConfigError(f"{file.path}, sheet {sheet}: {what}; name the columns in the first row")
+        raise ConfigError(f"{path}, sheet {sheet}: {what}; name the columns in the first row")
     return SheetTable(file=file, header=tuple(header), sheet=sheet)
 
 
 def _plain(cell: Any) -> Any:
     """Return a cell as JSON has it: dates are texts, and whole numbers of a sheet are fractions."""
+    if cell == "":
+        return None
     if isinstance(cell, float):
         return int(cell) if cell.is_integer() and abs(cell) < 1 << 53 else cell
     return cell if isinstance(cell, str | bool | int) else str(cell)
@@ -121,7 +104,6 @@ def _rows(path: str, workbook: Any, sheet: str, number: int | None = None) -> li
 
 
 def _opened(path: str) -> Any:
-    """Open the workbook at a path, none of whose sheets is too large."""
     try:
         import python_calamine
     except ImportError as error:
@@ -129,10 +111,13 @@ def _opened(path: str) -> Any:
             f"{path} is a workbook, which python-calamine reads: pip install python-calamine, or "
             "save the sheet as CSV"
         ) from error
-    data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
+    data = io.BytesIO(storage.read_bytes(FileRef(path=path), MAX_BYTES))
     try:
-        _check_sizes(path, data)
-        return python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
+        with zipfile.ZipFile(data) as archive:
+            if large := [each for each in archive.infolist() if each.file_size > MAX_MEMBER_BYTES]:
+                raise DataError(f"{path}: {large[0].filename} is too large; save the sheet as CSV")
+        data.seek(0)
+        return python_calamine.CalamineWorkbook.from_filelike(data)
     except DataError:
         raise
     except Exception as error:  # a broken zip may raise anything
@@ -141,34 +126,3 @@ def _opened(path: str) -> Any:
 
 def _damaged(path: str, error: Exception) -> DataError:
     return DataError(f"{path} is no .xlsx file that can be read ({error}); save it again")
-
-
-def _check_sizes(path: str, data: bytes) -> None:
-    """Raise DataError for sheets that would not fit into memory."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in archive.infolist():
-            size = member.file_size
-            too_large = size > MAX_MEMBER_BYTES or is_inflated(member.compress_size, size)
-            if too_large or _num_cells(archive.read(member)) > MAX_CELLS:
-                raise DataError(
-                    f"{path}: {member.filename} is too large for a workbook; save the sheet as "
-                    "CSV, without empty rows and columns"
-                )
-
-
-def _num_cells(text: bytes) -> int:
-    """Return the cells of the rectangle that a sheet's XML spans from A1.
-
-    A cell that does not say where it is may be anywhere in a row.
-    """
-    places = _PLACE.findall(text)
-    rows = max((int(digits.lstrip(b"0")[:_MAX_DIGITS] or b"0") for _, digits in places), default=0)
-    columns = max(map(_column, {letters for letters, _ in places}), default=0)
-    if sum(bool(letters) for letters, _ in places) < len(_CELL.findall(text)):
-        columns = _MAX_COLUMNS
-    return rows * columns
-
-
-def _column(letters: bytes) -> int:
-    known = letters[:_MAX_DIGITS].upper()
-    return functools.reduce(lambda column, letter: column * 26 + letter - ord("A") + 1, known, 0)
