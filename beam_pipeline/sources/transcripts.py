@@ -16,11 +16,10 @@ from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import below, folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables.cells import Cells
-from beam_pipeline.sources.tables.read import ReadCsv, ReadTables
+from beam_pipeline.sources.tables.read import ReadContainers, ReadCsv
 from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.table_files import find_container_files
 from beam_pipeline.sources.texts import (
     LabFiles,
     NormalizedFiles,
@@ -69,7 +68,7 @@ class ChapterTable(Table):
 
 
 @dataclasses.dataclass
-class ReadChapters(ReadTables):
+class ReadChapters(ReadContainers):
     """A Record {audio, transcript} for each line of a chapter's transcripts.
 
     Its split is the first one in the names of its folders: "train" of `train-clean-100`.
@@ -82,6 +81,10 @@ class ReadChapters(ReadTables):
 
     ending: str = "flac"
 
+    def is_meant(self, path: str) -> bool:
+        """As `ReadContainers.is_meant`."""
+        return _is_chapter(path)
+
     def opened(self, file: TableFile) -> Table:
         """As `ReadTables.opened`."""
         splits = map(split_in_name, folder(file.relative).split("/"))
@@ -90,7 +93,7 @@ class ReadChapters(ReadTables):
 
     def job(self) -> ReadRows:
         """As `ReadTables.job`; no chapter has to be looked into."""
-        files = find_container_files(self.path, _is_chapter, self, self.ignored)
+        files = self.files()
         consumed = Consumed(paths=tuple(file.path for file in files))
         return ReadRows([*map(self.opened, files)], _ROLES, self.scratch, [consumed])
 

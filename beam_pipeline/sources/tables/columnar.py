@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.media import audio_format, other_formats
-from beam_pipeline.records import FileRef
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.cells import json_text
 from beam_pipeline.sources.tables.names import BOXES, lowered
@@ -31,6 +30,7 @@ from beam_pipeline.sources.tables.table import (
     Scratch,
     Table,
     TableFile,
+    files_of,
 )
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
@@ -59,29 +59,13 @@ class ColumnarTable(Table):
         number = 0
         with _opened(self.file.path) as handle:
             for rows in _batches(handle, names, is_parquet=self.is_parquet):
-                columns = {name: self._values(name, rows, scratch) for name in self.forms}
+                columns = dict[str, list[Any]]()
+                for name, form in self.forms.items():
+                    with naming(f"column {name!r}"):
+                        values = form.convert(rows[name]) if name in names else [None] * len(rows)
+                    columns[name] = files_of(values, scratch) if form.media else values
                 yield Batch(columns=columns, lines=range(number, number + len(rows)))
                 number += len(rows)
-
-    def _values(self, name: str, rows: pa.RecordBatch, scratch: Scratch | None) -> list[Any]:
-        form = self.forms[name]
-        if not form.media:
-            with naming(f"column {name!r}"):
-                return form.convert(rows[name])
-        return files_of(rows[name].to_pylist(), scratch) if scratch else [None] * len(rows)
-
-
-def files_of(values: Sequence[Any], scratch: Scratch) -> list[FileRef | str | None]:
-    """Put the files of a column into the scratch folder; paths of others stay as they are."""
-    places: list[FileRef | str | None] = []
-    for value in values:
-        path, data = _path_and_bytes(value)
-        places.append(scratch.put(data) if isinstance(data, bytes) else path or None)
-    return places
-
-
-def _path_and_bytes(value: Any) -> tuple[Any, Any]:
-    return (value.get("path"), value.get("bytes")) if isinstance(value, dict) else (value, value)
 
 
 def opened_columnar(file: TableFile, ignored: Sequence[str], *, is_parquet: bool) -> ColumnarTable:
@@ -191,7 +175,7 @@ def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:
     """Return how the first value begins that a column of files has."""
     for rows in _batches(handle, [column], is_parquet=is_parquet):
         for value in rows[column].to_pylist():
-            _, data = _path_and_bytes(value)
+            data = value.get("bytes") if isinstance(value, dict) else value
             if data is not None:
                 return bytes(data[:64])
     return b""
@@ -220,7 +204,9 @@ def _form_of(field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]) ->
     kind = field.type
     if _is_file(kind):
         media = _MEDIA.get(feature.get("_type", ""), "") if isinstance(feature, dict) else ""
-        return Form(media=media) if media else form_of_bytes(field.name, first_bytes())
+        return (
+            Form(media=media, convert=_cast) if media else form_of_bytes(field.name, first_bytes())
+        )
     if _holds_files(kind):
         raise RecordError(
             "unsupported column",
@@ -229,7 +215,7 @@ def _form_of(field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]) ->
         )
     convert = _plain(kind)
     if _holds_structs(kind) and lowered(field.name) not in BOXES:
-        return Form(convert=functools.partial(_as_json, convert=convert), is_nested=True)
+        return Form(convert=functools.partial(_as_json, convert=convert))
     classes = next(_classes_in(feature), ())
     if classes:
         convert = functools.partial(_named, convert=convert, feature=feature)
@@ -255,7 +241,7 @@ def form_of_bytes(name: str, data: bytes) -> Form:
     for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
         with contextlib.suppress(RecordError):  # it says why they are none
             sniff(data)
-            return Form(media=kind)
+            return Form(media=kind, convert=_cast)
     raise RecordError(
         "unsupported column",
         f"column {name!r} holds bytes that are neither images nor audio; leave it out with "

@@ -17,6 +17,7 @@ from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,
+    ListOf,
     convert_column,
     kind_of_texts,
     kind_of_values,
@@ -74,7 +75,8 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
             separator=roles.separator,
         )
         classes = functools.partial(_each, value_of=label, may_lack=unlabelled)
-        main.append(FeatureColumn(name, column, classes, may_be_long=bool(kinds.get(column))))
+        is_list = bool(roles.separator) or isinstance(kinds.get(column), ListOf)
+        main.append(FeatureColumn(name, column, classes, may_be_long=is_list))
     return main
 
 

@@ -41,11 +41,9 @@ _ROWS = 100
 # Of those that the first line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
 _COMMENT = "#"
-_EXCEL_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
-_WHOLE, _DIGIT = re.compile("[0-9]{1,18}"), re.compile("[0-9]")
+_WHOLE = re.compile("[0-9]{1,18}")
 _DIGITS_OF_YEARS = 4
-_WORDS = 5  # of a sentence
 _FEWEST_NUMBERS = 3  # that name columns
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _QUOTED = r'\A"([^"]|"")*"\z'
@@ -115,15 +113,9 @@ def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> D
     """
     num_before = _num_comments(lines)
     first = lines[num_before] if lines[num_before:] else ""
-    if found := _EXCEL_SEPARATOR.fullmatch(first):
-        num_before, first = 1, lines[1] if lines[1:] else ""
-        delimiter = found[1]
-    elif is_tsv:
-        delimiter = "\t"
-    else:
-        fitting = [each for each in f"{_DELIMITERS} " if first.count(each) + 1 == num_columns]
-        possible = fitting or [each for each in _DELIMITERS if each in first]
-        delimiter = max(possible, key=first.count, default=",")
+    fitting = [each for each in f"{_DELIMITERS} " if first.count(each) + 1 == num_columns]
+    possible = fitting or [each for each in _DELIMITERS if each in first]
+    delimiter = "\t" if is_tsv else max(possible, key=first.count, default=",")
     dialect = Dialect(
         delimiter=delimiter,
         has_quotes=delimiter not in "\t|",
@@ -202,12 +194,8 @@ def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
         return True
     if name in values and len(set(values)) < len(values):
         return True
-    if name.endswith((".", "!")) and len(name.split()) >= _WORDS:
-        return True
-    if _WHOLE.fullmatch(name) and is_alone and len(name) < _DIGITS_OF_YEARS:
-        return bool(values) and all(map(_NUMBER.fullmatch, values))
-    shapes = {_DIGIT.sub("0", value) for value in values}
-    return len(values) > 1 and len(_DIGIT.findall(name)) > 1 and shapes == {_DIGIT.sub("0", name)}
+    is_number = _WHOLE.fullmatch(name) and is_alone and len(name) < _DIGITS_OF_YEARS
+    return bool(is_number and values) and all(map(_NUMBER.fullmatch, values))
 
 
 class _Text:
@@ -215,7 +203,7 @@ class _Text:
 
     Args:
         handle: The file.
-        dialect: How it is written.
+        encoding: Python's name of its encoding.
 
     Attributes:
         num_quotes: How many double quotes it had so far.
@@ -224,12 +212,9 @@ class _Text:
 
     closed = False
 
-    def __init__(self, handle: Any, dialect: "Dialect") -> None:
-        encoding = dialect.encoding
+    def __init__(self, handle: Any, encoding: str) -> None:
         name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
         self._handle = handle
-        self._spaced = f'{dialect.delimiter} "' if dialect.skips_spaces else ""
-        self._tail = ""
         self._decoder = codecs.getincrementaldecoder(name)(_ERRORS)
         self._rest = b""
         self._is_at_end = False
@@ -243,19 +228,10 @@ class _Text:
             self._is_at_end = not data
             text = self._decoder.decode(data, final=not data)
             self.is_readable = self.is_readable and _UNREADABLE not in text
-            if self._spaced:
-                text = self._without_spaces(text)
             self._rest += text.encode() + b"\n" * self._is_at_end
         data, self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
         self.num_quotes += data.count(b'"')
         return data
-
-    def _without_spaces(self, text: str) -> str:
-        """Take off blanks before quotes, which Arrow would take for text."""
-        text = (self._tail + text).replace(self._spaced, self._spaced.replace(" ", ""))
-        kept = 0 if self._is_at_end else len(self._spaced) - 1
-        text, self._tail = text[: len(text) - kept], text[len(text) - kept :] if kept else ""
-        return text
 
     def close(self) -> None:
         """Leave the file to whoever opened it."""
@@ -304,7 +280,7 @@ class CsvTable(Table):
             table = dataclasses.replace(self, block_bytes=size)
             try:
                 with storage.decompressed(path) as content:
-                    for batch in table._batches(_Text(content, self.dialect)):
+                    for batch in table._batches(_Text(content, self.dialect.encoding)):
                         yield batch.after(done)
                         last = max([last, *batch.lines[-1:], *(each.line for each in batch.bad)])
                 return
@@ -384,7 +360,7 @@ class CsvTable(Table):
         columns = block.columns
         if self.dialect.skips_spaces:
             columns = [compute.utf8_ltrim(column, " ") for column in columns]
-        if not self.dialect.has_quotes and text.num_quotes:
+        if text.num_quotes and (self.dialect.skips_spaces or not self.dialect.has_quotes):
             columns = [_unquoted(column) for column in columns]
         keep = ~numpy.isin(lines, [fault.line for fault in faults])
         empty = [numpy.asarray(compute.equal(column, "")) for column in columns]
@@ -401,8 +377,10 @@ class CsvTable(Table):
 def _newlines(column: pyarrow.Array) -> npt.NDArray[Any]:
     """Count the newlines of each text: int64 [n] (Arrow's own search takes far longer)."""
     _, offsets, data = column.buffers()
+    if not data or b"\n" not in data.to_pybytes():
+        return numpy.zeros(len(column), numpy.int64)
     ends = numpy.frombuffer(offsets, numpy.int32)[column.offset : column.offset + len(column) + 1]
-    found = numpy.flatnonzero(numpy.frombuffer(data or b"", numpy.uint8) == ord("\n"))
+    found = numpy.flatnonzero(numpy.frombuffer(data, numpy.uint8) == ord("\n"))
     return numpy.diff(numpy.searchsorted(found, ends))
 
 

@@ -10,18 +10,24 @@ import os
 import sqlite3
 import urllib.parse
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from beam_pipeline.errors import ConfigError, DataError, RecordError, naming
-from beam_pipeline.problems import ProblemError, several_tables_inside
+from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.columnar import files_of, form_of_bytes
-from beam_pipeline.sources.tables.names import there_are
-from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Form, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.columnar import form_of_bytes
+from beam_pipeline.sources.tables.table import (
+    BATCH_ROWS,
+    Batch,
+    Form,
+    Scratch,
+    Table,
+    TableFile,
+    chosen_table,
+    files_of,
+)
 
 MAGIC = b"SQLite format 3\0"
 _ROWS_WITH_FILES = 64
-_VIEWS = (
+_TABLES = (
     "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
     "AND sql NOT LIKE 'CREATE VIRTUAL%' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 )
@@ -47,24 +53,15 @@ class DatabaseTable(Table):
         names = ", ".join(map(_quoted, self.forms)) or "1"
         with _connected(self.file.path) as connection:
             read = connection.execute(f"SELECT {names} FROM {_quoted(self.name)}")
-            while some := read.fetchmany(step):
-                columns = {
-                    name: self._values(name, values, scratch)
-                    for name, values in zip(self.forms, zip(*some, strict=True), strict=False)
+            while rows := read.fetchmany(step):
+                columns = dict(zip(self.forms, map(list, zip(*rows, strict=True)), strict=False))
+                columns |= {
+                    name: files_of(columns[name], scratch)
+                    for name, form in self.forms.items()
+                    if form.media
                 }
-                yield Batch(columns=columns, lines=range(number, number + len(some)))
-                number += len(some)
-
-    def _values(self, name: str, values: Sequence[Any], scratch: Scratch | None) -> list[Any]:
-        is_media = bool(self.forms[name].media)
-        if any(isinstance(value, bytes) != is_media for value in values if value is not None):
-            raise DataError(
-                f"{self.file.path}: column {name!r} holds both bytes and other values; pass "
-                f"--ignore-columns {name}"
-            )
-        if not is_media:
-            return list(values)
-        return files_of(values, scratch) if scratch else [None] * len(values)
+                yield Batch(columns=columns, lines=range(number, number + len(rows)))
+                number += len(rows)
 
 
 def opened_database(file: TableFile, stated: str, ignored: Sequence[str]) -> DatabaseTable:
@@ -81,14 +78,12 @@ def opened_database(file: TableFile, stated: str, ignored: Sequence[str]) -> Dat
     """
     try:
         with _connected(file.path) as connection, naming(name_of(file.path)):
-            name = _table(file.path, connection, stated)
+            types = dict(connection.execute(_TABLES))
+            names = [name for name, kind in types.items() if kind == "table" or name == stated]
+            name = chosen_table(file.path, "table", names, stated)
             found = connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0").description
             header = tuple(column[0] for column in found)
-            forms = {
-                column: _form(connection, name, column)
-                for column in header
-                if column not in ignored
-            }
+            forms = {each: _form(connection, name, each) for each in header if each not in ignored}
     except DataError as error:
         raise RecordError("damaged file", str(error)) from error
     return DatabaseTable(file=file, header=header, forms=forms, name=name)
@@ -114,24 +109,9 @@ def _connected(path: str) -> Iterator[sqlite3.Connection]:
     location = f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(location, uri=True)) as connection:
-            connection.execute("PRAGMA trusted_schema=OFF")
             yield connection
     except (sqlite3.Error, OverflowError, UnicodeError) as error:
         raise DataError(f"{path} is no SQLite database that can be read ({error})") from error
-
-
-def _table(path: str, connection: sqlite3.Connection, stated: str) -> str:
-    types = {str(name): kind for name, kind in connection.execute(_VIEWS)}
-    tables = [name for name, kind in types.items() if kind == "table"]
-    if stated in types:
-        return stated
-    if stated:
-        raise ConfigError(f"--table {stated!r} is no table of {path}; {there_are(stated, tables)}")
-    if not tables:
-        raise ConfigError(f"{path} has no table; write one")
-    if len(tables) > 1:
-        raise ProblemError(several_tables_inside(path, "tables", tables))
-    return tables[0]
 
 
 def _quoted(name: str) -> str:

@@ -20,8 +20,13 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from beam_pipeline.sources.tables.labels import class_name, is_stated, named_class
-from beam_pipeline.sources.tables.lists import array_of, flatten, listed_texts
-from beam_pipeline.sources.tables.types import parse_list, truth_as_number
+from beam_pipeline.sources.tables.types import (
+    array_of,
+    flatten,
+    listed_texts,
+    parse_list,
+    truth_as_number,
+)
 from tfrecord_dataset.format.feature import Feature
 
 # What is made of a file, by kind.

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import DataError, RecordError
@@ -55,27 +55,37 @@ def place_of_rows(path: str) -> str | None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class JsonLinesTable(Table):
-    """One file of JSON Lines."""
+class JsonTable(Table):
+    """One file of JSON Lines, or of JSON with a list of objects.
+
+    Attributes:
+        place: Where the rows are, as `place_of_rows` has it.
+    """
+
+    place: str = LINES
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`."""
-        path, number = self.file.path, 1
+        path = self.file.path
+        number = int(self.place == LINES)  # lines are counted from 1, objects from 0
+        found = _objects_in_lines(path) if number else _objects_in_list(path, self.place)
         try:
-            for lines in _lines_of(path):
-                rows = [_row(line) if line.strip() else None for line in lines]
-                good = [at for at, row in enumerate(rows) if isinstance(row, dict)]
-                bad = [
-                    BadRow(number + at, why) for at, why in enumerate(rows) if isinstance(why, str)
-                ]
-                yield batch_of_rows([rows[at] for at in good], [number + at for at in good], bad)  # type: ignore[misc]
-                number += len(lines)
+            while some := list(itertools.islice(found, BATCH_ROWS)):
+                rows = dict(enumerate(some, number))
+                good = {at: row for at, row in rows.items() if isinstance(row, dict)}
+                bad = [BadRow(at, row) for at, row in rows.items() if isinstance(row, str)]
+                yield batch_of_rows([*good.values()], [*good], bad)
+                number += len(some)
         except RecordError as error:
             raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
 
+    def row(self, line: int) -> str:
+        """As `Table.row`."""
+        return f"{self.file.relative}{':' if self.place == LINES else '#'}{line}"
 
-def _lines_of(path: str) -> Iterator[Sequence[bytes]]:
-    """Yield some lines after the other of a file, which may be compressed."""
+
+def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | str | None]:
+    """Yield the object of each line, or why it has none; None of an empty line."""
     with storage.decompressed(path) as content:
         rest = bytes(content.read(len(_BYTE_ORDER_MARK))).removeprefix(_BYTE_ORDER_MARK)
         while data := content.read(BATCH_BYTES >> 3):
@@ -84,13 +94,13 @@ def _lines_of(path: str) -> Iterator[Sequence[bytes]]:
                 raise DataError(
                     f"{path} has a line of over {MAX_ITEM_CHARACTERS >> 20} MiB; split it"
                 )
-            for start in range(0, len(lines), BATCH_ROWS):
-                yield lines[start : start + BATCH_ROWS]
-        yield [rest]
+            yield from map(_object_of, lines)
+        yield _object_of(rest)
 
 
-def _row(line: bytes) -> dict[str, Any] | str:
-    """Return the values of a line by column, or why it has none."""
+def _object_of(line: bytes) -> dict[str, Any] | str | None:
+    if not line.strip():
+        return None
     try:
         text = line.decode()
         if is_deep(text):
@@ -102,38 +112,14 @@ def _row(line: bytes) -> dict[str, Any] | str:
     except UnicodeDecodeError:
         return f"not UTF-8: {line.decode(errors='surrogateescape').strip()[:200]!a}"
     except ValueError as error:
-        return f"not JSON: {error}: {line.decode().strip()[:200]!a}"
+        return f"not JSON: {error}: {text.strip()[:200]!a}"
     if not isinstance(values, dict):
         return f"not a JSON object: {text.strip()[:200]!a}"
     values.pop("", None)
     return values
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class JsonListTable(Table):
-    """One file of JSON with a list of objects.
-
-    Attributes:
-        place: Where it is, as `place_of_rows` has it.
-    """
-
-    sign = "#"
-
-    place: str = ""
-
-    def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`."""
-        number = 0
-        found = items(self.file.path, self.place)
-        try:
-            while rows := list(itertools.islice(found, BATCH_ROWS)):
-                good = [at for at, row in enumerate(rows) if isinstance(row, dict)]
-                bad = [
-                    BadRow(number + at, f"not a JSON object: {json.dumps(row)[:200]!a}")
-                    for at, row in enumerate(rows)
-                    if not isinstance(row, dict)
-                ]
-                yield batch_of_rows([rows[at] for at in good], [number + at for at in good], bad)
-                number += len(rows)
-        except RecordError as error:
-            raise DataError(f"{self.file.path} cannot be read ({error}); fix it") from error
+def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | str]:
+    """Yield the objects in a list, or why an item is none."""
+    for item in items(path, place):
+        yield item if isinstance(item, dict) else f"not a JSON object: {json.dumps(item)[:200]!a}"

@@ -77,19 +77,22 @@ class _Tables:
         if not tree.is_folder:
             is_meant = config.layout == self.name or self._fits(tree.input)
             names: Sequence[str] = [name_of(tree.input)] if tree.is_file and is_meant else ()
-            return self._claim(tree, names, Rank.TABLE, config, reads=()) if names else None
+            return self._claim(tree, names, Rank.TABLE, config)
         if metadata := self._metadata(tree):
             return self._claim(tree, metadata, Rank.NAMED_TABLE, config)
         names = tree.files()
         tables = [name for name in tree.files_of("") if self._fits(tree.path(name))]
         if tables and not tree.has_all_folders and all("/" in name for name in tables):
-            tables = [name for name in _all_files(tree) if self._fits(tree.path(name))]
-        if any(_holds_data(name) and not is_submission(name) for name in names):
+            every = (file.relative for file in storage.list_files(tree.root))
+            tables = [name for name in every if not tree.ignored(name)]
+            tables = [name for name in tables if self._fits(tree.path(name))]
+        data = [name for name in names if may_hold_data(name) or media_kind(name)]
+        if not all(map(is_submission, data)):
             tables = [name for name in tables if not is_submission(name)]
         at_top = [name for name in tables if "/" not in name]
         if tree.only_folder and not at_top:
             return None  # what is in that folder is claimed
-        if self._are_all(tree):
+        if all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in names):
             return self._claim(tree, at_top or tables, Rank.TABLE, config)
         naming: list[str] = []
         if any(map(media_kind, names)):
@@ -118,21 +121,15 @@ class _Tables:
         names_files = found and b"file_name" in tree.head(found[0])
         return found if names_files or not any(map(media_kind, tree.files())) else []
 
-    def _are_all(self, tree: Tree) -> bool:
-        """Return whether there is nothing but tables and what explains them."""
-        return all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in tree.files())
-
     def _naming(self, tree: Tree, tables: Sequence[str], config: BuildConfig) -> list[str]:
         """Return the tables that name files of the tree; of several the ones with labels."""
-        parts = len(tables) > _TABLES and _are_one(tree, tables)
-        if parts:
+        if len(tables) > _TABLES and _are_one(tree, tables):
             return [*tables] if self._plan_of(tree, tables[0], config) else []
         plans = {name: self._plan_of(tree, name, config) for name in tables[:_TABLES]}
-        plans = {name: plan for name, plan in plans.items() if plan is None or plan.roles.key}
         plans = {
             name: plan
             for name, plan in plans.items()
-            if plan or _MEDIA_NAME.search(tree.head(name))
+            if (plan.roles.key if plan else _MEDIA_NAME.search(tree.head(name)))
         }
         of_splits = splits_of_tables([*map(name_of, plans)])
         if len(of_splits) > 1:
@@ -163,7 +160,6 @@ class _Tables:
         names: Sequence[str],
         rank: Rank,
         config: BuildConfig,
-        reads: Sequence[str] | None = None,
     ) -> Claim | None:
         if not names:
             return None
@@ -171,7 +167,7 @@ class _Tables:
             layout=self.name,
             rank=rank,
             path=tree.input,
-            reads=tuple(names if reads is None else reads),
+            reads=tuple(names) if tree.is_folder else (),
             understood=(("files", ", ".join(names) if len(names) < 5 else shown(names, "table")),),
         )
         if names[1:] and not _are_one(tree, names):
@@ -183,10 +179,6 @@ class _Tables:
         return _planned(claim, self._source(tree, names, config))
 
 
-def _holds_data(name: str) -> bool:
-    return may_hold_data(name) or bool(media_kind(name))
-
-
 def _covers(tree: Tree, plan: TablePlan) -> bool:
     """Return whether a table names files in the folders of most files of a tree."""
     folders: set[str] = set()
@@ -195,13 +187,6 @@ def _covers(tree: Tree, plan: TablePlan) -> bool:
             folders.add(folder(row.file.key_of(str(row.values.get(plan.roles.key)))))
     homes = [folder(name) for name in tree.files() if media_kind(name)]
     return sum(home in folders for home in homes) * 2 >= len(homes)
-
-
-def _all_files(tree: Tree) -> list[str]:
-    """Return all files of a tree of so many folders that it is not walked whole."""
-    return [
-        file.relative for file in storage.list_files(tree.root) if not tree.ignored(file.relative)
-    ]
 
 
 def _are_one(tree: Tree, names: Sequence[str]) -> bool:
@@ -234,7 +219,8 @@ def _planned(claim: Claim, source: ReadTables) -> Claim:
 def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
     """Return what was decided by looking, by option; those of the user stay."""
     roles, stated = plan.roles, plan.sample.tables[0].header
-    label = roles.label if roles.label in stated and not plan.sample.is_numeric(roles.label) else ""
+    is_numeric = plan.sample.column(roles.label).is_numeric
+    label = roles.label if roles.label in stated and not is_numeric else ""
     found = {
         "label_column": label,
         "split_column": roles.split,
@@ -255,12 +241,7 @@ def _table_layout(
     name: str, sign: str, source: type[ReadTables], suffixes: tuple[str, ...] = ()
 ) -> Layout:
     tables = _Tables(name, source, suffixes or source.suffixes)
-    return Layout(
-        name=name,
-        sign=sign,
-        **read_by(source),
-        claim=tables.claim,
-    )
+    return Layout(name=name, sign=sign, **read_by(source), claim=tables.claim)
 
 
 def _container_layout(

@@ -8,10 +8,8 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
-from beam_pipeline.sources.tables.box_columns import ignorable
 from beam_pipeline.sources.tables.cells import AS_THEY_ARE, cells
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.label_columns import is_id
 from beam_pipeline.sources.tables.names import (
     AUDIO,
     BOXES,
@@ -25,6 +23,8 @@ from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.roles import (
     Roles,
     columns_of_classes,
+    ignorable,
+    is_id,
     open_label,
     roles_of,
     understood,
@@ -155,7 +155,11 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
     Raises:
         ConfigError: Names may be those of several files.
     """
-    if sample.facts.files or options.image_template or not sample.rows:
+    if (
+        any(each.media and each.exists for each in sample.columns.values())
+        or options.image_template
+        or not sample.rows
+    ):
         return sample
     files = {each.name for each in options.schema if each.kind in ("image", "audio")}
     if options.schema and not files:
@@ -183,7 +187,7 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
         file = dataclasses.replace(table.file, by_index=True)
         table = dataclasses.replace(table, file=file)
         column = each.column
-        has_names = any(map(media_kind, sample.texts[column]))
+        has_names = any(map(media_kind, sample.column(column).texts))
         if not has_names and each.kind not in sample.names:  # the id stays a feature
             prepared = dataclasses.replace(
                 table.cells, column=each.kind, template=(("", column), ("", ""))
@@ -198,7 +202,7 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
     """Return the column of a table that names the most files below the input."""
     index = FileIndex.of(table.file.root, table.file.ignored)
     best: _Names | None = None
-    rows = sample.rows_of(table)
+    rows = [row for row in sample.rows if row.file == table.file]
     for name in dict.fromkeys(name for row in rows for name in row.values):
         if name in left_out or lowered(name) in LABELS.lists_of_record:
             continue

@@ -8,20 +8,24 @@ from typing import ClassVar
 import apache_beam as beam
 
 from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.paths import below, folder, stem, suffix, uncompressed
+from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import opened_columnar
 from beam_pipeline.sources.tables.csv import DEFAULT_ENCODING, opened_csv
 from beam_pipeline.sources.tables.database import opened_database
-from beam_pipeline.sources.tables.json import LINES, JsonLinesTable, JsonListTable, place_of_rows
+from beam_pipeline.sources.tables.json import LINES, JsonTable, place_of_rows
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
 from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.table import Table, TableFile
-from beam_pipeline.sources.tables.table_files import find_container_files, find_table_files
 from beam_pipeline.sources.tables.workbook import opened_workbook
+from tfrecord_dataset.format.split_names import is_split, split_in_name
 from tfrecord_dataset.store.urls import unsigned
 
 
@@ -61,7 +65,32 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
     def files(self) -> list[TableFile]:
         """Return the files that are read; raise ConfigError if there are none."""
-        return find_table_files(self.path, self, self.ignored, self.names)
+        path = storage.absolute(self.path).rstrip("/") or "/"
+        if self.names and storage.is_directory(path):
+            return [
+                self.table_file(InputFile(path=below(path, name), relative=name, split=split), path)
+                for name, split in _splits_of(sorted(self.names)).items()
+            ]
+        if not storage.exists(path):
+            raise ConfigError(
+                f"the table {path} does not exist; give a file, or the names of a folder's"
+            )
+        file = InputFile(path=path, relative=name_of(path), split=None)
+        return [self.table_file(file, parent(path))]
+
+    def table_file(self, file: InputFile, root: str) -> TableFile:
+        """Return a table below `root`; its paths are relative to `image_root`, or to its folder."""
+        images = storage.absolute(self.image_root).rstrip("/") if self.image_root else None
+        return TableFile(
+            path=file.path,
+            relative=file.relative,
+            split=file.split,
+            folder=images or parent(file.path),
+            root=images or root,
+            allowed=(root, *self.allow_outside),
+            near=split_in_name(file.split or stem(uncompressed(file.relative))) or "",
+            ignored=self.ignored if not images else NOTHING,
+        )
 
     def plan(self) -> tuple[TablePlan, list[Rejected]]:
         """Return what is to be read, and the files that cannot be.
@@ -88,15 +117,26 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         roles = found.roles
         # The files' folders state the splits, if nothing else does.
         by_index = any(table.file.by_index for table in found.tables)
-        states = not by_index and not roles.split and self._are_in_split_folders(found)
+        states = not by_index and not roles.split and found.sample.are_in_split_folders(roles.key)
         doubtful = "" if self.label_column or self.classes else roles.label
         roles = dataclasses.replace(roles, split_folders=states, doubtful=doubtful)
         consumed = Consumed(paths=tuple(table.file.path for table in found.tables))
         others = [*rejected, *found.classes, consumed]
         return ReadRows(found.tables, roles, self.scratch, others)
 
-    def _are_in_split_folders(self, found: TablePlan) -> bool:
-        return found.sample.are_in_split_folders(found.roles.key)
+
+def _splits_of(names: Sequence[str]) -> dict[str, str | None]:
+    """Return the split of each table of one folder, or of one name in the folders of splits.
+
+    The build decides for a single table.
+    """
+    if len(names) == 1:
+        return {names[0]: None}
+    folders = [folder(name) for name in names]
+    if len(set(folders)) == len(names) and all(is_split(name_of(each)) for each in folders):
+        return {name: name_of(parent) for name, parent in zip(names, folders, strict=True)}
+    splits = splits_of_tables([name_of(name) for name in names])
+    return {name: splits.get(name_of(name)) for name in names}
 
 
 @dataclasses.dataclass
@@ -136,9 +176,7 @@ class ReadJsonl(ReadTables):
         """As `ReadTables.opened`."""
         is_json = suffix(uncompressed(unsigned(file.path))) == "json"
         place = place_of_rows(file.path) if is_json else None
-        if place in (None, LINES):
-            return JsonLinesTable(file=file)
-        return JsonListTable(file=file, place=place or "")
+        return JsonTable(file=file, place=LINES if place is None else place)
 
 
 @dataclasses.dataclass
@@ -170,9 +208,15 @@ class ReadContainers(ReadTables):
 
     def files(self) -> list[TableFile]:
         """As `ReadTables.files`."""
-        return find_container_files(
-            self.path, lambda name: suffix(name) in self.suffixes, self, self.ignored
-        )
+        files, _ = find_files(self.path, self.is_meant, self.ignored)
+        return [
+            self.table_file(file, file.path.removesuffix(file.relative).rstrip("/") or "/")
+            for file in files
+        ]
+
+    def is_meant(self, path: str) -> bool:
+        """Return whether a file of this name is read."""
+        return suffix(path) in self.suffixes
 
 
 @dataclasses.dataclass

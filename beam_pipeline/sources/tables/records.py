@@ -115,16 +115,18 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
 def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
     is_declared = table.has_values or (roles.declared and not roles.boxes.taken)
     kinds = {} if is_declared else _kinds(table, batch, roles)
-    labels = [value for value in batch.columns.get(roles.doubtful, ()) if is_stated(value)]
-    if labels and roles.doubtful not in kinds:
+    values = batch.columns.get(roles.doubtful, ())
+    if values and roles.doubtful not in kinds:
         with contextlib.suppress(RecordError):
-            kinds[roles.doubtful] = (kind_of_values if table.is_typed else kind_of_texts)(labels)
+            kinds[roles.doubtful] = (kind_of_values if table.is_typed else kind_of_texts)(values)
+    are_whole = kinds.get(roles.doubtful) is int
+    labels = [str(value).strip() for value in values if are_whole and is_stated(value)]
     marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
     return Survey(
         kinds,
         any(OF_COLUMNS in text for text in marked if text),
         len(labels),
-        set(map(str.strip, map(str, labels))),
+        set(labels),
     )
 
 

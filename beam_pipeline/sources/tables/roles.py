@@ -3,35 +3,29 @@
 Options come first, then usual names of columns, then what the first rows hold.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.tables.box_columns import BoxColumns, box_columns, box_format_of
-from beam_pipeline.sources.tables.label_columns import (
-    NO_SEPARATOR,
-    class_columns,
-    is_amount,
-    is_id,
-    label_of_some,
-    only_column,
-    possible_labels,
-    separator_of,
-)
-from beam_pipeline.sources.tables.labels import OF_COLUMNS
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
 from beam_pipeline.sources.tables.names import (
     ARRAY,
     AUDIO,
+    BOXES,
     CAPTIONS,
     CORNERS,
     FILE,
+    HEIGHT,
     IMAGE,
     LABELS,
     NUMBERS,
+    RUN_LENGTHS,
     SPLIT,
+    WIDTH,
     attribute_name,
     checked,
     first,
@@ -39,7 +33,8 @@ from beam_pipeline.sources.tables.names import (
     there_are,
 )
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
-from beam_pipeline.sources.tables.sample import ColumnFacts, Sample
+from beam_pipeline.sources.tables.sample import ColumnSample, Sample
+from beam_pipeline.sources.tables.types import list_of_text
 from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
@@ -50,6 +45,47 @@ _USUAL = {
     ("array", "sequence"): ARRAY,
     ("label", "class_label"): LABELS.lists_of_record,
 }
+# Columns that are called so hold several words a row more likely than one class of several words.
+_PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
+_SEPARATORS = ",; "  # blanks may be beside the others
+_MAX_SPACES = 2  # in a class's name, on average
+_MANY_NUMBERS = 20
+_LARGE_NUMBER = 1000  # larger than the number of a class
+_TEXTS = frozenset({*CAPTIONS, "transcript", "transcription"})
+_NO_CLASSES = _TEXTS | {"partition", "fold", "width", "height"}
+# Classes only if the user asks for them.
+_ASIDE = frozenset({"age", "sex"})
+# Of a column of classes so many rows have each value, on average.
+_ROWS_OF_A_CLASS = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BoxColumns:
+    """The columns of an image's boxes; empty if no column has a role.
+
+    Attributes:
+        corners: Four numbers of one box, or one list of them; an image's boxes are then several
+            rows.
+        has_runs: Whether that one is run lengths of a mask, which is an object of the image.
+        lists: All boxes of the image.
+        labels: The class of the box, or a list of classes beside the list of boxes.
+        beside: Lists of JSON with a value for each box of the list of boxes.
+        format: One of `kinds.boxes.FORMATS`; "" leaves it to the names.
+        size: The image's width and height in pixels.
+    """
+
+    corners: tuple[str, ...] = ()
+    has_runs: bool = False
+    lists: str = ""
+    labels: str = ""
+    beside: frozenset[str] = frozenset()
+    format: str = ""
+    size: tuple[str, str] | None = None
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The columns that have one of these roles."""
+        return self.beside.union(self.corners, self.size or (), (self.lists, self.labels))
 
 
 class Media(NamedTuple):
@@ -156,8 +192,8 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
     """
     if options.box_format and options.box_format not in FORMATS:
         raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
-    usable = [name for name in sample.names if name and name not in options.ignore_columns]
-    roles = (_declared if options.schema else _found)(sample, usable, options)
+    chooser = _Chooser(sample, options)
+    roles = chooser.declared() if options.schema else chooser.found()
     sample.check_inside(each.column for each in roles.media)
     is_held = roles.key in sample.forms and bool(sample.forms[roles.key].media)
     if is_held and roles.boxes.corners:
@@ -176,175 +212,346 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
     return _with_lists(roles, sample)
 
 
-def _found(sample: Sample, usable: Sequence[str], options: TableOptions) -> Roles:
-    """Decide roles by options, names and values."""
-    facts = sample.facts
-    plain = {lowered(name): name for name in usable if name not in facts.nested}
-    media = _media(usable, plain, options, facts)
-    paths = {each.column for each in media}
-    free = {key: name for key, name in plain.items() if name not in paths}
-    boxes = BoxColumns()
-    if any(each.feature == "image" for each in media):
-        boxes = box_columns(usable, free, options, facts)
-    roles = Roles(
-        key=next((each.column for each in media if each.feature == each.kind), ""),
-        media=media,
-        split=checked("split", options.split_column, usable) or _split(sample, free),
-        boxes=boxes,
-        ignored=frozenset(options.ignore_columns),
-    )
-    roles = _with_labels(roles, free, sample, usable, options)
-    roles = _with_captions(roles, free, usable, facts)
-    if not options.box_format and (stated := box_format_of(roles.boxes, sample)):
-        roles = _with_boxes(roles, format=stated)
-    if roles.boxes.corners and sample.found:  # ids of the images are no facts of boxes
-        ids = {name for table in sample.tables for _, name in table.cells.template if name}
-        roles = dataclasses.replace(roles, ignored=roles.ignored | ids)
-    _check_clashes(usable, roles)
-    return roles
+class _Chooser:
+    """Chooses the columns of roles by options, names and values.
 
-
-def _split(sample: Sample, plain: Mapping[str, str]) -> str:
-    """Return the column named like a split column; "" if there is none.
-
-    Raises:
-        ProblemError: It holds numbers, such as 0, 1 and 2.
+    Args:
+        sample: The first rows.
+        options: The user's.
     """
-    column = first(SPLIT, plain)
-    if column and sample.is_numeric(column):
-        facts = {"column": column}
-        raise ProblemError(
-            Problem(code="numbered splits", facts=facts, option="split_column", choices=(column,))
+
+    def __init__(self, sample: Sample, options: TableOptions) -> None:
+        self._sample, self._options = sample, options
+        self._column = sample.column
+        self._usable = [
+            name for name in sample.names if name and name not in options.ignore_columns
+        ]
+        # By name in lower case, as the lists of usual names have it.
+        self._plain = {
+            lowered(name): name for name in self._usable if not self._column(name).is_nested
+        }
+
+    def found(self) -> Roles:
+        """Decide roles by options, names and values."""
+        media = self._media()
+        paths = {each.column for each in media}
+        free = {key: name for key, name in self._plain.items() if name not in paths}
+        has_image = any(each.feature == "image" for each in media)
+        roles = Roles(
+            key=next((each.column for each in media if each.feature == each.kind), ""),
+            media=media,
+            split=self._split(free),
+            boxes=self._boxes(free) if has_image else BoxColumns(),
+            ignored=frozenset(self._options.ignore_columns),
         )
-    return column
+        roles = self._with_captions(self._with_labels(roles, free), free)
+        if not self._options.box_format and (stated := _box_format(roles.boxes, self._sample)):
+            roles = _with_boxes(roles, format=stated)
+        if roles.boxes.corners and self._sample.found:  # ids of the images are no facts of boxes
+            roles = dataclasses.replace(roles, ignored=roles.ignored | _in_template(self._sample))
+        _check_clashes(self._usable, roles)
+        return roles
+
+    def _stated(self, part: str) -> str:
+        """Return the column that an option names for a part; "" if none does."""
+        return checked(part, getattr(self._options, f"{part}_column", ""), self._usable)
+
+    def _split(self, free: Mapping[str, str]) -> str:
+        """Return the column of splits by option or name; "" if there is none.
+
+        Raises:
+            ProblemError: A name alone says so, and it holds numbers, such as 0, 1 and 2.
+        """
+        if stated := self._stated("split"):
+            return stated
+        column = first(SPLIT, free)
+        if self._column(column).is_numeric:
+            facts = {"column": column}
+            raise ProblemError(
+                Problem(
+                    code="numbered splits", facts=facts, option="split_column", choices=(column,)
+                )
+            )
+        return column
+
+    def _media(self) -> tuple[Media, ...]:
+        """Return the columns of paths: main image, audio and array first, if there are such."""
+
+        def of_kind(kind: str) -> dict[str, str]:
+            names = self._plain.items()
+            return {key: name for key, name in names if self._column(name).media == kind}
+
+        audio = self._stated("audio") or first(AUDIO, of_kind("audio"))
+        array = first(ARRAY, of_kind("array"))
+        image = self._stated("image") or self._image(alone=not audio and not array)
+        if audio and audio == image:
+            raise ConfigError(f"the column {audio!r} cannot hold images and audio; name another")
+        main = {"image": image, "audio": audio, "array": array}
+        kinds = {name: self._column(name).media for name in self._usable}
+        others = [
+            name
+            for name, kind in kinds.items()
+            if kind and self._column(name).exists and name not in main.values()
+        ]
+        for kind in ("image", "audio"):
+            alike = [name for name in others if kinds[name] == kind]
+            if not main[kind] and len(alike) == 1:
+                main[kind] = alike[0]
+                others.remove(alike[0])
+        return (
+            *(Media(kind, name, kind) for kind, name in main.items() if name),
+            *(Media(name, name, kinds[name]) for name in others),
+        )
+
+    def _image(self, *, alone: bool) -> str:
+        """Return the column of images by its name; next to audio, "path" needs their suffixes."""
+        possible = {
+            key: name
+            for key, name in self._plain.items()
+            if name != self._options.audio_column and _may_be_images(key, self._column(name))
+        }
+        sure = {
+            key: name
+            for key, name in possible.items()
+            if self._column(name).media or key not in FILE
+        }
+        return first(IMAGE, sure) or (first(IMAGE, possible) if alone else "")
+
+    def _with_labels(self, roles: Roles, free: Mapping[str, str]) -> Roles:
+        """Decide the columns of the record's classes, or of the boxes'."""
+        options, optional = self._options, ""
+        if options.label_column in self._usable:
+            names = [options.label_column]
+        elif options.label_column:
+            names = [checked("label", name, self._usable) for name in options.labels]
+        else:
+            names, optional = self._label(roles, free)
+        if roles.boxes.corners:
+            if len(names) > 1:
+                raise ConfigError(
+                    f"--label-column {options.label_column!r} names several columns, but a box has "
+                    "one class; name its column"
+                )
+            return _with_boxes(roles, labels="".join(names))
+        label = names[0] if len(names) == 1 else ""
+        column = self._column(label)
+        if any(label and label == table.cells.label for table in self._sample.tables):
+            separator = OF_COLUMNS
+        elif options.label_separator:
+            separator = options.label_separator.removeprefix(NO_LABEL)
+        else:
+            is_list = column.is_list or column.is_nested
+            separator = "" if is_list else _separator_of(label, column.texts)
+        labels = tuple((name if names[1:] else "label", name) for name in names)
+        return dataclasses.replace(roles, labels=labels, separator=separator, optional=optional)
+
+    def _label(self, roles: Roles, free: Mapping[str, str]) -> tuple[list[str], str]:
+        """Return the column of classes by its name or values, and an optional number to predict."""
+        column = self._column
+        for table in self._sample.tables:
+            if table.cells.label:
+                return [table.cells.label], ""
+        possible = {key: name for key, name in free.items() if not column(name).are_no_classes}
+        lists = {
+            lowered(name): name
+            for name, each in self._sample.columns.items()
+            if not roles.boxes.lists and each.is_list and not each.are_no_classes
+        }
+        name = first(LABELS.of_tables, possible) or first(LABELS.lists_of_record, lists)
+        if name or roles.boxes.corners or roles.boxes.lists:
+            return [name] if name else [], ""
+        some = _column_of_some(self._sample.headers)
+        if some in self._usable and some not in roles.taken:
+            if _is_amount(column(some)):
+                return [], some
+            if _is_only_label([some], self._sample):
+                return [some], ""
+        others = _without_role(self._usable, roles, self._sample)
+        is_label = roles.key and self._sample.found and _is_only_label(others, self._sample)
+        return (others, "") if is_label and not _is_amount(column(others[0])) else ([], "")
+
+    def _with_captions(self, roles: Roles, free: Mapping[str, str]) -> Roles:
+        """Take the texts of images that have several rows, which differ in nothing else."""
+        if roles.boxes.lists or roles.boxes.corners or not self._column(roles.key).repeats:
+            return roles
+        others = {lowered(name): name for name in self._usable if name not in roles.taken}
+        columns = {key: self._column(name) for key, name in free.items() if key in others}
+        name = first(
+            CAPTIONS,
+            {key: free[key] for key, each in columns.items() if not each.is_numeric | each.is_list},
+        )
+        numbers = frozenset(each for key, each in others.items() if key in NUMBERS and each != name)
+        if not name or numbers.union((name,)) != set(others.values()):
+            return roles
+        return dataclasses.replace(roles, captions=name, numbers=numbers)
+
+    def _boxes(self, free: Mapping[str, str]) -> BoxColumns:
+        """Find the columns of boxes by their names.
+
+        Args:
+            free: Columns with neither lists nor paths, by their name in lower case.
+
+        Raises:
+            ConfigError: A column of a CSV holds lists of boxes.
+        """
+        columns = {lowered(name): self._column(name) for name in self._usable}
+        names = {lowered(name): name for name in self._usable}
+        lists = {key: names[key] for key, each in columns.items() if each.is_nested}
+        in_texts = {key: names[key] for key, each in columns.items() if each.is_list}
+        one = first(BOXES, {key: name for key, name in in_texts.items() if columns[key].are_fours})
+        boxes = "" if one else first(BOXES, lists)
+        corners: tuple[str, ...] = ()
+        stated_format = runs = ""
+        if one:
+            corners, stated_format = (one,), "xyxy"
+        elif not boxes:
+            corners, stated_format = _corners(free)
+        if not boxes and not corners:
+            runs = first(RUN_LENGTHS, {name.replace("_", ""): free[name] for name in free})
+            if not runs and (name := first(BOXES, in_texts)):
+                raise ConfigError(
+                    f"column {name!r} holds lists that are not four numbers: write JSON Lines for "
+                    f"several boxes in a row, or pass --ignore-columns {name}"
+                )
+        if runs:
+            corners, stated_format = (runs,), "xywh"
+        size = None
+        if boxes or corners:
+            others = {key: name for key, name in free.items() if name not in corners}
+            width, height = first(WIDTH, others), first(HEIGHT, others)
+            size = (width, height) if width and height else None
+        return BoxColumns(
+            size=size,
+            corners=corners,
+            has_runs=bool(runs),
+            lists=boxes,
+            labels=first(LABELS.beside_boxes, lists) if boxes else "",
+            format=stated_format if runs else self._options.box_format or stated_format,
+        )
+
+    def declared(self) -> Roles:
+        """Take the column of every declared feature; all others are left out.
+
+        Raises:
+            ConfigError: A feature has no column, or a given column does not exist.
+        """
+        schema = self._options.schema
+        # Made of the texts, by `tokenizer`.
+        tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
+        declared = tuple(
+            (feature, self._declared_column(feature))
+            for feature in schema
+            if feature.kind != "boxes"
+            and (feature.name not in tokens or feature.name in self._usable)
+        )
+        used = {column for _, column in declared}
+        plain = {key: name for key, name in self._plain.items() if name not in used}
+        boxes = [feature for feature in schema if feature.kind == "boxes"]
+        roles = Roles(
+            key=self._declared_key(declared),
+            split=self._split(plain),
+            boxes=self._declared_boxes(boxes, plain) if boxes else BoxColumns(),
+            declared=declared,
+        )
+        attributes = {name for feature in boxes for name in feature.attributes}
+        left_out = (
+            name
+            for name in self._usable
+            if name not in roles.taken and attribute_name(name) not in attributes
+        )
+        ignored = frozenset(left_out).union(self._options.ignore_columns)
+        return dataclasses.replace(roles, ignored=ignored)
+
+    def _declared_column(self, feature: Feature) -> str:
+        """Return the column that a user names for the feature, or of its or a usual name."""
+        usual = _USUAL.get((feature.name, feature.kind), ())
+        stated = self._stated(feature.name)
+        if usual and stated:
+            return stated
+        if feature.name in self._usable:
+            return feature.name
+        others = {each.name for each in self._options.schema}
+        column = first(usual, {lowered(name): name for name in self._usable if name not in others})
+        if not column:
+            raise ConfigError(
+                f"--schema declares the feature {feature.name!r}, but there is no column for it; "
+                f"{there_are(feature.name, self._usable)}"
+            )
+        return column
+
+    def _declared_boxes(self, boxes: Sequence[Feature], plain: Mapping[str, str]) -> BoxColumns:
+        columns = self._boxes(plain)
+        if boxes[1:] or boxes[0].name != "boxes":
+            raise ConfigError(
+                f"--schema declares the boxes {boxes[-1].name!r}; a table has one feature of "
+                "boxes, named 'boxes'"
+            )
+        if not columns.lists and not columns.corners:
+            raise ConfigError(
+                f"--schema declares boxes, but there are no columns for them, such as "
+                f"{', '.join(CORNERS[0][0])}; {there_are('boxes', self._usable)}"
+            )
+        if columns.corners:
+            label = self._stated("label") or first(LABELS.of_tables, plain)
+            columns = dataclasses.replace(columns, labels=label)
+        return columns
+
+    def _declared_key(self, declared: Sequence[tuple[Feature, str]]) -> str:
+        """Return the column of the main image, audio or array, if it holds paths."""
+        main = {
+            feature.name: column
+            for feature, column in declared
+            if feature.name in (feature.kind, "array")
+            and (feature.name != "array" or self._column(column).media == "array")
+        }
+        return next((main[name] for name in ("image", "audio", "array") if name in main), "")
+
+
+def _may_be_images(key: str, column: ColumnSample) -> bool:
+    """Return whether a column of this name in lower case may hold paths of images."""
+    if column.media not in ("", "image") or column.is_list:
+        return False
+    is_absent = not column.media and not column.exists and column.values
+    are_texts = all(isinstance(each, str) for each in column.values)
+    return key not in FILE or not (column.is_numeric or (is_absent and are_texts))
 
 
 def _with_boxes(roles: Roles, **changes: object) -> Roles:
     return dataclasses.replace(roles, boxes=dataclasses.replace(roles.boxes, **changes))  # type: ignore[arg-type]
 
 
-def _media(
-    usable: Sequence[str], plain: Mapping[str, str], options: TableOptions, facts: ColumnFacts
-) -> tuple[Media, ...]:
-    """Return the columns of paths: the main image, audio and array first, if there are such."""
-
-    def of_kind(kind: str) -> dict[str, str]:
-        return {key: name for key, name in plain.items() if facts.media.get(name) == kind}
-
-    audio = checked("audio", options.audio_column, usable) or first(AUDIO, of_kind("audio"))
-    array = first(ARRAY, of_kind("array"))
-    image = checked("image", options.image_column, usable)
-    image = image or _image(plain, options, facts, alone=not audio and not array)
-    if audio and audio == image:
-        raise ConfigError(f"the column {audio!r} cannot hold images and audio; name another")
-    main = {"image": image, "audio": audio, "array": array}
-    others = [name for name in usable if name in facts.files and name not in main.values()]
-    for kind in ("image", "audio"):
-        alike = [name for name in others if facts.media[name] == kind]
-        if not main[kind] and len(alike) == 1:
-            main[kind] = alike[0]
-            others.remove(alike[0])
-    return (
-        *(Media(kind, name, kind) for kind, name in main.items() if name),
-        *(Media(name, name, facts.media[name]) for name in others),
-    )
-
-
-def _image(
-    plain: Mapping[str, str], options: TableOptions, facts: ColumnFacts, *, alone: bool
-) -> str:
-    """Return the column of images by its name; beside audio, "path" needs images' suffixes."""
-    possible = {
-        key: name
-        for key, name in plain.items()
-        if facts.media.get(name, "image") == "image"
-        and name != options.audio_column
-        and not (key in FILE and name in facts.numbers)
-        and name not in facts.absent
-        and name not in facts.lists
-    }
-    sure = {key: name for key, name in possible.items() if name in facts.media or key not in FILE}
-    return first(IMAGE, sure) or (first(IMAGE, possible) if alone else "")
-
-
-def _with_labels(
-    roles: Roles,
-    free: Mapping[str, str],
-    sample: Sample,
-    usable: Sequence[str],
-    options: TableOptions,
-) -> Roles:
-    """Decide the columns of the record's classes, or of the boxes'."""
-    facts, optional = sample.facts, ""
-    if options.label_column in usable:
-        names = [options.label_column]
-    elif options.label_column:
-        names = [checked("label", name, usable) for name in options.labels]
-    else:
-        names, optional = _label_of(roles, free, sample, usable)
-    if roles.boxes.corners:
-        if len(names) > 1:
-            raise ConfigError(
-                f"--label-column {options.label_column!r} names several columns, but a box has one "
-                "class; name its column"
-            )
-        return _with_boxes(roles, labels="".join(names))
-    label = names[0] if len(names) == 1 else ""
-    is_list = label in facts.lists or label in facts.nested
-    if any(label and label == table.cells.label for table in sample.tables):
-        separator = OF_COLUMNS
-    elif options.label_separator:
-        separator = "" if options.label_separator == NO_SEPARATOR else options.label_separator
-    else:
-        separator = "" if is_list else separator_of(label, sample.texts.get(label, ()))
-    labels = tuple((name if names[1:] else "label", name) for name in names)
-    return dataclasses.replace(roles, labels=labels, separator=separator, optional=optional)
-
-
-def _label_of(
-    roles: Roles, free: Mapping[str, str], sample: Sample, usable: Sequence[str]
-) -> tuple[list[str], str]:
-    """Return the column of classes by its name or values, and an optional number to predict."""
-    facts, texts = sample.facts, sample.texts
-    for table in sample.tables:
-        if table.cells.label:
-            return [table.cells.label], ""
-    possible = {key: name for key, name in free.items() if name not in facts.no_classes}
-    lists = set() if roles.boxes.lists else set(facts.lists).difference(facts.no_classes)
-    name = first(LABELS.of_tables, possible) or first(
-        LABELS.lists_of_record, {lowered(each): each for each in lists}
-    )
-    if name or roles.boxes.corners or roles.boxes.lists:
-        return [name] if name else [], ""
-    some = label_of_some(sample.headers)
-    if some in usable and some not in roles.taken:
-        if is_amount(some, facts, texts):
-            return [], some
-        if only_column([some], texts):
-            return [some], ""
-    others = _without_role(usable, roles, sample)
-    only = only_column(others, texts) if roles.key and sample.found else ""
-    return ([only], "") if only and not is_amount(only, facts, texts) else ([], "")
-
-
 def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]:
-    """Return the columns beside files of which each is a class that a row has or has not."""
+    """Return the columns next to files of which each is a class that a row has (1) or not (0, -1).
+
+    Some tables may lack these columns.
+    """
     if options.schema or options.label_column or not sample.tables[0].header:
         return ()
-    usable = [name for name in sample.names if name and name not in options.ignore_columns]
-    roles = _found(sample, usable, options)
+    roles = _Chooser(sample, options).found()
     if not roles.key or roles.label_columns or roles.boxes.corners or roles.boxes.lists:
         return ()
-    names = _without_role(sample.names, roles, sample)
-    return class_columns([name for name in names if not is_id(name)], sample)
+    names = [name for name in _without_role(sample.names, roles, sample) if not is_id(name)]
+    marks = {
+        mark_of(row.values.get(name))
+        for row in sample.rows
+        if any(name in row.values for name in names)
+        for name in names
+    }
+    is_one = len(names) > 1 and "1" in marks and marks in ({"0", "1"}, {"-1", "1"})
+    return tuple(names) if is_one and not any(OF_COLUMNS in name for name in names) else ()
 
 
 def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
-    """Return the open question which of several columns is the label of a file, if any."""
+    """Return the open question which of several columns is the label of a file, if any.
+
+    Values of possible labels are few and repeat. There is no question if a column is called like a
+    text of the record, such as a caption.
+    """
     is_decided = roles.has_target or roles.optional or options.schema or options.label_column
-    if is_decided or not roles.media:
+    names = _without_role(sample.names, roles, sample)
+    if is_decided or not roles.media or _TEXTS.intersection(map(lowered, names)):
         return None
-    names = possible_labels(_without_role(sample.names, roles, sample), sample)
+    names = [name for name in names if _has_classes(name, sample)]
     if len(names) < 2:
         return None
     return Problem(
@@ -355,29 +562,14 @@ def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem |
     )
 
 
+def _in_template(sample: Sample) -> set[str]:
+    return {name for table in sample.tables for _, name in table.cells.template if name}
+
+
 def _without_role(names: Iterable[str], roles: Roles, sample: Sample) -> list[str]:
     """Return the columns that have no role, and of which no path is made."""
-    made_of = {column for table in sample.tables for _, column in table.cells.template}
-    return [name for name in names if name and name not in roles.taken | made_of]
-
-
-def _with_captions(
-    roles: Roles, free: Mapping[str, str], usable: Iterable[str], facts: ColumnFacts
-) -> Roles:
-    """Take the texts of images that have several rows, which differ in nothing else."""
-    if roles.boxes.lists or roles.boxes.corners or roles.key not in facts.repeated:
-        return roles
-    others = {lowered(name): name for name in usable if name not in roles.taken}
-    texts = {
-        key: name
-        for key, name in free.items()
-        if key in others and name not in facts.numbers and name not in facts.lists
-    }
-    name = first(CAPTIONS, texts)
-    numbers = frozenset(each for key, each in others.items() if key in NUMBERS and each != name)
-    if not name or numbers.union((name,)) != set(others.values()):
-        return roles
-    return dataclasses.replace(roles, captions=name, numbers=numbers)
+    taken = roles.taken | _in_template(sample)
+    return [name for name in names if name and name not in taken]
 
 
 def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
@@ -400,108 +592,30 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
     Raises:
         ConfigError: Lists are beside the one box of each row.
     """
-    facts, rows = sample.facts, sample.rows
-    free = {name for row in rows for name in row.values} - roles.taken
-    nested = free.intersection(facts.nested).difference(facts.objects)
+    columns = {name: each for name, each in sample.columns.items() if name not in roles.taken}
+    nested = {name for name, each in columns.items() if each.form == "list"}
     if nested and roles.boxes.corners:
         raise ConfigError(
             f"column {min(nested)!r} holds lists, but an attribute of one box is a number or text; "
             f"pass --ignore-columns {min(nested)}"
         )
-    beside = roles.boxes.lists_beside(nested, rows)
+    boxes = roles.boxes.lists
+    beside = {
+        name
+        for name in nested
+        if boxes
+        and all(
+            _are_beside(row.values.get(boxes), row.values[name])
+            for row in sample.rows
+            if isinstance(row.values.get(name), list)
+        )
+    }
     roles = dataclasses.replace(
         roles,
         nested=frozenset(nested - beside),
-        plain=frozenset(free.intersection(facts.nonempty).difference(facts.nested)),
+        plain=frozenset(name for name, each in columns.items() if not each.is_nested),
     )
     return _with_boxes(roles, beside=frozenset(beside)) if beside else roles
-
-
-def _declared(sample: Sample, usable: Sequence[str], options: TableOptions) -> Roles:
-    """Take the column of every declared feature; all others are left out.
-
-    Raises:
-        ConfigError: A feature has no column, or a given column does not exist.
-    """
-    schema, facts = options.schema, sample.facts
-    # Made of the texts, by `tokenizer`.
-    tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
-    declared = tuple(
-        (feature, _column(feature, usable, options))
-        for feature in schema
-        if feature.kind != "boxes" and (feature.name not in tokens or feature.name in usable)
-    )
-    used = {column for _, column in declared}
-    plain = {
-        lowered(name): name for name in usable if name not in used and name not in facts.nested
-    }
-    boxes = [feature for feature in schema if feature.kind == "boxes"]
-    roles = Roles(
-        key=_declared_key(declared, facts),
-        split=checked("split", options.split_column, usable) or _split(sample, plain),
-        boxes=_declared_boxes(boxes, usable, plain, options, facts) if boxes else BoxColumns(),
-        declared=declared,
-    )
-    attributes = {name for feature in boxes for name in feature.attributes}
-    left_out = (
-        name
-        for name in usable
-        if name not in roles.taken and attribute_name(name) not in attributes
-    )
-    return dataclasses.replace(roles, ignored=frozenset(left_out).union(options.ignore_columns))
-
-
-def _column(feature: Feature, usable: Sequence[str], options: TableOptions) -> str:
-    """Return the column that a user names for the feature, or of its name, or of a usual name."""
-    usual = _USUAL.get((feature.name, feature.kind), ())
-    stated = checked(feature.name, getattr(options, f"{feature.name}_column", ""), usable)
-    if usual and stated:
-        return stated
-    if feature.name in usable:
-        return feature.name
-    others = {each.name for each in options.schema}
-    column = first(usual, {lowered(name): name for name in usable if name not in others})
-    if not column:
-        raise ConfigError(
-            f"--schema declares the feature {feature.name!r}, but there is no column for it; "
-            f"{there_are(feature.name, usable)}"
-        )
-    return column
-
-
-def _declared_boxes(
-    boxes: Sequence[Feature],
-    usable: Sequence[str],
-    plain: Mapping[str, str],
-    options: TableOptions,
-    facts: ColumnFacts,
-) -> BoxColumns:
-    columns = box_columns(usable, plain, options, facts)
-    if boxes[1:] or boxes[0].name != "boxes":
-        raise ConfigError(
-            f"--schema declares the boxes {boxes[-1].name!r}; a table has one feature of boxes, "
-            "named 'boxes'"
-        )
-    if not columns.lists and not columns.corners:
-        raise ConfigError(
-            f"--schema declares boxes, but there are no columns for them, such as "
-            f"{', '.join(CORNERS[0][0])}; {there_are('boxes', usable)}"
-        )
-    if columns.corners:
-        label = checked("label", options.label_column, usable) or first(LABELS.of_tables, plain)
-        columns = dataclasses.replace(columns, labels=label)
-    return columns
-
-
-def _declared_key(declared: Sequence[tuple[Feature, str]], facts: ColumnFacts) -> str:
-    """Return the column of the main image, audio or array, if it holds paths."""
-    main = {
-        feature.name: column
-        for feature, column in declared
-        if feature.name in (feature.kind, "array")
-        and (feature.name != "array" or facts.media.get(column) == "array")
-    }
-    return next((main[name] for name in ("image", "audio", "array") if name in main), "")
 
 
 def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
@@ -542,3 +656,127 @@ def _left_out(roles: Roles, sample: Sample) -> Collection[str]:
 def _shown(names: Iterable[str]) -> str:
     few = [*names]
     return ", ".join(few[:8]) + (f", … ({len(few):,})" if few[8:] else "")
+
+
+def _is_only_label(names: Sequence[str], sample: Sample) -> bool:
+    """Return whether this is the one column next to the files, and may be classes."""
+    return len(names) == 1 and lowered(names[0]) not in _ASIDE and _may_be_classes(*names, sample)
+
+
+def _may_be_classes(name: str, sample: Sample) -> bool:
+    """Return whether a column has neither sentences nor ids nor amounts."""
+    values = sample.column(name).texts
+    has_sentences = sum(value.count(" ") for value in values) > _MAX_SPACES * len(values)
+    is_other = has_sentences or lowered(name) in _NO_CLASSES or is_id(name)
+    is_other = is_other or any("://" in value for value in values)
+    return bool(values) and not is_other and not _are_many(values)
+
+
+def _has_classes(name: str, sample: Sample) -> bool:
+    """Return whether the values of a column may be classes, and repeat."""
+    number = sum(is_stated(row.values.get(name)) for row in sample.rows)
+    is_repeated = 1 < len(sample.column(name).texts) <= number // _ROWS_OF_A_CLASS
+    is_sure = is_repeated and not _is_amount(sample.column(name))
+    return is_sure and _may_be_classes(name, sample)
+
+
+def is_id(name: str) -> bool:
+    """Return whether a column's name says that it has ids."""
+    return lowered(name).endswith("id")
+
+
+def _separator_of(name: str, values: Sequence[str]) -> str:
+    """Return what is between classes in the texts of a column; "" if each is one class.
+
+    A bar always is. Blanks and other signs are in a column with a name in the plural, if words
+    that some values combine occur in others, and values have more or fewer of them.
+    """
+    if any("|" in value for value in values):
+        return "|"
+    if lowered(name).replace("_", " ").rpartition(" ")[2] not in _PLURALS:
+        return ""
+    return next((sign for sign in _SEPARATORS if _combines(values, sign)), "")
+
+
+def _combines(values: Sequence[str], sign: str) -> bool:
+    words = [[word.strip() for word in value.split(sign)] for value in values]
+    every = [word for several in words for word in several]
+    is_set = all(len(set(several)) == len(several) for several in words)
+    return is_set and len(set(every)) < len(every) and len(set(map(len, words))) > 1
+
+
+def _column_of_some(headers: Mapping[str, Sequence[str]]) -> str:
+    """Return the one column that some tables have and others lack, as those of a test; or ""."""
+    if len(headers) < 2:
+        return ""
+    every = set().union(*headers.values())
+    some = [name for name in every if name and not all(name in each for each in headers.values())]
+    return some[0] if len(some) == 1 else ""
+
+
+def _is_amount(column: ColumnSample) -> bool:
+    """Return whether a column holds numbers to predict by its first rows, and not classes."""
+    return column.are_no_classes or (column.is_numeric and _are_many(column.texts))
+
+
+def _are_many(values: Sequence[str]) -> bool:
+    """Return whether numbers are too many, or too large, for those of classes."""
+    numbers = [int(value) for value in values if value.isdecimal() and value.isascii()]
+    return len(numbers) > _MANY_NUMBERS or max(numbers, default=0) >= _LARGE_NUMBER
+
+
+def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    for (left, top, right, bottom), box_format in CORNERS:
+        third = right.replace("2", "3")  # of a landmark or a quadrilateral
+        if {left, top, right, bottom} <= names.keys() and (third == right or third not in names):
+            return (names[left], names[top], names[right], names[bottom]), box_format
+    return (), ""
+
+
+def _box_format(columns: BoxColumns, sample: Sample) -> str:
+    """Return the format of boxes that names of columns do not say; "" if they do.
+
+    Open Images states fractions. Lists of four numbers are corners, unless most of them can be
+    none, since the third number is not above the first, or the fourth not above the second.
+    """
+    if len(columns.corners) == 4 and {"imageid", "labelname"} <= set(map(lowered, sample.names)):
+        return "rel_xyxy"
+    if len(columns.corners) != 1 or columns.has_runs:
+        return ""
+    fours = [
+        box for row in sample.rows if len(box := _numbers(row.values.get(columns.corners[0]))) == 4
+    ]
+    no_corners = sum(box[2] <= box[0] or box[3] <= box[1] for box in fours)
+    no_sides = any(box[2] <= 0 or box[3] <= 0 for box in fours)
+    return "xywh" if no_corners * 2 > len(fours) and not no_sides else ""
+
+
+def _numbers(value: Any) -> list[float]:
+    if is_stated(value):
+        with contextlib.suppress(RecordError, TypeError, ValueError):
+            box: list[Any] = list_of_text(value) if isinstance(value, str) else [*value]
+            return [float(number) for number in box]
+    return []
+
+
+def _are_beside(boxes: Any, values: Any) -> bool:
+    """Return whether `values` may be lists of a value for each box of the list `boxes`."""
+    return (
+        isinstance(boxes, list)
+        and isinstance(values, list)
+        and len(values) == len(boxes)
+        and not any(isinstance(box, dict) for box in boxes)
+        and not any(isinstance(value, list | dict) for value in values)
+    )
+
+
+def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what `ignore_columns` may name of a row: columns, and attributes of its boxes."""
+    yield from values
+    for column, value in values.items():
+        if lowered(column) in BOXES and isinstance(value, list | dict):
+            objects = value if isinstance(value, list) else [value]
+            members = {name for each in objects if isinstance(each, dict) for name in each}
+            beside = {name for name, each in values.items() if isinstance(each, list)} - {column}
+            yield from sorted(members)
+            yield from (f"{column}.{attribute_name(name)}" for name in sorted(members | beside))

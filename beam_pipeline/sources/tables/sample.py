@@ -1,10 +1,10 @@
-"""What the first rows of tables show of their columns."""
+"""The first rows of tables, and what they show of each column."""
 
 import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -25,57 +25,87 @@ from beam_pipeline.sources.tables.types import (
 from tfrecord_dataset.format.split_names import split_of_folders
 
 _ROWS = 100
-# So many of a column's files are looked for, until one is there.
+# How many of a column's files are looked for, until one exists.
 _FILES = 10
-# So many different values of a column.
-MOST_VALUES = 100
+_TEXTS = 100
 # Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
 _FORMS = ("plain", "list", "object")
 
 
 class FirstRow(NamedTuple):
-    """One of the first rows of a table: its file, its line, and its values by column."""
+    """One of the first rows of a table: its file, and its values by column."""
 
     file: TableFile
-    line: int
     values: dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFacts:
-    """What the first rows hold, by column.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ColumnSample:
+    """What the first rows show of a column.
+
+    Values of the most frequent form count: rows with others are rejected when they are read.
 
     Attributes:
-        nonempty: Columns with any value.
-        nested: Columns of JSON with a list or object.
-        objects: Columns of JSON with an object, or with lists that no feature can hold.
-        lists: Columns that hold lists of numbers or texts alone, in JSON or as text.
-        media: Columns whose values all end like the names of files, with their kind.
-        files: Columns of `media` of which some file exists.
-        absent: Columns called like those of files whose values name none that exists.
-        repeated: Columns of files with a file in several rows.
-        fours: Columns that hold lists of four numbers, as of one box.
-        numbers: Columns that hold numbers alone.
-        no_classes: Columns whose values are no classes, whatever their name: there is a number
-            with a fraction, a list in a list, or a list with a value twice.
+        values: The values that are stated.
+        kinds: The kinds of the values; None of one that no feature can hold.
+        form: "plain", "list", or "object" for all else.
+        media: The kind of the files that all values name or are; "" if they are no files.
+        exists: Whether one of these files exists.
+        texts: The distinct texts and whole numbers, or the first few.
     """
 
-    nonempty: Collection[str] = ()
-    nested: Collection[str] = ()
-    objects: Collection[str] = ()
-    lists: Collection[str] = ()
-    media: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    files: Collection[str] = ()
-    absent: Collection[str] = ()
-    repeated: Collection[str] = ()
-    fours: Collection[str] = ()
-    numbers: Collection[str] = ()
-    no_classes: Collection[str] = ()
+    values: Sequence[Any] = ()
+    kinds: frozenset[Kind | None] = frozenset()
+    form: str = "plain"
+    media: str = ""
+    exists: bool = False
+    texts: Sequence[str] = ()
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether values are lists or objects of JSON."""
+        return self.form != "plain"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers."""
+        return bool(self.kinds) and self.kinds <= {int, float}
+
+    @functools.cached_property
+    def is_list(self) -> bool:
+        """Whether values are lists of numbers or texts, in JSON or as text."""
+        kinds = [kind for kind in self.kinds if kind is not None]
+        are_known = bool(kinds) and None not in self.kinds
+        return are_known and isinstance(functools.reduce(wider, kinds), ListOf)  # type: ignore[arg-type]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether files are in several rows."""
+        return bool(self.media) and len(set(self.values)) < len(self.values)
+
+    @property
+    def are_fours(self) -> bool:
+        """Whether most lists that hold something hold four numbers, as of one box."""
+        lists = [list_of_text(each) if isinstance(each, str) else each for each in self.values]
+        are_four = [
+            len(each) == 4 and all(isinstance(number, int | float) for number in each)
+            for each in lists
+            if self.is_list and each
+        ]
+        return sum(are_four) * 2 > len(are_four) if self.is_list else False
+
+    @functools.cached_property
+    def are_no_classes(self) -> bool:
+        """Whether numbers or lists cannot be classes, whatever the column's name."""
+        return (self.is_numeric or self.is_list) and are_no_classes(self.values)
+
+
+_NOTHING = ColumnSample()
 
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Tables, and what their first rows show.
+    """Tables, and their first rows.
 
     Attributes:
         tables: The tables.
@@ -89,7 +119,7 @@ class Sample:
 
     @classmethod
     def of(cls, tables: Sequence[Table]) -> "Sample":
-        """Read the first rows of tables that are not malformed."""
+        """Read the first rows of tables."""
         return cls(tables, [_first_rows(table) for table in tables])
 
     def having(self, tables: Sequence[Table], found: Mapping[str, str] | None = None) -> "Sample":
@@ -109,82 +139,51 @@ class Sample:
         return stated or {name: None for row in self.rows for name in row.values if name}
 
     @functools.cached_property
-    def texts(self) -> Mapping[str, Sequence[str]]:
-        """What the columns have of short texts and whole numbers, each value once."""
-        return texts_of(self.rows)
-
-    def rows_of(self, table: Table) -> Sequence[FirstRow]:
-        """Return the first rows of one of the tables."""
-        return [row for row in self.rows if row.file == table.file]
-
-    @functools.cached_property
     def forms(self) -> Mapping[str, Form]:
-        """What the tables say of their columns; the first that has one says it."""
+        """The forms that the tables state of columns; the first table that has one decides."""
         return {name: form for table in reversed(self.tables) for name, form in table.forms.items()}
 
+    def column(self, name: str) -> ColumnSample:
+        """Return what the rows show of a column, which may be empty."""
+        return self.columns.get(name, _NOTHING)
+
     @functools.cached_property
-    def facts(self) -> ColumnFacts:
-        """What the columns hold; a few files are looked for.
-
-        Of each column the values of its most frequent form count: rows with others are rejected
-        when they are read.
-        """
+    def columns(self) -> Mapping[str, ColumnSample]:
+        """The columns with any value; a few of their files are looked for."""
         kind_of = kind_of_json if self.tables[0].is_typed else kind_of_text
-        columns: dict[str, list[tuple[TableFile, Any, Kind | None, str]]] = {}
-        for file, _, values_of_row in self.rows:
-            for name, value in values_of_row.items():
+        stated: dict[str, list[tuple[TableFile, Any]]] = {}
+        for file, values in self.rows:
+            for name, value in values.items():
                 if is_stated(value):
-                    kind = None
-                    with contextlib.suppress(RecordError):  # it is rejected when it is read
-                        kind = kind_of(value)
-                    columns.setdefault(name, []).append((file, value, kind, _form(value, kind)))
-        check_number(columns, "the rows")
-        forms: dict[str, str] = {}
-        for name, column in columns.items():
-            of_values = [form for *_, form in column]
-            forms[name] = max(_FORMS, key=of_values.count)  # in doubt the first of them
-            columns[name] = [each for each in column if each[-1] == forms[name]]
-        values = {name: [value for _, value, *_ in column] for name, column in columns.items()}
-        kinds = {name: {kind for _, _, kind, _ in column} for name, column in columns.items()}
-        held = {name: form.media for name, form in self.forms.items() if form.media}
-        media = {
-            name: called
-            for name, of_column in values.items()
-            if (called := kind_of_all(map(_text, of_column)))
-        } | dict(self.found)
-        numbers = {name for name, of_column in kinds.items() if of_column <= {int, float}}
-        lists = {
-            name
-            for name, of_column in kinds.items()
-            if isinstance(functools.reduce(wider, of_column), ListOf) and None not in of_column
-        }
-        there = {
-            name
-            for name, column in columns.items()
-            if name in media or lowered(name) in FILE
-            if any_exists((file, _text(value)) for file, value, *_ in column)
-        }
-        return ColumnFacts(
-            nonempty=set(values),
-            nested={name for name, form in forms.items() if form != "plain"},
-            objects={name for name, form in forms.items() if form == "object"},
-            lists=lists,
-            media={**media, **held},
-            files={*held, *there.intersection(media), *self.found},
-            absent={
-                name
-                for name in set(values).difference(there, media)
-                if lowered(name) in FILE and all(isinstance(each, str) for each in values[name])
-            },
-            repeated={name for name in media if len(set(values[name])) < len(values[name])},
-            fours={name for name in lists if _are_fours(values[name])},
-            numbers=numbers,
-            no_classes={name for name in numbers | lists if are_no_classes(values[name])},
-        )
+                    stated.setdefault(name, []).append((file, value))
+        check_number(stated, "the rows")
+        return {name: self._column(name, each, kind_of) for name, each in stated.items()}
 
-    def is_numeric(self, column: str) -> bool:
-        """Return whether a column has numbers alone."""
-        return column in self.facts.numbers
+    def _column(
+        self,
+        name: str,
+        stated: Sequence[tuple[TableFile, Any]],
+        kind_of: Callable[[Any], Kind | None],
+    ) -> ColumnSample:
+        found = [(file, value, _kind(value, kind_of)) for file, value in stated]
+        forms = [_form(value, kind) for _, value, kind in found]
+        form = max(_FORMS, key=forms.count)  # in doubt the first of them
+        found = [each for each, of_value in zip(found, forms, strict=True) if of_value == form]
+        held = self.forms[name].media if name in self.forms else ""
+        media = held or self.found.get(name) or kind_of_all(_text(value) for _, value, _ in found)
+        is_found = bool(held) or name in self.found
+        looks = not is_found and (media or lowered(name) in FILE)
+        texts = [value for _, value in stated if isinstance(value, str) or type(value) is int]
+        return ColumnSample(
+            values=[value for _, value, _ in found],
+            kinds=frozenset(kind for *_, kind in found),
+            form=form,
+            media=media or "",
+            exists=bool(
+                is_found or (looks and any_exists((file, _text(value)) for file, value, _ in found))
+            ),
+            texts=[*dict.fromkeys(str(value).strip() for value in texts)][:_TEXTS],
+        )
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
@@ -194,7 +193,7 @@ class Sample:
     def unlabelled(self, columns: Collection[str]) -> frozenset[str]:
         """Return the tables that have nothing in columns of labels, if others have something."""
         stated: dict[str, bool] = {}
-        for file, _, values in self.rows:
+        for file, values in self.rows:
             has_label = any(map(is_stated, map(values.get, columns)))
             stated[file.relative] = stated.get(file.relative, False) or has_label
         without = frozenset(name for name, has_label in stated.items() if not has_label)
@@ -202,7 +201,11 @@ class Sample:
 
     def are_in_split_folders(self, column: str) -> bool:
         """Return whether all files of a column are in folders of splits, and no table has one."""
-        splits = set(split_folders((row.file, row.values.get(column)) for row in self.rows))
+        splits: set[str | None] = set()
+        for file, values in self.rows:
+            if isinstance(name := values.get(column), str) and name.strip():
+                with contextlib.suppress(RecordError):  # it is rejected when the row is read
+                    splits.add(split_folder(file.key_of(name)))
         return bool(splits) and None not in splits and not any(row.file.split for row in self.rows)
 
     def check_inside(self, columns: Iterable[str]) -> None:
@@ -232,29 +235,10 @@ def _prepared(table: Table, raw: Batch) -> Iterator[FirstRow]:
     table.cells.prepare(columns, table.missing)
     stated = [set(row) for row in raw.keys]
     made = columns.keys() - raw.columns.keys()
-    rows = dataclasses.replace(raw, columns=columns).by_row()
-    for at, (line, values) in enumerate(zip(raw.lines, rows, strict=True)):
+    for at, values in enumerate(dataclasses.replace(raw, columns=columns).by_row()):
         if stated:
             values = {name: each for name, each in values.items() if name in stated[at] | made}
-        yield FirstRow(table.file, line, values)
-
-
-def texts_of(rows: Iterable[FirstRow]) -> dict[str, list[str]]:
-    """Return what the columns of rows have of short texts and whole numbers, each value once."""
-    found: dict[str, dict[str, None]] = {}
-    for row in rows:
-        for name, value in row.values.items():
-            if (isinstance(value, str) and value.strip()) or type(value) is int:
-                found.setdefault(name, {})[str(value).strip()] = None
-    return {name: list(values)[:MOST_VALUES] for name, values in found.items()}
-
-
-def split_folders(names: Iterable[tuple[TableFile, Any]]) -> Iterator[str | None]:
-    """Return the folder of a split for each file that a table names; None for one in none."""
-    for file, name in names:
-        if isinstance(name, str) and name.strip():
-            with contextlib.suppress(RecordError):  # it is rejected when the row is read
-                yield split_folder(file.key_of(name))
+        yield FirstRow(table.file, values)
 
 
 def split_folder(key: str) -> str | None:
@@ -285,6 +269,13 @@ def _error_of(file: TableFile, name: str) -> RecordError | None:
     return None
 
 
+def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
+    try:
+        return kind_of(value)
+    except RecordError:  # it is rejected when it is read
+        return None
+
+
 def _form(value: Any, kind: Kind | None) -> str:
     if not isinstance(value, list | dict):
         return "plain"
@@ -293,14 +284,3 @@ def _form(value: Any, kind: Kind | None) -> str:
 
 def _text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
-
-
-def _are_fours(values: Iterable[Any]) -> bool:
-    """Return whether most lists that hold something hold four numbers."""
-    lists = [list_of_text(value) if isinstance(value, str) else value for value in values]
-    are_four = [
-        len(value) == 4 and all(isinstance(each, int | float) for each in value)
-        for value in lists
-        if value
-    ]
-    return sum(are_four) * 2 > len(are_four)

@@ -6,17 +6,19 @@ A further kind of table is a subclass of `Table`, and one of `read.ReadTables` t
 import abc
 import bisect
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 
@@ -135,13 +137,11 @@ class Form:
     Attributes:
         media: "image" or "audio" of a column of files in the table; else "".
         classes: The names of classes, by number.
-        is_nested: Whether its values are objects, which become texts in JSON.
         convert: Makes values of what Arrow has.
     """
 
     media: str = ""
     classes: tuple[str, ...] = ()
-    is_nested: bool = False
     convert: Callable[[Any], list[Any]] = list
 
 
@@ -246,6 +246,31 @@ class Scratch:
         self._number += 1
         if self._place and not storage.exists(self._place):
             with storage.writing(self._place) as handle:
-                for part in self._parts:
-                    handle.write(part)
+                handle.write(b"".join(self._parts))
         self._open("")
+
+
+def files_of(values: Sequence[Any], scratch: Scratch | None) -> list[FileRef | str | None]:
+    """Put bytes of a column into the scratch folder; paths stay as they are."""
+    if not scratch:
+        return [None] * len(values)
+    pairs = (
+        (each.get("path"), each.get("bytes")) if isinstance(each, dict) else (each, each)
+        for each in values
+    )
+    return [scratch.put(data) if isinstance(data, bytes) else path or None for path, data in pairs]
+
+
+def chosen_table(path: str, noun: str, names: Collection[str], stated: str) -> str:
+    """Return which of the tables in a file is read.
+
+    Raises:
+        ConfigError: There is none, or no such one, or an option has to decide.
+    """
+    if stated and stated not in names:
+        raise ConfigError(f"--table {stated!r} is no {noun} of {path}; {there_are(stated, names)}")
+    if not names:
+        raise ConfigError(f"{path} has no {noun} with rows; write one")
+    if len(names) > 1 and not stated:
+        raise ProblemError(several_tables_inside(path, f"{noun}s", names))
+    return stated or next(iter(names))

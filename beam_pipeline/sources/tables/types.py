@@ -6,21 +6,22 @@ what a number would lose: leading zeros, and digits beyond 64 bits.
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy
 import pyarrow
 import pyarrow.compute as compute
 
 from beam_pipeline.errors import RecordError, naming
-from beam_pipeline.records import Value
+from beam_pipeline.records import Array, Value
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.tables.lists import flatten, listed_texts, number_array
 
 Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
@@ -37,6 +38,8 @@ _PYTHON = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b[A-Za-z]+\b", re
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
 _TRUTHS = {"true": 1, "false": 0}
+# The most that NumPy can hold, and that the trainer reads.
+_MAX_AXES = 32
 
 
 class ListOf(NamedTuple):
@@ -230,6 +233,8 @@ _FRACTIONS = (
 
 def kind_of_texts(texts: Sequence[str]) -> Kind | None:
     """Return what holds all fields of a column of a CSV: the widest `kind_of_text`."""
+    if texts and kind_of_text(texts[0]) is str:  # which holds all
+        return str
     column = pyarrow.array(texts, pyarrow.string())
     is_integer = compute.match_substring_regex(column, _INTEGERS)
     rest = column.filter(compute.invert(is_integer))
@@ -240,7 +245,7 @@ def kind_of_texts(texts: Sequence[str]) -> Kind | None:
     if compute.any(is_fraction).as_py():
         kind = wider(kind, float)
     for text in rest.filter(compute.invert(is_fraction)).unique():
-        if kind is str:  # which holds all
+        if kind is str:
             break
         kind = wider(kind, kind_of_text(str(text)))
     return kind
@@ -362,3 +367,90 @@ def _listed(value: Any, kind: ListOf) -> Value:
     if kind.element is str:
         return listed_texts(values)
     return number_array(values, "float32" if kind.element is float else "int64", kind.inner)
+
+
+def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """The values of nested lists in C order, and the lists' sizes by axis.
+
+    Raises:
+        RecordError: "malformed annotation": lists of one axis differ in length, or hold lists
+            and other values, or there are too many axes.
+    """
+    flat, shape = value, [len(value)]
+    while list in (types := set(map(type, flat))):
+        sizes = set(map(len, flat)) if types == {list} else set()
+        if len(sizes) != 1 or len(shape) == _MAX_AXES:
+            raise malformed(
+                f"{str(value)[:100]} holds lists that differ in length or depth; make them alike"
+            )
+        shape.append(sizes.pop())
+        flat = list(itertools.chain.from_iterable(flat))
+    return flat, tuple(shape)
+
+
+def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> Array:
+    """The numbers of nested lists.
+
+    Args:
+        value: The lists.
+        dtype: "int64" or "float32".
+        inner: What an empty list would hold: the sizes of the other axes, in other rows.
+
+    Raises:
+        RecordError: As `flatten`; "missing value": a null; "value out of range": a number that
+            the type cannot hold; "unsupported column": text, or an object.
+    """
+    flat, shape = flatten(value)
+    if None in flat:
+        raise RecordError("missing value", f"{str(value)[:100]} has null among its numbers")
+    if not {int, float, bool}.issuperset(map(type, flat)):
+        raise RecordError(
+            "unsupported column",
+            f"{str(value)[:100]} holds something other than numbers, unlike other rows",
+        )
+    return array_of(flat, shape if flat or not inner else (0, *inner), dtype)
+
+
+def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
+    """An array of these numbers, as little-endian bytes.
+
+    Args:
+        flat: Numbers, in C order.
+        shape: Their sizes by axis.
+        dtype: NumPy's name of a type of numbers.
+
+    Raises:
+        RecordError: "value out of range": a number that the type cannot hold; "malformed
+            annotation": an array without values along an axis that is not the first.
+    """
+    if 0 in shape[1:]:
+        raise malformed("there are empty lists in the list")
+    wanted = numpy.dtype(dtype).newbyteorder("<")
+    widest = {"f": "float64", "u": "uint64"}.get(wanted.kind, "int64")
+    try:
+        wide = numpy.array(flat, dtype=widest)
+        with numpy.errstate(over="ignore"):
+            values = wide.astype(wanted)
+    except OverflowError:
+        fits = False
+    else:
+        lost = numpy.isinf(values) != numpy.isinf(wide) if wanted.kind == "f" else values != wide
+        fits = not lost.any()
+    if not fits:
+        raise RecordError(
+            "value out of range", f"{str(flat)[:100]} holds numbers beyond the range of {dtype}"
+        )
+    return Array(dtype=dtype, shape=shape, data=values.tobytes())
+
+
+def listed_texts(value: list[Any]) -> tuple[str, ...]:
+    """The texts of a list, with numbers as text and a null as "".
+
+    Raises:
+        RecordError: "unsupported column": it holds lists or objects.
+    """
+    if nested := [each for each in value if isinstance(each, list | dict)]:
+        raise RecordError(
+            "unsupported column", f"a list of texts holds {str(nested[0])[:100]}, which is not one"
+        )
+    return tuple("" if each is None else str(each) for each in value)

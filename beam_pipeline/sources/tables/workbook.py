@@ -11,9 +11,7 @@ from typing import Any
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
-from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
     Batch,
@@ -21,6 +19,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
     batch_of_rows,
+    chosen_table,
 )
 
 MAX_BYTES = 256 << 20
@@ -63,23 +62,16 @@ def opened_workbook(file: TableFile, stated: str) -> SheetTable:
         DataError: The workbook cannot be read.
     """
     path, workbook = file.path, _opened(file.path)
-    names = workbook.sheet_names
-    if stated and stated not in names:
-        raise ConfigError(f"--table {stated!r} is no sheet of {path}; {there_are(stated, names)}")
-    sheets = {name: _rows(path, workbook, name, 1) for name in ([stated] if stated else names)}
-    held = {name: rows[0] for name, rows in sheets.items() if rows}
-    if not held:
-        raise ConfigError(f"{path} has no rows; write some")
-    if len(held) > 1:
-        raise ProblemError(several_tables_inside(path, "sheets", held))
-    [(sheet, row)] = held.items()
+    first = {name: _rows(path, workbook, name, 1) for name in workbook.sheet_names}
+    names = [name for name, rows in first.items() if rows or name == stated]
+    sheet = chosen_table(path, "sheet", names, stated)
+    row = [*first[sheet], []][0]
     header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
-    wrong = [
-        name for name in header if not isinstance(name, str) or (name and header.count(name) > 1)
-    ]
-    if wrong or not any(header):
-        what = f"{wrong[0]!r} names no column, or two" if wrong else "it is empty"
-        raise ConfigError(f"{path}, sheet {sheet}: {what}; name the columns in the first row")
+    texts = [name for name in header if isinstance(name, str) and name]
+    if not texts or len(set(texts)) < sum(name != "" for name in header):
+        raise ConfigError(
+            f"{path}, sheet {sheet}: the first row names no columns, or two alike; it is {header}"
+        )
     return SheetTable(file=file, header=tuple(header), sheet=sheet)
 
 

@@ -37,7 +37,7 @@ from beam_pipeline.sources.annotations.shapes import around, stated_size
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.lists import array_of
+from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
 
