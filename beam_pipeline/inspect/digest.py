@@ -9,6 +9,8 @@ from beam_pipeline.records import Array, ClassLabel, Inspected, Value, file_of
 from tfrecord_dataset.format.inference import is_label_key
 
 Features = Mapping[str, Value]
+# Bytes that Python writes as they are.
+_PLAIN = bytes({*range(ord(" "), 0x7F)} - {*b"'\\"})
 
 
 def content_digests(rows: Sequence[Features]) -> list[str]:
@@ -86,10 +88,18 @@ def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) ->
     """What is stated of values of one class, as Python writes it."""
     state = getattr(kinds.of(values[0]), stated)
     if type(values[0]) is not ClassLabel:
-        return map(repr, map(state, values))
+        return map(_repr, map(state, values))
     few = {id(value): value for value in values}  # often the same objects
     shown = {number: repr(state(value)) for number, value in few.items()}
     return [shown[id(value)] for value in values]
+
+
+def _repr(value: object) -> str:
+    """As `repr`; of long texts in ASCII in a tenth of the time."""
+    is_plain = (
+        isinstance(value, str) and value.isascii() and not value.encode().translate(None, _PLAIN)
+    )
+    return f"'{value}'" if is_plain else repr(value)
 
 
 def sha256_of(text: str) -> str:

@@ -173,16 +173,22 @@ def _spilled(
     if set(map(type, values)) == {str} and max(map(len, values)) < LONG_VALUE_BYTES:
         return values  # nearly always
     return [
-        _deferred(cell, convert, scratch) if is_long(value) else value
+        _deferred(value, cell, convert, scratch) if is_long(value) else value
         for value, cell in zip(values, stated, strict=True)
     ]
 
 
-def _deferred(cell: Any, convert: Convert, scratch: Scratch) -> Deferred:
+def _deferred(value: Any, cell: Any, convert: Convert, scratch: Scratch) -> Deferred:
+    if value is cell:
+        return Deferred(file=scratch.put(cell.encode(errors="surrogatepass")), read=_text)
     is_text = isinstance(cell, str)
     text = cell if is_text else json.dumps(cell)
     read = functools.partial(_read, parse=str if is_text else json.loads, convert=convert)
     return Deferred(file=scratch.put(text.encode(errors="surrogatepass")), read=read)
+
+
+def _text(data: bytes) -> Value:
+    return data.decode(errors="surrogatepass")
 
 
 def _read(data: bytes, parse: Callable[[str], Any], convert: Convert) -> Value:

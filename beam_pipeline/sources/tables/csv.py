@@ -41,8 +41,9 @@ _ROWS = 100
 # Of those that the first line has as many of, the first: texts hold the others more often.
 _DELIMITERS = "\t|;,"
 _COMMENT = "#"
+_EXCEL_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
-_WHOLE = re.compile("[0-9]{1,18}")
+_WHOLE, _DIGIT = re.compile("[0-9]{1,18}"), re.compile("[0-9]")
 _DIGITS_OF_YEARS = 4
 _FEWEST_NUMBERS = 3  # that name columns
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -113,6 +114,8 @@ def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> D
     """
     num_before = _num_comments(lines)
     first = lines[num_before] if lines[num_before:] else ""
+    if stated := _EXCEL_SEPARATOR.fullmatch(first):
+        return Dialect(delimiter=stated[1], has_quotes=stated[1] not in "\t|", num_before=1)
     fitting = [each for each in f"{_DELIMITERS} " if first.count(each) + 1 == num_columns]
     possible = fitting or [each for each in _DELIMITERS if each in first]
     delimiter = "\t" if is_tsv else max(possible, key=first.count, default=",")
@@ -195,7 +198,10 @@ def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
     if name in values and len(set(values)) < len(values):
         return True
     is_number = _WHOLE.fullmatch(name) and is_alone and len(name) < _DIGITS_OF_YEARS
-    return bool(is_number and values) and all(map(_NUMBER.fullmatch, values))
+    if is_number:
+        return bool(values) and all(map(_NUMBER.fullmatch, values))
+    shapes = {_DIGIT.sub("0", value) for value in values}
+    return len(values) > 1 and len(_DIGIT.findall(name)) > 1 and shapes == {_DIGIT.sub("0", name)}
 
 
 class _Text:

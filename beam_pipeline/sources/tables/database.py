@@ -101,11 +101,12 @@ def _connected(path: str) -> Iterator[sqlite3.Connection]:
     """Open a database; raise DataError if it is damaged, incomplete or not on this machine."""
     if not os.path.isfile(path):
         raise DataError(f"{path} cannot be read: a database has to be a file of this machine")
-    if os.path.exists(log := f"{path}-wal") and os.path.getsize(log):
-        raise DataError(
-            f"{path} cannot be read: {log} holds changes that are not in it yet; run sqlite3 "
-            f"{path} 'PRAGMA wal_checkpoint(TRUNCATE)'"
-        )
+    for log in (f"{path}-wal", f"{path}-journal"):
+        if os.path.exists(log) and os.path.getsize(log):
+            raise DataError(
+                f"{path} cannot be read: {log} holds changes that are not in it yet; run sqlite3 "
+                f"{path} 'PRAGMA wal_checkpoint(TRUNCATE)'"
+            )
     location = f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(location, uri=True)) as connection:

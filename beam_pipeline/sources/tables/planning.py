@@ -1,8 +1,10 @@
 """Look at the first rows of tables: what each column is, and where the files are that they name."""
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
@@ -132,21 +134,22 @@ def _holds_object(value: object) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Names:
+class _Names(NamedTuple):
     """A column whose values are names of files elsewhere in the input.
 
     Attributes:
+        num_files: How many of its values name files.
+        has_suffixes: Whether its values have suffixes of files; ids have none.
         column: Its name.
         kind: "image", "audio" or "array".
-        rank: Decides between columns: how many of its values are, and whether they have suffixes.
         unclear: Files that one value may mean.
     """
 
+    num_files: int
+    has_suffixes: bool
     column: str
     kind: str
-    rank: tuple[int, bool]
-    unclear: Sequence[str] = ()
+    unclear: Sequence[str]
 
 
 def _with_files(sample: Sample, options: TableOptions) -> Sample:
@@ -155,46 +158,36 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
     Raises:
         ConfigError: Names may be those of several files.
     """
-    if (
-        any(each.media and each.exists for each in sample.columns.values())
-        or options.image_template
-        or not sample.rows
-    ):
-        return sample
+    has_files = any(each.media and each.exists for each in sample.columns.values())
     files = {each.name for each in options.schema if each.kind in ("image", "audio")}
-    if options.schema and not files:
+    if has_files or options.image_template or (options.schema and not files):
         return sample
     left_out = {*options.ignore_columns, *options.labels, options.split_column}
     left_out |= {each.name for each in options.schema if each.name not in files}
     found = [_names_in(sample, table, left_out) for table in sample.tables]
-    best = max(filter(None, found), key=lambda each: each.rank, default=None)
+    best = max(filter(None, found), key=lambda each: each[:2], default=None)
     if not best:
         return sample
+    tables, kinds = [], {}
     for table, each in zip(sample.tables, found, strict=True):
-        if each and each.unclear:
-            raise ConfigError(
-                f"{table.file.path}: column {each.column!r} names {each.unclear[0]} and "
-                f"{each.unclear[1]}; leave one out by --ignore, or set image_template"
-            )
         if not each:
             raise ConfigError(
                 f"{table.file.path}: column {best.column!r} names no files, as it does in another "
                 f"table; pass --ignore {table.file.relative}"
             )
-    tables, kinds = [], {}
-    for table, each in zip(sample.tables, found, strict=True):
-        assert each
-        file = dataclasses.replace(table.file, by_index=True)
-        table = dataclasses.replace(table, file=file)
-        column = each.column
-        has_names = any(map(media_kind, sample.column(column).texts))
-        if not has_names and each.kind not in sample.names:  # the id stays a feature
-            prepared = dataclasses.replace(
-                table.cells, column=each.kind, template=(("", column), ("", ""))
+        if each.unclear:
+            raise ConfigError(
+                f"{table.file.path}: column {each.column!r} names {each.unclear[0]} and "
+                f"{each.unclear[1]}; leave one out by --ignore, or set image_template"
             )
-            table, column = dataclasses.replace(table, cells=prepared), each.kind
+        column, cells = each.column, table.cells
+        if not each.has_suffixes and each.kind not in sample.names:  # the id stays a feature
+            template = (("", column), ("", ""))
+            cells = dataclasses.replace(cells, column=each.kind, template=template)
+            column = each.kind
         kinds[column] = each.kind
-        tables.append(table)
+        file = dataclasses.replace(table.file, by_index=True)
+        tables.append(dataclasses.replace(table, file=file, cells=cells))
     return sample.having(tables, kinds)
 
 
@@ -202,37 +195,29 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
     """Return the column of a table that names the most files below the input."""
     index = FileIndex.of(table.file.root, table.file.ignored)
     best: _Names | None = None
-    rows = [row for row in sample.rows if row.file == table.file]
-    for name in dict.fromkeys(name for row in rows for name in row.values):
+    rows = [row.values for row in sample.rows if row.file == table.file]
+    for name in dict.fromkeys(itertools.chain(*rows)):
         if name in left_out or lowered(name) in LABELS.lists_of_record:
             continue
+        values = (row.get(name) for row in rows)
         stated = [
-            text
-            for row in rows
-            if isinstance(value := row.values.get(name), str | int) and (text := str(value).strip())
+            text for each in values if isinstance(each, str | int) and (text := str(each).strip())
         ]
-        values = set(stated)
-        if len(values) < len(stated) and not _may_name_files(name, values):
-            continue
-        found = [index.matches(value, table.file.near) for value in sorted(values)]
+        distinct = sorted(set(stated))
+        has_suffixes = any(map(media_kind, distinct))
+        is_usual = is_id(name) or lowered(name) in (*IMAGE, *AUDIO) or has_suffixes
+        if len(distinct) < len(stated) and not is_usual:
+            continue  # numbers of rooms, or kinds, may be the names of files by chance
+        found = [index.matches(value, table.file.near) for value in distinct]
         there = [each for each in found if each]
-        share = _SHARE_OF_NAMES if any(map(media_kind, values)) else _SHARE
-        if not there or len(there) < share * len(found):
+        if not there or len(there) < (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(found):
             continue
         kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
         unclear = next((each for each in there if each[1:]), ())
-        rank = (len(there), any(map(media_kind, values)))
-        if best is None or rank > best.rank:
-            best = _Names(column=name, kind=kind, rank=rank, unclear=unclear)
+        names = _Names(len(there), has_suffixes, name, kind, unclear)
+        if best is None or names[:2] > best[:2]:
+            best = names
     return best
-
-
-def _may_name_files(column: str, values: Collection[str]) -> bool:
-    """Return whether values that are in several rows may be names or ids of files.
-
-    A number of rooms, or a kind, may be the name of a file by chance.
-    """
-    return is_id(column) or lowered(column) in (*IMAGE, *AUDIO) or any(map(media_kind, values))
 
 
 def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:

@@ -30,6 +30,7 @@ def rows_of(path, **options):
         pytest.param("a,b;c,d\n", Dialect(), id="the most commas"),
         pytest.param("a;b;c;d,e\n", Dialect(delimiter=";"), id="the most"),
         pytest.param("a\n", Dialect(), id="one column"),
+        pytest.param("sep=;\na;b\n", Dialect(delimiter=";", num_before=1), id="Excel"),
         pytest.param("# x\na, b\n1, 2\n", Dialect(skips_spaces=True, num_before=1), id="comment"),
         pytest.param('a\tb\n"x\ty\n', Dialect(delimiter="\t", has_quotes=False), id="stray quotes"),
         pytest.param('a\tb\n"x\ty"\tz\n', Dialect(delimiter="\t"), id="quoted tabs"),
@@ -50,6 +51,7 @@ def test_dialects(text, expected):
         pytest.param("1.jpg,cat|2.jpg,dog", "1.jpg", id="a file"),
         pytest.param("good,1|bad,0", "1", id="a number above numbers"),
         pytest.param("so so,pos|fine,pos|bad,neg|dull,neg", "pos", id="a value again"),
+        pytest.param("2020-01-01,ok|2020-01-02,bad|2020-01-03,late", "2020-01-01", id="dates"),
         pytest.param("a,b|a,b|1,2", "", id="the header again"),
     ],
 )
