@@ -98,12 +98,20 @@ def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
 
 def features_by_row(table: pa.Table) -> Iterator[dict[str, Value]]:
     """Return the features of each row."""
-    columns = values_by_feature(table)
+    return by_row(values_by_feature(table), table.num_rows)
+
+
+def by_row(columns: Mapping[str, Sequence[Any]], num_rows: int) -> Iterator[dict[str, Value]]:
+    """Return the values of each row by name, without those that are None."""
     if not columns:
-        return iter([{} for _ in range(table.num_rows)])
+        return iter([{} for _ in range(num_rows)])
+    names = tuple(columns)
+    rows = zip(*columns.values(), strict=True)
+    if not any(None in values for values in columns.values()):
+        return (dict(zip(names, row, strict=True)) for row in rows)
     return (
-        {name: value for name, value in zip(columns, row, strict=True) if value is not None}
-        for row in zip(*columns.values(), strict=True)
+        {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        for row in rows
     )
 
 

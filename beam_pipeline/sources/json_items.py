@@ -1,6 +1,6 @@
 """Read JSON files of any size item by item, each parsed once by Python's own decoder.
 
-Nobody has checked them: the depth and the size of an item are bounded.
+The depth and the size of an item are bounded, since files are not trusted.
 """
 
 import codecs
@@ -31,7 +31,7 @@ _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 _scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
@@ -61,16 +61,16 @@ def walk(path: str, into: Collection[str] = ()) -> Iterator[tuple[str, str, Any]
 
 
 def items(path: str, member: str = "") -> Iterator[Any]:
-    """The items of the list in one member of a file, or of a file that is a list."""
+    """Yield the items of a list in one member of a file, or of a file that is a list."""
     return (value for place, name, value in walk(path) if place == member and not name)
 
 
 def place_of_objects(start: bytes, names: Collection[str]) -> str | None:
-    """Where a JSON text that begins so has a list of objects: "" at its top, or a member's name.
+    """Return where a JSON text has a list of objects: "" at its top, or a member's name.
 
     Args:
         start: The first bytes.
-        names: Which members are meant.
+        names: The members that may hold it.
     """
     text = _Text(io.BytesIO(start))
     with contextlib.suppress(RecordError, ValueError, RecursionError):  # it goes on behind these
@@ -83,7 +83,7 @@ def place_of_objects(start: bytes, names: Collection[str]) -> str | None:
 
 
 def is_deep(text: str) -> bool:
-    """Whether a JSON text is nested deeper than anything here handles."""
+    """Return whether a JSON text is nested too deep."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     steps = map(_STEPS.__getitem__, _NO_BRACKETS.sub("", text))
@@ -91,7 +91,7 @@ def is_deep(text: str) -> bool:
 
 
 def csv_rows(path: str) -> Iterator[dict[str, Any]]:
-    """The rows of a CSV by its header; a cell with JSON is what that says.
+    """Yield the rows of a CSV by its header, with cells of JSON parsed.
 
     Raises:
         RecordError: "malformed annotation", or it cannot be read.
@@ -133,7 +133,7 @@ class _Text:
         return True
 
     def peek(self) -> str:
-        """The next character that is no space; "" at the end of the file."""
+        """Return the next character that is not a space; "" at the end of the file."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
@@ -142,7 +142,7 @@ class _Text:
                 return ""
 
     def take(self, characters: str) -> str:
-        """The next character, which must be one of these."""
+        """Take the next character, which must be one of these."""
         found = self.peek()
         if not found or found not in characters:
             raise self.fault(f"expected {' or '.join(characters)}, found {found!r}")
@@ -150,7 +150,7 @@ class _Text:
         return found
 
     def value(self) -> Any:
-        """The next value."""
+        """Return the next value."""
         self.peek()
         num_bytes = _BYTES_AT_ONCE
         while True:
@@ -177,7 +177,7 @@ class _Text:
             num_bytes *= 2
 
     def values(self) -> Iterator[Any]:
-        """The next values of a list that are in memory whole, each with a comma behind it."""
+        """Yield the next values of a list that are whole in memory and followed by a comma."""
         self.peek()
         text = self._text
         with contextlib.suppress(StopIteration, json.JSONDecodeError):  # `value` says what is wrong

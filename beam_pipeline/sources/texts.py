@@ -31,15 +31,14 @@ class TextFiles(SideFiles):
 
     Attributes:
         feature: What they are.
-        are_told_by_name: Whether nothing but such texts is called so, so that folders are no
-            classes.
+        has_own_name: Whether only such texts have these names, so that folders are not classes.
     """
 
     suffix = "txt"
     noun = "text file"
     max_bytes = 1 << 20
     feature: ClassVar[str] = ""
-    are_told_by_name: ClassVar[bool] = False
+    has_own_name: ClassVar[bool] = False
 
     def annotates(self, path: str) -> bool:
         return super().annotates(path) and may_hold_data(path)
@@ -72,15 +71,15 @@ class TranscriptFiles(TextFiles):
 
 
 class LabFiles(TranscriptFiles):
-    """The same in files with the suffix of labels, as aligners read them."""
+    """Transcripts in .lab files, as aligners read them."""
 
     suffix = "lab"
 
 
 class NormalizedFiles(TranscriptFiles):
-    """The same as LibriTTS has them: a.wav and a.normalized.txt, in parts called after splits."""
+    """Transcripts of LibriTTS: a.wav and a.normalized.txt, in parts called after splits."""
 
-    are_told_by_name = True
+    has_own_name = True
 
     def annotates(self, path: str) -> bool:
         return path.endswith(f"{_NORMALIZED}.txt")
@@ -96,11 +95,11 @@ class NormalizedFiles(TranscriptFiles):
 
 
 class TextFolderFiles(TranscriptFiles):
-    """The same in folders of their own, as VCTK has them: txt/p1/a.txt, wav48/p1/a_mic1.flac."""
+    """Transcripts in folders of their own, as in VCTK: txt/p1/a.txt, wav48/p1/a_mic1.flac."""
 
     home = "txt"
     is_shared = True
-    are_told_by_name = True
+    has_own_name = True
 
     def annotates(self, path: str) -> bool:
         return super().annotates(path) and split_at(path, self.home) is not None
@@ -114,9 +113,9 @@ class TextFolderFiles(TranscriptFiles):
 
 
 def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
-    """How many texts there are of files by their names, by folder.
+    """Count the texts of files by folder.
 
-    Nothing where most of these have no text, or the texts are numbers, as YOLO's labels are.
+    None count if most files have no text, or the texts are numbers, as YOLO's labels are.
     """
     if not (likely := tree.files_with(files.suffix)):
         return {}
@@ -135,13 +134,13 @@ def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
 def claim_of_texts(
     layout: str, tree: Tree, config: BuildConfig, formats: Sequence[TextFiles]
 ) -> Claim | None:
-    """The claim of texts beside images or audio: of the first format that there is."""
+    """Claim texts next to images or audio, in the first format that matches."""
     is_named = config.layout == layout
     if not tree.is_folder or (tree.only_folder and not is_named):
         return None
     for files in formats:
         if counts := texts_beside(tree, files):
-            is_usual = files.are_told_by_name or all(map(_is_numbered, counts))
+            is_usual = files.has_own_name or all(map(_is_numbered, counts))
             rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
             what = tree.describe_counts(counts, f".{files.suffix} file")
             return Claim(layout=layout, rank=rank, path=tree.root, understood=((layout, what),))
@@ -151,12 +150,12 @@ def claim_of_texts(
 
 
 def _is_numbered(path: str) -> bool:
-    """Whether a folder is a part of a larger one, called by its number: 00000/, 00001/."""
+    """Return whether a folder is a numbered part of a larger one: 00000/, 00001/."""
     return not path or stem(path).isdigit()
 
 
 def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) -> ReadSideFiles:
-    """What reads texts of the first format that there is."""
+    """Read texts in the first format that matches."""
     ignored = Ignored.of(config, claim.path)
     tree = Tree(claim.path, ignored)
     files = next((each for each in formats if texts_beside(tree, each)), formats[0])

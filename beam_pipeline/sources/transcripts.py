@@ -1,7 +1,7 @@
-"""The layout `transcripts`: what is said in audio, in lists as LibriSpeech's, or in texts of each.
+"""The layout `transcripts`: transcripts of audio in lists, such as LibriSpeech's, or in text files.
 
-Sources of the formats: LibriSpeech's README (`84-121123.trans.txt`, a line an utterance, beside the
-audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalised text`, `wavs/`).
+Sources of the formats: LibriSpeech's README (`84-121123.trans.txt`, an utterance per line, next to
+the audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalised text`).
 """
 
 import dataclasses
@@ -57,14 +57,14 @@ class ChapterTable(Table):
         data = storage.read_bytes(FileRef(path=self.file.path), _MAX_BYTES)
         lines = storage.decoded(data, self.file.relative).splitlines()
         said = {number: line.strip().partition(" ") for number, line in enumerate(lines, start=1)}
-        told = {number: each for number, each in said.items() if each[2].strip()}
+        texts = {number: each for number, each in said.items() if each[2].strip()}
         columns = {
-            "audio": [f"{name}.{self.ending}" for name, _, _ in told.values()],
-            "transcript": [text.strip() for _, _, text in told.values()],
+            "audio": [f"{name}.{self.ending}" for name, _, _ in texts.values()],
+            "transcript": [text.strip() for _, _, text in texts.values()],
         }
-        without = [number for number in said if said[number][0] and number not in told]
+        without = [number for number in said if said[number][0] and number not in texts]
         bad = [BadRow(number, f"{said[number][0]!r:.80} has no transcript") for number in without]
-        yield Batch(columns=columns, lines=[*told], bad=bad)
+        yield Batch(columns=columns, lines=[*texts], bad=bad)
 
 
 @dataclasses.dataclass
@@ -123,7 +123,7 @@ def _first_line(path: str) -> str:
 
 
 def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
-    """LJ Speech's table; LibriSpeech's chapters; or texts beside audio."""
+    """Claim LJ Speech's table, LibriSpeech's chapters, or texts next to audio."""
     if not tree.is_folder:
         return None
     for path in tree.files_with("csv"):
@@ -161,7 +161,7 @@ def _is_of_lj_speech(tree: Tree, path: str) -> bool:
 
 
 def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
-    """What reads transcripts: LJ Speech's table, LibriSpeech's chapters, or texts beside audio."""
+    """Read LJ Speech's table, LibriSpeech's chapters, or texts next to audio."""
     if not storage.is_directory(claim.path):
         return reading(ReadLjSpeech)(claim, config, scratch)
     tree = Tree(claim.path, Ignored.of(config, claim.path))

@@ -27,7 +27,7 @@ _HEADER_BYTES = 1 << 16
 def _attribute(
     column: str, values: Sequence[Any], kind: Kind | None, roles: Roles
 ) -> tuple[Any, ...]:
-    """The values of some boxes; lists in a CSV stay the text that they are."""
+    """Convert the values of some boxes; lists in a CSV stay text."""
     kind = str if isinstance(kind, ListOf) else kind
     return tuple(convert_column(values, column, kind, roles.missing_number))
 
@@ -35,7 +35,7 @@ def _attribute(
 def boxes_from_rows(
     rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Mapping[str, Kind | None]
 ) -> Objects:
-    """The boxes of one image from its rows, a box each; a row without coordinates adds none.
+    """Make the boxes of one image from its rows; a row without coordinates adds none.
 
     Other columns become attributes of the boxes.
 
@@ -56,7 +56,7 @@ def boxes_from_rows(
 def facts_of_rows(
     with_box: Sequence[Mapping[str, Any]], roles: Roles, kinds: Mapping[str, Kind | None]
 ) -> Objects:
-    """The classes and attributes of objects, which have a row each."""
+    """Make the classes and attributes of objects with a row each."""
     names = sorted(kinds.keys() - roles.taken)
     return Objects(
         boxes=(),
@@ -75,15 +75,15 @@ def facts_of_rows(
 def boxes_from_lists(
     row: Mapping[str, Any], roles: Roles, kinds: Mapping[str, Kind | None] | None
 ) -> Objects:
-    """The boxes of one row that has them all.
+    """Make the boxes of an image from its only row.
 
     The column holds a list of four numbers each (format "xyxy" unless stated otherwise)
-    with the classes and other values in lists beside; or Hugging Face's object of lists;
+    with the classes and other values in further lists; or Hugging Face's object of lists;
     or a list of objects. In these two a `bbox` is "xywh", as in COCO.
 
     Args:
         row: The values by column.
-        columns: Which column is which.
+        roles: The role of each column.
         kinds: Of the attributes, under "<column>.<attribute>"; None leaves values as they are.
 
     Raises:
@@ -116,7 +116,7 @@ def boxes_from_lists(
 
 
 def _as_lists(row: Mapping[str, Any], roles: Roles) -> tuple[dict[str, list[Any]], str]:
-    """Lists of n values: "" the boxes, "labels" their classes, and attributes by name."""
+    """Return lists of n values: "" the boxes, "labels" their classes, and attributes by name."""
     value = row.get(roles.boxes.lists)
     if isinstance(value, dict):
         members, box_format = _standard_names(value)
@@ -143,10 +143,10 @@ def _as_lists(row: Mapping[str, Any], roles: Roles) -> tuple[dict[str, list[Any]
 
 
 def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Boxes under "" and classes under "labels", whatever their names were.
+    """Rename boxes to "" and classes to "labels".
 
     Raises:
-        RecordError: "malformed annotation": the boxes are no list.
+        RecordError: "malformed annotation": the boxes are not a list.
     """
     renamed = dict(members)
     boxes = next((name for name in _COORDINATES if name in members), "")
@@ -180,7 +180,7 @@ def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
 
 
 def _stated_box(row: Mapping[str, Any], corners: Sequence[str]) -> list[Any]:
-    """The numbers of a box as a row states them, in four columns or in one list."""
+    """Return the numbers of a box, in four columns or in one list."""
     if len(corners) > 1:
         return list(map(row.get, corners))
     value = row.get(corners[0])
@@ -200,7 +200,7 @@ def _four(box: Any) -> tuple[float, float, float, float]:
 
 
 def stated_size(rows: Sequence[Mapping[str, Any]], roles: Roles) -> ImageSize | None:
-    """What the rows state of the image's size, if they do.
+    """Return the image's size, if the rows state it.
 
     Raises:
         RecordError: They contradict one another, or state no number.
@@ -276,7 +276,7 @@ def mask_of_starts(text: str, size: ImageSize) -> Mask:
     pixels = size.height * size.width
     if not numbers or len(numbers) % 2 or min(runs) < 0 or 0 in runs[1::2] or behind > pixels:
         raise malformed(
-            f"run lengths {text[:60]!r} are no starts and lengths of pixels that do not overlap, "
+            f"run lengths {text[:60]!r} are not starts and lengths of separate pixels "
             f"in an image of {size}"
         )
     return mask_of_runs(size, [*runs, pixels - behind])

@@ -19,7 +19,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """What becomes of the values of a row before anything else is made of them.
+    """How cells are prepared before they are converted.
 
     Attributes:
         missing: Texts that stand for a missing value.
@@ -47,16 +47,16 @@ class Cells:
         return ", ".join(few)
 
     def names(self, names: Iterable[str]) -> dict[str, None]:
-        """The columns that become of those of these names."""
+        """Return the columns after preparation."""
         kept = [name for name in names if name not in self.classes]
         return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
 
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
-        """Changes the values of some rows; no path is made of a value that is missing.
+        """Prepare the cells of some rows in place; missing values make no path.
 
         Args:
             columns: The values of each column, one a row.
-            missing: What the table has where there is no value.
+            missing: The table's value for a missing cell.
         """
         num_rows = len(next(iter(columns.values()), ()))
         for name in self.as_json.intersection(columns):
@@ -88,7 +88,7 @@ class Cells:
             columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
 
     def _path(self, texts: Sequence[str]) -> str:
-        """The path that the template makes of the texts of its columns."""
+        """Return the path that the template makes of the texts of its columns."""
         if not all(texts):
             return ""
         behind = iter(texts)
@@ -96,14 +96,14 @@ class Cells:
 
 
 def json_text(value: Any) -> str | None:
-    """A value as JSON; None of a missing one."""
+    """Return a value as JSON; None if it is missing."""
     if value is None:
         return None
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _with_point(value: Any) -> Any:
-    """A number that is written with a decimal comma as others are; all else as it is."""
+    """Replace the decimal comma of a number."""
     is_number = isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip())
     return value.strip().replace(".", "").replace(",", ".") if is_number else value
 
@@ -112,7 +112,7 @@ AS_THEY_ARE = Cells()
 
 
 def cells(options: TableOptions, names: Collection[str]) -> Cells:
-    """What a user says of the cells of a table whose columns are `names`.
+    """Return how options prepare the cells of a table whose columns are `names`.
 
     Raises:
         ConfigError: The template of the images' paths cannot be used.

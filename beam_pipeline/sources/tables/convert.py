@@ -3,7 +3,7 @@
 import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
@@ -152,20 +152,6 @@ def converted(
     return found
 
 
-def by_row(columns: Mapping[str, Sequence[Any]], number: int) -> Iterator[dict[str, Value]]:
-    """Yield the features of so many rows."""
-    if not columns:
-        return iter([{} for _ in range(number)])
-    names = tuple(columns)
-    rows = zip(*columns.values(), strict=True)
-    if not any(None in values for values in columns.values()):
-        return (dict(zip(names, row, strict=True)) for row in rows)
-    return (
-        {name: value for name, value in zip(names, row, strict=True) if value is not None}
-        for row in rows
-    )
-
-
 def _spilled(
     values: Sequence[Any], stated: Sequence[Any], convert: Convert, scratch: Scratch
 ) -> Sequence[Any]:
@@ -238,7 +224,7 @@ def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]
 
 
 def check_plain(values_by_column: Mapping[str, Sequence[Any]], roles: Roles) -> None:
-    """Compare values with the columns, but for lists of boxes and what goes with them.
+    """Check that columns hold objects or lists only where they may; boxes are excepted.
 
     Raises:
         RecordError: "unsupported column": an object, or a list in a column without lists, or

@@ -38,7 +38,7 @@ _HEAD_BYTES = 1 << 16
 # What is parsed at once where no row is longer; a block takes twenty times its size in memory.
 _BLOCK_BYTES = 1 << 20
 _ROWS = 100
-# Of those that the first line has as many of, the first: texts hold the others more often.
+# In a tie the first wins: texts hold the others more often.
 _DELIMITERS = "\t|;,"
 _COMMENT = "#"
 _EXCEL_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
@@ -48,12 +48,12 @@ _DIGITS_OF_YEARS = 4
 _FEWEST_NUMBERS = 3  # that name columns
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _QUOTED = r'\A"([^"]|"")*"\z'
-# Stands for bytes that are not of the encoding: a character that no text has (Unicode 23.7).
+# Replaces bytes that cannot be decoded: a character that no text has (Unicode 23.7).
 _UNREADABLE = "\ufdd0"
 # Flickr8k's and Flickr30k's *.token: "x.jpg#0", a tab, and a caption.
 _NUMBERED_CAPTION = re.compile(r"[^\t#]+\.\w{3,4}#\d+\t")
 _LISTS = ("txt", "token")
-# So many rows within quotes are no text.
+# A quoted text with more rows than this is an unclosed quote.
 _MANY_ROWS = 10
 
 _ERRORS = "beam_tfrecords.unreadable"

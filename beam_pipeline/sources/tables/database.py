@@ -112,7 +112,7 @@ def _connected(path: str) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(sqlite3.connect(location, uri=True)) as connection:
             yield connection
     except (sqlite3.Error, OverflowError, UnicodeError) as error:
-        raise DataError(f"{path} is no SQLite database that can be read ({error})") from error
+        raise DataError(f"{path} is not a readable SQLite database ({error})") from error
 
 
 def _quoted(name: str) -> str:

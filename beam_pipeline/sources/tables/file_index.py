@@ -17,8 +17,8 @@ class FileIndex:
     """Media files of a tree by their names.
 
     A name may be a path below the tree, a path of another machine (`C:\\data\\cat\\1.jpg`,
-    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, or a stem (an id). It stands
-    for the file that shares the most folders above it; one with another suffix has to share one,
+    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, or a stem (an id). It means
+    the file that shares the most folders above it; one with another suffix has to share one,
     unless all files are in one folder.
 
     Args:
@@ -51,7 +51,7 @@ class FileIndex:
                 others.append(key)
 
     def find(self, name: str, split: str = "") -> str | None:
-        """Return the one file that a name stands for; None if there is none, or several."""
+        """Return the one file that a name means; None if there is none, or several."""
         found = self.matches(name, split)
         return found[0] if len(found) == 1 else None
 

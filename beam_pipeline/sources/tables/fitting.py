@@ -1,4 +1,4 @@
-"""A manifest's values become what a user's schema declares, or do not fit it."""
+"""Convert values of tables to what a user's schema declares."""
 
 import math
 import re
@@ -47,14 +47,14 @@ def fit(
     *,
     missing_number: float | None = None,
 ) -> Value:
-    """The value of a column as `feature` declares it; what only a file tells is Inspect's.
+    """Convert a value to what `feature` declares.
 
     Args:
         feature: What is declared.
-        column: Where the value stands.
+        column: The value's column, for messages.
         value: Text of a CSV, or any JSON value.
         path_of: From a file's name in the manifest to its absolute path or URL.
-        missing_number: What stands for a float32 scalar that is missing; None if nothing does.
+        missing_number: Replaces a missing float32 scalar, if not None.
 
     Raises:
         RecordError: "does not fit the schema"; the detail names column, value, and what was
@@ -121,7 +121,7 @@ def _types(dtype: str) -> tuple[type, ...]:
 
 
 def _parsed(texts: list[str], dtype: str) -> list[Any]:
-    """Numbers from their digits; Python's own spellings "1_000" and "١" are none."""
+    """Parse numbers; Python's own spellings "1_000" and "١" are refused."""
     joined = "".join(texts)
     if "_" in joined or not joined.isascii():
         raise ValueError
@@ -159,13 +159,13 @@ def _split(text: str, dtype: str) -> list[Any]:
 
 
 def _names(text: str) -> list[str]:
-    """The names in "a|b" or "a,b"."""
+    """Return the names in "a|b" or "a,b"."""
     names = text.split("|" if "|" in text else ",")
     return [name.strip() for name in names if name.strip()]
 
 
 def _shaped(feature: Feature, count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of so many values, which may be written flat, as the schema has it."""
+    """Return the declared shape of values, which may be written flat."""
     wanted = feature.shape
     inner = tuple(size for size in wanted if size is not None)
     size: int = math.prod(inner)
@@ -196,7 +196,7 @@ def _class_label(feature: Feature, value: Any, _: Callable[[str], str]) -> Value
 
 
 def _class(feature: Feature, value: Any) -> str:
-    """The class of that name; where there is none, of that number."""
+    """Return the class of that name, else of that number."""
     if isinstance(value, list | dict):
         raise ValueError
     name = class_name(value)
@@ -212,7 +212,7 @@ def _class(feature: Feature, value: Any) -> str:
 
 
 def value_of_feature(feature: Feature, file: FileRef) -> Value:
-    """What a file is that holds a declared feature of such a kind, or a map."""
+    """Return the value of a file that holds a declared feature."""
     if feature.kind != "map":
         return OF_FILE[feature.kind](file=file)
     shows = "depth" if feature.dtype == "uint16" else "classes"
@@ -220,8 +220,8 @@ def value_of_feature(feature: Feature, file: FileRef) -> Value:
 
 
 def no_path(name: str) -> str:
-    """The path of a file that a value names, where values name none."""
-    raise ValueError(f"{name!r} is no file's")
+    """Refuse the name of a file."""
+    raise ValueError(f"{name!r} is not a file name")
 
 
 def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:

@@ -1,4 +1,4 @@
-"""JSON of rows: lines with an object each, or a list of objects, alone or in an object."""
+"""JSON of rows: lines with an object each, or a list of objects, at the top or in an object."""
 
 import contextlib
 import dataclasses
@@ -106,7 +106,7 @@ def _object_of(line: bytes) -> dict[str, Any] | str | None:
         if is_deep(text):
             return f"nested over {MAX_DEPTH} deep: {text.strip()[:200]!a}"
         values = json.loads(text)
-        # An escape such as \ud800 alone is JSON, but no character.
+        # A lone escape such as \ud800 is JSON, but not a character.
         if "\\u" in text and not is_unicode(json.dumps(values, ensure_ascii=False)):
             return f"not UTF-8: {text.strip()[:200]!a}"
     except UnicodeDecodeError:

@@ -16,7 +16,7 @@ from beam_pipeline.sources.tables.types import (
     truth_as_number,
 )
 
-# Of so many numbers that are written with a point, as 151.0, none is meant to be a class.
+# More distinct numbers with a point, such as 151.0, are not classes.
 _MANY_WRITTEN_SO = 20
 # Python makes no number of thousands of digits.
 _DIGITS = 20
@@ -26,7 +26,7 @@ _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 def class_name(value: Any) -> str:
-    """The class that a value names: 3, 3.0 and "3" are all the class "3"; "" for none."""
+    """Return the class that a value names: 3, 3.0 and "3" are the class "3"; "" for none."""
     if isinstance(value, float) and math.isnan(value):
         return ""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
@@ -35,27 +35,24 @@ def class_name(value: Any) -> str:
 
 
 def is_class_number(name: str) -> bool:
-    """Whether a name is digits, of which a number can be made."""
+    """Return whether a name is a whole number."""
     return name.isascii() and name.isdigit() and len(name) < _DIGITS
 
 
 def named_class(name: str, classes: Sequence[str]) -> str:
-    """The class of that name among `classes`; where there is none, of that number.
-
-    A name that is neither stays as it is: whether classes are missing is told of all at once.
-    """
+    """Return the class of that name among `classes`, else of that number, else the name itself."""
     if name not in classes and is_class_number(name) and int(name) < len(classes):
         return classes[int(name)]
     return name
 
 
 def is_stated(value: Any) -> bool:
-    """Whether a row has a value: neither null nor blank."""
+    """Return whether a value is neither null nor blank."""
     return bool(value.strip()) if isinstance(value, str) else value is not None
 
 
 def label_name(value: Any, column: str) -> str:
-    """The class name of a label: 3, 3.0 and "3" are all the class "3".
+    """Return the class name of a label, as `class_name`.
 
     Raises:
         RecordError: "missing value": there is none.
@@ -74,15 +71,15 @@ def class_label(
     separator: str = "",
     names: Mapping[str, str] = _NO_NAMES,
 ) -> ClassLabel | ClassLabels:
-    """The class that a value names; of a list, or text of a column of lists, all of them.
+    """Return the class, or classes, that a value names.
 
     Args:
         value: Text, a number or a list.
         column: For messages.
         kind: The column's.
         classes: Names of classes that are written as numbers.
-        separator: What stands between the classes in a text; "" where it is one class.
-        names: Of classes, by what stands for them.
+        separator: Separates the classes in a text; "" if it is one class.
+        names: Names of classes by their abbreviation.
 
     Raises:
         RecordError: "missing value": there is none, or a name in the list is missing. A blank

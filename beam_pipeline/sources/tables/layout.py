@@ -49,9 +49,9 @@ _MEDIA_NAME = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile("[0-9]+")
-# So many tables of a tree are looked into.
+# How many tables of a tree are looked into.
 _TABLES = 20
-# What may be beside a table that is the data itself.
+# Suffixes of files next to tables that hold all data themselves.
 _BESIDE_TABLES = frozenset({
     "", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "xlsx", "html",
     "pdf", "names",
@@ -251,7 +251,7 @@ def _container_layout(
     begins: Callable[[str], bool] | None = None,
 ) -> Layout:
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
-        """Files of its suffixes, but for the indexes of TFRecord files (docs/format.md)."""
+        """Claim files of its suffixes, except indexes of TFRecord files (docs/format.md)."""
         files = [
             name
             for name in sorted(itertools.chain(*map(tree.files_with, source.suffixes)))

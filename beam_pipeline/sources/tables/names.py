@@ -77,7 +77,7 @@ class LabelNames:
         of_tables: The same in a table, whose columns are called in more ways.
         lists_of_record: Its classes, where such a column holds lists.
         of_rows: Arrays with the class of each row.
-        beside_boxes: Lists beside the list of boxes.
+        beside_boxes: Lists next to the list of boxes.
         in_boxes: Members of Hugging Face's `objects`, and of lists of objects.
     """
 
@@ -108,7 +108,7 @@ LABELS = LabelNames()
 
 
 def attribute_name(column: str) -> str:
-    """What an attribute of boxes is called that stands in `column`."""
+    """Return the name of the attribute of boxes in `column`."""
     return _ATTRIBUTE_NAMES.get(column, column)
 
 

@@ -18,8 +18,8 @@ class ValueOptions:
         ignore_columns: What to leave out; also attributes of boxes, as "objects.area".
         classes: Names of classes that are written as numbers.
         schema: What is read, and as what, and all else left out; empty finds out by looking.
-        missing_number: What stands for a number that a row misses, such as NaN, so that the
-            column is float32; None rejects the row.
+        missing_number: Replaces a missing number, such as NaN, so that the column is float32;
+            None rejects the row.
     """
 
     label_column: str = ""
@@ -37,7 +37,7 @@ class ValueOptions:
 
 
 def value_options(source: ValueOptions) -> ValueOptions:
-    """The options of a source alone, which workers get."""
+    """Return the options of a source without the source."""
     names = [field.name for field in dataclasses.fields(ValueOptions)]
     return ValueOptions(**{name: getattr(source, name) for name in names})
 
@@ -53,8 +53,8 @@ class TableOptions(ValueOptions):
         missing_values: Texts that stand for a missing value, such as "NA".
         image_template: The image's path, made of columns: "train/{id}.png".
         decimal_comma: Whether "1,5" is a number.
-        label_separator: What stands between the classes of a record; "none" where texts are one
-            class each; "" finds out by looking.
+        label_separator: Separates the classes of a record; "none" if texts are one class each;
+            "" finds out by looking.
         allow_outside: Folders elsewhere whose files may be named, too.
     """
 

@@ -166,7 +166,7 @@ class ReadJsonl(ReadTables):
 
     Lists of numbers are arrays and may be nested, lists of strings tuples. A column `boxes`,
     `bboxes` or `bbox` may hold all boxes of the image, four numbers each in format "xyxy", with
-    their classes and other values in lists beside; or `objects` as Hugging Face has it, with `bbox`
+    their classes and other values in lists; or `objects` as Hugging Face has it, with `bbox`
     in format "xywh". Columns of other objects are texts in JSON.
     """
 

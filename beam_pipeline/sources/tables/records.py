@@ -14,7 +14,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
-from beam_pipeline.rows import Rows, rows_of
+from beam_pipeline.rows import Rows, by_row, rows_of
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
@@ -27,7 +27,6 @@ from beam_pipeline.sources.tables.boxes import (
 )
 from beam_pipeline.sources.tables.convert import (
     Kinds,
-    by_row,
     check_plain,
     converted,
     kinds_of,

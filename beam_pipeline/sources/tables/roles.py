@@ -47,7 +47,7 @@ _USUAL = {
 }
 # Columns that are called so hold several words a row more likely than one class of several words.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
-_SEPARATORS = ",; "  # blanks may be beside the others
+_SEPARATORS = ",; "
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _LARGE_NUMBER = 1000  # larger than the number of a class
@@ -68,7 +68,7 @@ class BoxColumns:
             rows.
         has_runs: Whether that one is run lengths of a mask, which is an object of the image.
         lists: All boxes of the image.
-        labels: The class of the box, or a list of classes beside the list of boxes.
+        labels: The class of the box, or a list of classes next to the list of boxes.
         beside: Lists of JSON with a value for each box of the list of boxes.
         format: One of `kinds.boxes.FORMATS`; "" leaves it to the names.
         size: The image's width and height in pixels.
@@ -123,7 +123,7 @@ class Roles:
         plain: Columns of JSON that mostly hold numbers or text there.
         declared: (feature, column), if a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
-        missing_number: What stands for a number that is missing; None if nothing does.
+        missing_number: Replaces a missing number; None rejects the row.
         optional: A number to predict, which is NaN in the tables that lack its column.
         doubtful: The column of classes, if it may be a number to predict instead.
         taken: Columns that are not features of their own name.
@@ -247,7 +247,7 @@ class _Chooser:
         roles = self._with_captions(self._with_labels(roles, free), free)
         if not self._options.box_format and (stated := _box_format(roles.boxes, self._sample)):
             roles = _with_boxes(roles, format=stated)
-        if roles.boxes.corners and self._sample.found:  # ids of the images are no facts of boxes
+        if roles.boxes.corners and self._sample.found:  # ids of images are not attributes of boxes
             roles = dataclasses.replace(roles, ignored=roles.ignored | _in_template(self._sample))
         _check_clashes(self._usable, roles)
         return roles
@@ -590,7 +590,7 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
     """Decide which columns of JSON hold lists, and which of these go with the list of boxes.
 
     Raises:
-        ConfigError: Lists are beside the one box of each row.
+        ConfigError: Rows of one box each have lists, too.
     """
     columns = {name: each for name, each in sample.columns.items() if name not in roles.taken}
     nested = {name for name, each in columns.items() if each.form == "list"}

@@ -49,7 +49,7 @@ class ColumnSample:
         values: The values that are stated.
         kinds: The kinds of the values; None of one that no feature can hold.
         form: "plain", "list", or "object" for all else.
-        media: The kind of the files that all values name or are; "" if they are no files.
+        media: The kind of the files that all values name or are; "" if they are not files.
         exists: Whether one of these files exists.
         texts: The distinct texts and whole numbers, or the first few.
     """

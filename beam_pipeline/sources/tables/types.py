@@ -61,7 +61,7 @@ Kind = Scalar | ListOf
 
 
 def kind_of_text(text: str) -> Kind | None:
-    """What a CSV field is: int, float, str, or a list, in JSON or spaced; None where it is empty.
+    """Return the kind of a CSV field: int, float, str or a list; None if it is empty.
 
     "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits. "True" and
     "false" are integers.
@@ -87,15 +87,15 @@ def kind_of_text(text: str) -> Kind | None:
 
 
 def truth_as_number(text: str) -> int | str:
-    """1 for "True", 0 for "false", in any case; any other text as it is."""
+    """Return 1 for "True" and 0 for "false", in any case; other texts as they are."""
     return _TRUTHS.get(text.strip().lower(), text)
 
 
 def parse_list(text: str) -> list[Any]:
-    """The list that is written in JSON, or as Python writes lists: ['a', None].
+    """Parse a list in JSON, or as Python writes lists: ['a', None].
 
     Raises:
-        RecordError: "malformed annotation": it is none.
+        RecordError: "malformed annotation": it is not a list.
     """
     try:
         value = None if is_deep(text) else _parse(text)
@@ -123,7 +123,7 @@ def _token_as_json(token: re.Match[str]) -> str:
 
 
 def listed(text: str, kind: ListOf) -> list[Any]:
-    """The list in a text of a column of such lists.
+    """Parse a text of a column of such lists.
 
     Raises:
         RecordError: As `parse_list`.
@@ -135,13 +135,13 @@ def listed(text: str, kind: ListOf) -> list[Any]:
 
 
 def list_of_text(text: str) -> list[Any]:
-    """The list that a text is; one item, where it is none."""
+    """Parse a text as a list; one item if it is none."""
     kind = kind_of_text(text)
     return listed(text, kind) if isinstance(kind, ListOf) else [text]
 
 
 def kind_of_json(value: Any) -> Kind | None:
-    """What a JSON value is: int (also true and false), float, str or a list; None: it is null.
+    """Return the kind of a JSON value: int (also true and false), float, str, a list, or None.
 
     Raises:
         RecordError: It is an object, or a list with objects, or of lists that differ.
@@ -161,7 +161,7 @@ def kind_of_json(value: Any) -> Kind | None:
 
 
 def kind_of_int(number: int) -> Scalar:
-    """int, or str beyond 64 bits."""
+    """Return int, or str beyond 64 bits."""
     return int if -(2**63) <= number < 2**63 else str
 
 
@@ -171,7 +171,7 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     if dict in types or (str in types and len(shape) > 1):
         raise RecordError(
             "unsupported column",
-            f"{str(value)[:100]} is no list of plain values; write it as a text, or leave it out "
+            f"{str(value)[:100]} is not a list of plain values; write it as text, or leave it out "
             "with --ignore-columns",
         )
     if not types:
@@ -180,7 +180,7 @@ def _kind_of_list(value: list[Any]) -> ListOf:
 
 
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
-    """Of every column the kind that holds all its values; None while all are missing.
+    """Return the kind of each column that holds all its values; None if all are missing.
 
     Raises:
         DataError: There are too many columns.
@@ -194,10 +194,9 @@ def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind 
 
 
 def wider(one: Kind | None, other: Kind | None) -> Kind | None:
-    """The kind that holds the values of both: int < float < str, also of lists' elements.
+    """Return the kind that holds the values of both: int < float < str, also of lists' elements.
 
-    A number beside spaced lists is one of a single number. Other lists beside other values are
-    text: what a CSV field is anyway.
+    A number among spaced lists is a list of one. Other lists among other values are text.
     """
     if one == other or one is None or other is None:
         return one or other
@@ -210,11 +209,11 @@ def wider(one: Kind | None, other: Kind | None) -> Kind | None:
     return _wider_scalar(one, other)
 
 
-def _as_spaced(kind: Kind, beside: Kind) -> Kind:
-    """A number as a list of one, beside spaced lists."""
+def _as_spaced(kind: Kind, other: Kind) -> Kind:
+    """Return a number as a list of one, if the other kind is spaced lists."""
     if isinstance(kind, ListOf) or kind is str:
         return kind
-    return ListOf(kind, spaced=True) if isinstance(beside, ListOf) and beside.spaced else kind
+    return ListOf(kind, spaced=True) if isinstance(other, ListOf) and other.spaced else kind
 
 
 def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
@@ -290,21 +289,21 @@ def convert_column(
 def convert(
     name: str, value: Any, kind: Kind | None, *, missing_number: float | None = None
 ) -> Value:
-    """`value` of the column `name` as its column's kind; a missing text is "".
+    """Convert a value to its column's kind; a missing text is "".
 
     Args:
         name: For messages.
         value: A CSV's text, or any JSON value.
         kind: Of the column.
-        missing_number: What stands for a number that is missing; None if nothing does.
+        missing_number: Replaces a missing number, if not None.
 
     Returns:
         An int, float or str; of a list an `Array` of int64 or float32, or a tuple of str.
 
     Raises:
-        RecordError: "missing value": a number or a list is missing, and nothing stands for
-            that; "unsupported column": a list or object where other rows have none;
-            "malformed annotation", "value out of range": a list cannot be used.
+        RecordError: "missing value": a number or a list is missing; "unsupported column": a
+            list or object where other rows have none; "malformed annotation", "value out of
+            range": a list cannot be used.
     """
     if (kind is int or kind is float) and (number := _number(name, value, kind)) is not None:
         return number
@@ -336,7 +335,7 @@ def convert(
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float | None:
-    """A value as a number; None for what is none.
+    """Return a value as a number; None if it is not one.
 
     Raises:
         RecordError: "value out of range".
@@ -358,7 +357,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
 
 
 def _overflows(value: Any) -> bool:
-    """Whether a number is infinite though it is not written so: 1e400."""
+    """Return whether a number is infinite though it is not written so: 1e400."""
     return isinstance(value, str) and "inf" not in value.lower()
 
 
@@ -370,7 +369,7 @@ def _listed(value: Any, kind: ListOf) -> Value:
 
 
 def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """The values of nested lists in C order, and the lists' sizes by axis.
+    """Return the values of nested lists in C order, and the lists' sizes by axis.
 
     Raises:
         RecordError: "malformed annotation": lists of one axis differ in length, or hold lists
@@ -389,7 +388,7 @@ def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> Array:
-    """The numbers of nested lists.
+    """Convert nested lists of numbers.
 
     Args:
         value: The lists.
@@ -412,7 +411,7 @@ def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> A
 
 
 def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
-    """An array of these numbers, as little-endian bytes.
+    """Convert numbers to an array of little-endian bytes.
 
     Args:
         flat: Numbers, in C order.
@@ -444,7 +443,7 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def listed_texts(value: list[Any]) -> tuple[str, ...]:
-    """The texts of a list, with numbers as text and a null as "".
+    """Return the texts of a list, with numbers as text and null as "".
 
     Raises:
         RecordError: "unsupported column": it holds lists or objects.

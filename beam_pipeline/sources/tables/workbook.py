@@ -117,4 +117,4 @@ def _opened(path: str) -> Any:
 
 
 def _damaged(path: str, error: Exception) -> DataError:
-    return DataError(f"{path} is no .xlsx file that can be read ({error}); save it again")
+    return DataError(f"{path} is not a readable .xlsx file ({error}); save it again")

@@ -39,7 +39,7 @@ def test_a_part_that_is_damaged(written, tmp_path):
     path = written(compression=zipfile.ZIP_STORED)
     data = (tmp_path / "a.xlsx").read_bytes()
     (tmp_path / "a.xlsx").write_bytes(data.replace(b"<sheetData>", b"<sheetDado>"))
-    with pytest.raises(DataError, match=r"no \.xlsx file that can be read .*; save it again"):
+    with pytest.raises(DataError, match=r"not a readable \.xlsx file .*; save it again"):
         ReadXlsx(path).job()
 
 
