@@ -79,7 +79,6 @@ LAYERS = {
         splits references unpacking json_items
         archives tree
         input_files
-        not_read
         listing gather split_lists
         unread
         layout

@@ -11,9 +11,9 @@ from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.archives import refuse_archives
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.not_read import format_problem
 from beam_pipeline.sources.registry import layout_named, layouts
 from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.unread import format_problem
 from tfrecord_dataset.shown_text import counted
 
 

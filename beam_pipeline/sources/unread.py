@@ -14,18 +14,19 @@ from typing import Any, Protocol, runtime_checkable
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames, Names
-from beam_pipeline.sources.not_read import format_problem
 from beam_pipeline.sources.paths import (
     below,
     left_out,
     media_kind,
     stem,
     suffix,
+    uncompressed,
 )
 from tfrecord_dataset.format.split_names import split_in_name
 
@@ -44,6 +45,28 @@ _HARMLESS = re.compile(
     r"|credits|acknowledg|requirements|checksum|md5|sha(1|256|512)|terms|url",
     re.IGNORECASE,
 )
+_TO_NPZ = "load it where you trust it, and save its arrays with numpy.savez"
+_TO_TABLE = "write it as CSV or Parquet, for example with pandas"
+# What a format is and what helps, by suffix.
+_FORMATS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("pkl", "pickle", "pt", "pth"), ("a pickle, which may run code", _TO_NPZ)),
+    **dict.fromkeys(("mdb", "lmdb"), ("an LMDB", "write its values as files in class folders")),
+    "rec": ("MXNet's RecordIO", "write its images as files in class folders"),
+    **dict.fromkeys(
+        ("mp4", "avi", "mov", "mkv", "webm", "mpg", "m4v"),
+        ("a video", "write its frames as images in a folder of its name, for example with ffmpeg"),
+    ),
+    **dict.fromkeys(("rar", "7z", "lz4", "lzma", "lz", "z"), ("an archive", "unpack it")),
+    "mat": ("a file of MATLAB", "convert it with scipy.io.loadmat and numpy.savez"),
+    **dict.fromkeys(("arff", "sav", "dta", "sas7bdat", "rds"), ("a table", _TO_TABLE)),
+    **dict.fromkeys(("edf", "bdf", "fif", "gdf", "hea"), ("a recording", _TO_NPZ)),
+    **dict.fromkeys(
+        ("dcm", "dicom", "dic"),
+        ("DICOM", "write the pixels as PNG or .npy, for example with pydicom"),
+    ),
+    "nii": ("NIfTI", "write each slice as .npy, for example with nibabel and numpy.save"),
+    **dict.fromkeys(("mhd", "mha", "off", "obj", "ply", "stl"), ("a scan or mesh", _TO_NPZ)),
+}
 _BUCKETS = 64
 _MOST_WAITING = 1 << 16
 
@@ -59,6 +82,17 @@ def may_hold_data(path: str) -> bool:
     if ending in _SETTINGS:
         return split_in_name(stem(path)) is not None
     return not (ending == "txt" and _HARMLESS.search(stem(path)))
+
+
+def format_problem(paths: Iterable[str]) -> Problem | None:
+    """Why the first file of a known format is not read; None if there is none."""
+    for path in paths:
+        if known := _FORMATS.get(suffix(uncompressed(path))):
+            what, remedy = known
+            return Problem(
+                code="format not read", facts={"path": path, "what": what, "remedy": remedy}
+            )
+    return None
 
 
 def not_read(path: str) -> Rejected:
