@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -36,6 +37,7 @@ from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_
 
 Convert = Callable[[Any], list[Any]]
 _FILE_MAGIC = b"ARROW1"
+_LONG_ROW_BYTES = 1024
 _MEDIA = {"Image": "image", "Audio": "audio"}
 _LISTS = ("Sequence", "List", "LargeList")
 
@@ -137,24 +139,61 @@ def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> 
 def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
     """Yield some rows at a time, with these columns."""
     read = _parquet_batches if is_parquet else _arrow_batches
-    size, total = handle.seek(0, 2), 0
+    size, long_bytes = handle.seek(0, 2), 0
     for rows in read(handle, names):
         rows.validate(full=True)
-        total += rows.nbytes
-        if is_inflated(size, total):
+        num_bytes = sum(map(_unpacked_bytes, rows.columns))
+        # Short texts are repeated in good faith.
+        long_bytes += max(0, num_bytes - _LONG_ROW_BYTES * len(rows))
+        if is_inflated(size, long_bytes):
             raise RecordError(
                 TOO_LARGE,
-                f"its rows unpack to {total:,} bytes; save the file without compression",
+                f"{len(rows):,} rows unpack to {num_bytes:,} bytes; save the file without "
+                "compression and dictionaries",
             )
-        step = max(1, min(BATCH_ROWS, BATCH_BYTES * len(rows) // max(1, rows.nbytes)))
+        step = max(1, min(BATCH_ROWS, BATCH_BYTES * len(rows) // max(1, num_bytes)))
         for start in range(0, len(rows), step):
             yield rows.slice(start, step)
+
+
+def _unpacked_bytes(values: pa.Array) -> int:
+    """Return the bytes of values, where several may share one of a dictionary or of a view."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        entries = values.dictionary
+        if _has_length(entries.type):
+            lengths = pc.binary_length(entries).take(values.indices)
+            return int(pc.sum(lengths).as_py() or 0)
+        return _unpacked_bytes(entries) * len(values) // max(1, len(entries))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)
+        return int(views[values.offset : values.offset + len(values), 0].sum(dtype=np.int64))
+    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        inner = values.flatten()
+        return sum(map(_unpacked_bytes, inner if isinstance(inner, list) else [inner]))
+    return int(values.nbytes)
+
+
+def _has_length(kind: pa.DataType) -> bool:
+    types = pa.types
+    return any(
+        fits(kind)
+        for fits in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    )
 
 
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(handle) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
+            for index in range(group.num_columns):
+                column = group.column(index)
+                packed, content = column.total_compressed_size, column.total_uncompressed_size
+                if is_inflated(packed, content):
+                    raise pa.ArrowInvalid(
+                        f"column {column.path_in_schema!r} of row group {number} states "
+                        f"{content:,} bytes, made of {packed:,}"
+                    )
             row_bytes = group.total_byte_size // max(1, group.num_rows)
             step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, row_bytes)))
             yield from file.iter_batches(step, [number], [*names], use_threads=False)

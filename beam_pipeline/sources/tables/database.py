@@ -26,6 +26,7 @@ from beam_pipeline.sources.tables.table import (
 )
 
 MAGIC = b"SQLite format 3\0"
+_MAX_VALUE_BYTES = 256 << 20
 _ROWS_WITH_FILES = 64
 _TABLES = (
     "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') "
@@ -110,7 +111,12 @@ def _connected(path: str) -> Iterator[sqlite3.Connection]:
     location = f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(location, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+            connection.execute("PRAGMA trusted_schema=OFF")
+            connection.execute("PRAGMA cell_size_check=ON")
             yield connection
+    except sqlite3.DataError as error:  # SQLITE_TOOBIG
+        raise DataError(f"{path}: a value is over {_MAX_VALUE_BYTES >> 20} MiB") from error
     except (sqlite3.Error, OverflowError, UnicodeError) as error:
         raise DataError(f"{path} is not a readable SQLite database ({error})") from error
 

@@ -34,6 +34,7 @@ from beam_pipeline.sources.tables.convert import (
     other_columns,
     path_text,
 )
+from beam_pipeline.sources.tables.digits import Digits, digits_lost, digits_of, merge_digits
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
@@ -65,12 +66,14 @@ class Survey:
         has_several: Whether a row has several, or none, of the classes with columns of their own.
         num_labels: How many rows state `Roles.doubtful`.
         labels: Its distinct values, or the first few of very many.
+        digits: Digits that numbers lose in their stored types, by column.
     """
 
     kinds: Kinds = dataclasses.field(default_factory=dict)
     has_several: bool = False
     num_labels: int = 0
     labels: set[str] = dataclasses.field(default_factory=set)
+    digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
 
     def add(self, other: "Survey") -> "Survey":
         """Add what other rows hold; return the survey."""
@@ -79,6 +82,7 @@ class Survey:
         self.num_labels += other.num_labels
         if len(self.labels) <= _MANY_CLASSES:
             self.labels |= other.labels
+        self.digits = merge_digits(self.digits, other.digits)
         return self
 
     def are_measures(self, column: str) -> bool:
@@ -126,6 +130,7 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
         any(OF_COLUMNS in text for text in marked if text),
         len(labels),
         set(labels),
+        digits_of(batch.columns, kinds),
     )
 
 
@@ -147,6 +152,8 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
         roles = dataclasses.replace(roles, separator="")
     if roles.optional:
         kinds[roles.optional] = float
+    for message in digits_lost(found.digits, kinds):
+        _LOG.warning(message)
     if roles.doubtful and found.are_measures(roles.doubtful):
         _LOG.warning(
             "column %r is a number to predict, not a class, by its %s different whole numbers; "

@@ -4,7 +4,9 @@ python-calamine reads it. Format: ECMA-376.
 """
 
 import dataclasses
+import functools
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -21,9 +23,16 @@ from beam_pipeline.sources.tables.table import (
     batch_of_rows,
     chosen_table,
 )
+from tfrecord_dataset.format.inflation import is_inflated
 
 MAX_BYTES = 256 << 20
 MAX_MEMBER_BYTES = 1 << 30
+MAX_CELLS = 10_000_000
+_MAX_COLUMNS = 16_384
+# python-calamine ends the process at a cell beyond the largest sheet.
+_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]*)([0-9]+)["']""")
+_MAX_DIGITS = 9  # and letters
+_CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,13 +112,10 @@ def _opened(path: str) -> Any:
             f"{path} is a workbook, which python-calamine reads: pip install python-calamine, or "
             "save the sheet as CSV"
         ) from error
-    data = io.BytesIO(storage.read_bytes(FileRef(path=path), MAX_BYTES))
+    data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
     try:
-        with zipfile.ZipFile(data) as archive:
-            if large := [each for each in archive.infolist() if each.file_size > MAX_MEMBER_BYTES]:
-                raise DataError(f"{path}: {large[0].filename} is too large; save the sheet as CSV")
-        data.seek(0)
-        return python_calamine.CalamineWorkbook.from_filelike(data)
+        _check_sizes(path, data)
+        return python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
     except DataError:
         raise
     except Exception as error:  # a broken zip may raise anything
@@ -118,3 +124,34 @@ def _opened(path: str) -> Any:
 
 def _damaged(path: str, error: Exception) -> DataError:
     return DataError(f"{path} is not a readable .xlsx file ({error}); save it again")
+
+
+def _check_sizes(path: str, data: bytes) -> None:
+    """Raise DataError for sheets that would not fit into memory."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for member in archive.infolist():
+            size = member.file_size
+            too_large = size > MAX_MEMBER_BYTES or is_inflated(member.compress_size, size)
+            if too_large or _num_cells(archive.read(member)) > MAX_CELLS:
+                raise DataError(
+                    f"{path}: {member.filename} is too large for a workbook; save the sheet as "
+                    "CSV, without empty rows and columns"
+                )
+
+
+def _num_cells(text: bytes) -> int:
+    """Return the cells of the rectangle that a sheet's XML spans from A1.
+
+    A cell that does not say where it is may be anywhere in a row.
+    """
+    places = _PLACE.findall(text)
+    rows = max((int(digits.lstrip(b"0")[:_MAX_DIGITS] or b"0") for _, digits in places), default=0)
+    columns = max(map(_column, {letters for letters, _ in places}), default=0)
+    if sum(bool(letters) for letters, _ in places) < len(_CELL.findall(text)):
+        columns = _MAX_COLUMNS
+    return rows * columns
+
+
+def _column(letters: bytes) -> int:
+    known = letters[:_MAX_DIGITS].upper()
+    return functools.reduce(lambda column, letter: column * 26 + letter - ord("A") + 1, known, 0)

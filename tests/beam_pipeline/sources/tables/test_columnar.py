@@ -29,15 +29,46 @@ def test_a_small_file_of_much_content_is_refused(tmp_path, values, message):
         ReadParquet(str(tmp_path / "t.parquet")).plan()
 
 
+LONG = "x" * (8 << 20)
+
+
+def repeated():
+    return pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array([LONG]))
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, suffix):
+@pytest.mark.parametrize(
+    "texts",
+    [
+        lambda: pa.array([LONG] * 40),
+        repeated,
+        lambda: pa.StructArray.from_arrays([repeated()], ["text"]),
+    ],
+    ids=["pages", "dictionary", "dictionary in a struct"],
+)
+def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts, suffix):
     path = tmp_path / f"t.{suffix}"
-    table = pa.table({"text": ["x" * (8 << 20)] * 40})
+    table = pa.table({"text": texts()})
     if suffix == "parquet":
         pq.write_table(table, path, compression="zstd")
     else:
         feather.write_feather(table, str(path), compression="zstd")
+    assert path.stat().st_size < 1 << 20
     read = ReadParquet(str(path)) if suffix == "parquet" else ReadArrow(str(path))
+    [file] = read.files()
+    with pytest.raises(RecordError, match="rows unpack to"):
+        list(read.opened(file).batches())
+
+
+def test_a_view_that_rows_share_counts_for_each(tmp_path):
+    shared = pa.array([LONG], pa.string_view())
+    view, text = shared.buffers()[1:]
+    texts = pa.Array.from_buffers(
+        pa.string_view(), 1000, [None, pa.py_buffer(view.to_pybytes() * 1000), text]
+    )
+    path = tmp_path / "t.arrow"
+    feather.write_feather(pa.table({"text": texts}), str(path), compression="zstd")
+    read = ReadArrow(str(path))
     [file] = read.files()
     with pytest.raises(RecordError, match="rows unpack to"):
         list(read.opened(file).batches())

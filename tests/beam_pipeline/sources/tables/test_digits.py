@@ -1,0 +1,30 @@
+"""Numbers of a column that lose digits, counted batch by batch."""
+
+import pytest
+
+from beam_pipeline.sources.tables.digits import digits_lost, digits_of, merge_digits
+
+LARGE = str(2**64)
+
+
+@pytest.mark.parametrize(
+    ("batches", "kind", "message"),
+    [
+        pytest.param([["0.5", "1234.567", ""]], float, "", id="seven digits"),
+        pytest.param([["0.5", "0.12345678", ""]], float, "1 of 2 numbers have more", id="eight"),
+        pytest.param([["0.1234567891"], ["1e-9", "3"]], float, "1 of 3 numbers", id="two batches"),
+        pytest.param([[0.10000000149011612]], float, "", id="of float32"),
+        pytest.param([["nan", "inf", "0", "true"]], float, "", id="no digits"),
+        pytest.param([["123456789.5"]], float, "", id="large ones are said elsewhere"),
+        pytest.param([[LARGE, "3"], ["4"]], str, "1 of 3 whole numbers need over", id="64 bits"),
+        pytest.param([[2**64, 1]], str, "1 of 2 whole numbers need over 64 bits", id="of JSON"),
+        pytest.param([[LARGE], ["cat"]], str, "", id="text"),
+    ],
+)
+def test_what_is_said_of_a_column(batches, kind, message):
+    found = {}
+    for values in batches:
+        found = merge_digits(found, digits_of({"x": values}, {"x": kind}))
+    said = " ".join(digits_lost(found, {"x": kind}))
+    assert message in said
+    assert bool(said) == bool(message)
