@@ -19,7 +19,7 @@ class Digits(NamedTuple):
 
     Attributes:
         number: How many there are.
-        lost: Those with more digits than float32 keeps, but for those above `FIRST_SKIPPED`.
+        lost: Those that change in float32, except those above `FIRST_SKIPPED`.
         large: Those that need over 64 bits.
         are_whole: Whether all values are whole numbers.
     """
@@ -62,8 +62,9 @@ def _num_lost(values: Sequence[Any]) -> int:
     with np.errstate(all="ignore"):
         scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.abs(numbers))))
         short = np.round(numbers * scale) / scale
-        is_kept = (np.abs(short - numbers) <= _SAME * np.abs(numbers)) | ~np.isfinite(short)
-        is_rounded = ~is_kept & (numbers.astype(np.float32) != numbers)
+        is_short = (np.abs(short - numbers) <= _SAME * np.abs(numbers)) | ~np.isfinite(short)
+        stored = numbers.astype(np.float32)
+        is_rounded = (~is_short & (stored != numbers)) | ((stored == 0) & (numbers != 0))
         return int(np.count_nonzero(is_rounded & (np.abs(numbers) < FIRST_SKIPPED)))
 
 
@@ -83,15 +84,14 @@ def merge_digits(one: Mapping[str, Digits], other: Mapping[str, Digits]) -> dict
 
 
 def digits_lost(found: Mapping[str, Digits], kinds: Mapping[str, Kind | None]) -> Iterator[str]:
-    """Say of each column how many of its numbers are stored in another way than they are."""
+    """Yield a message for each column whose numbers are not stored as they are."""
     for name, (number, lost, large, are_whole) in sorted(found.items()):
         if kinds.get(name) is float and lost:
             yield (
-                f"column {name!r}: {lost:,} of {number:,} numbers have more than the {_DIGITS} "
-                "digits that float32 keeps; declare text by --schema to keep them"
+                f"column {name!r}: {lost:,} of {number:,} numbers change in float32, which keeps "
+                f"{_DIGITS} digits; declare text with --schema to keep them"
             )
         if kinds.get(name) is str and are_whole and large:
             yield (
-                f"column {name!r} is text, since {large:,} of {number:,} whole numbers need over "
-                "64 bits"
+                f"column {name!r} is text: {large:,} of {number:,} whole numbers need over 64 bits"
             )

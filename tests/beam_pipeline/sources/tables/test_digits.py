@@ -11,7 +11,8 @@ LARGE = str(2**64)
     ("batches", "kind", "message"),
     [
         pytest.param([["0.5", "1234.567", ""]], float, "", id="seven digits"),
-        pytest.param([["0.5", "0.12345678", ""]], float, "1 of 2 numbers have more", id="eight"),
+        pytest.param([["0.5", "0.12345678", ""]], float, "1 of 2 numbers change", id="eight"),
+        pytest.param([["1e-300", "1"]], float, "1 of 2 numbers change", id="too small"),
         pytest.param([["0.1234567891"], ["1e-9", "3"]], float, "1 of 3 numbers", id="two batches"),
         pytest.param([[0.10000000149011612]], float, "", id="of float32"),
         pytest.param([["nan", "inf", "0", "true"]], float, "", id="no digits"),
