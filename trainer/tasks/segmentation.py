@@ -58,17 +58,17 @@ def segmenter(image: Image, num_classes: int) -> keras.Model:
 
 
 def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
-    """Logits at the size of the image: https://arxiv.org/abs/1505.04597, with sums for skips."""
-    x = image_models.convolution(keras.layers.Rescaling(2.0, offset=-1.0)(pixels), _U_WIDTHS[0])
-    levels = [x]
-    for width in _U_WIDTHS[1:]:
-        x = image_models.convolution(x, width, strides=2)
-        x = keras.layers.Add()([x, image_models.convolution(x, width)])
+    """Logits at the size of the image: https://arxiv.org/abs/1505.04597, normalised by groups."""
+    x = keras.layers.Rescaling(2.0, offset=-1.0)(pixels)
+    levels = []
+    for width in _U_WIDTHS[:-1]:
+        x = image_models.convolution(image_models.convolution(x, width), width)
         levels.append(x)
-    for level in levels[-2::-1]:
-        width = level.shape[-1]
-        x = keras.layers.Add()([_twice(keras.layers.Conv2D(width, 1)(x)), level])
-        x = image_models.convolution(x, width)
+        x = keras.layers.MaxPooling2D()(x)
+    x = image_models.convolution(x, _U_WIDTHS[-1])
+    for level in reversed(levels):
+        x = keras.layers.Concatenate()([_twice(x), level])
+        x = image_models.convolution(x, level.shape[-1])
     return keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
 
 
