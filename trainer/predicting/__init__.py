@@ -238,13 +238,11 @@ def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
     inputs = [*task.inputs.values()]
     if len(inputs) == 1 and inputs[0].group == "image":
         image = dataset.features[inputs[0].name]
-        keys = {_FILENAME: image.subkey("filename")}
+        stored = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
+        file_key = image.subkey("filename")
+        added[_FILENAME] = dataclasses.replace(stored, name=_FILENAME, key=file_key, default=b"")
         if task.goal.needs_image:
-            keys[_ENCODED] = image.key
-        added = {
-            name: Feature(name=name, kind="bytes", dtype="bytes", key=key, default=b"")
-            for name, key in keys.items()
-        }
+            added[_ENCODED] = stored
     return dataclasses.replace(dataset, features={**dataset.features, **added}), [*added]
 
 
