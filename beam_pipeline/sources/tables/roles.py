@@ -660,7 +660,7 @@ def _shown(names: Iterable[str]) -> str:
 
 def _is_only_label(names: Sequence[str], sample: Sample) -> bool:
     """Return whether this is the one column next to the files, and may be classes."""
-    return len(names) == 1 and lowered(names[0]) not in _ASIDE and _may_be_classes(*names, sample)
+    return len(names) == 1 and lowered(names[0]) not in _ASIDE and _may_be_classes(names[0], sample)
 
 
 def _may_be_classes(name: str, sample: Sample) -> bool:
