@@ -22,6 +22,12 @@ _LINE_S = 5.0
 # On a store each look is a request per instance of a stage.
 _REMOTE_LOOK_S = 10.0
 
+# tqdm's formats of bars without and with a total, as long as a rate would be by chance.
+_WITHOUT_RATE = (
+    "{desc}: {n_fmt}{unit} [{elapsed}]",
+    "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]",
+)
+
 STAGES = {
     "read": "reading",
     "inspect": "inspecting",
@@ -82,9 +88,10 @@ def counts(directory: str) -> Counter[str]:
 
 @contextlib.contextmanager
 def shown(directory: str) -> Iterator[None]:
-    """Show progress on stderr: in one line of a terminal, otherwise a line every few seconds."""
+    """Show progress on stderr: bars on a terminal, otherwise a line every few seconds."""
     done = threading.Event()
-    watcher = threading.Thread(target=_show, args=(directory, done), daemon=True)
+    show = _show_bars if sys.stderr.isatty() else _show_lines
+    watcher = threading.Thread(target=show, args=(directory, done), daemon=True)
     watcher.start()
     try:
         yield
@@ -93,18 +100,43 @@ def shown(directory: str) -> Iterator[None]:
         watcher.join()
 
 
-def _show(directory: str, done: threading.Event) -> None:
-    is_terminal, stream = sys.stderr.isatty(), stderr_of_bars()
-    look_s = _BEAT_S if is_terminal else _LINE_S
-    look_s = _REMOTE_LOOK_S if storage.is_remote(directory) else look_s
-    start, end = ("\r\x1b[K", "") if is_terminal else ("", "\n")
+def _show_bars(directory: str, done: threading.Event) -> None:
+    from tqdm import tqdm  # 25 ms, only for terminals
+
+    bars: dict[str, tqdm[None]] = {}
+    look_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _BEAT_S
     is_over = False
     while not is_over:
         is_over = done.wait(look_s)
-        if is_over and not is_terminal:
-            return
         now = counts(directory)
-        parts = [f"{title} {now[stage]:,}" for stage, title in STAGES.items() if now[stage]]
-        line = ", ".join(parts) or "none yet"
-        if parts or not is_terminal:
-            print(f"{start}records: {line}", end="\n" if is_over else end, file=stream, flush=True)
+        for stage, title in STAGES.items():
+            if not now[stage]:
+                continue
+            total = max(now["read"], now[stage]) if stage != "read" and now["read"] else None
+            plain = _WITHOUT_RATE[total is not None]
+            if stage not in bars:
+                bars[stage] = tqdm(
+                    desc=f"{title:10}",
+                    total=total,
+                    unit=" records",
+                    bar_format=plain,
+                    file=stderr_of_bars(),
+                )
+            bar = bars[stage]
+            bar.n, bar.total = now[stage], total  # which grows until all is read
+            bar.bar_format = None if bar.format_dict["elapsed"] >= 1 else plain
+            if not bar.disable:
+                bar.refresh()
+        if now["write"]:  # which begins once all is read
+            for stage in bars.keys() & {"read", "inspect"}:
+                bars[stage].close()
+    for bar in bars.values():
+        bar.close()
+
+
+def _show_lines(directory: str, done: threading.Event) -> None:
+    line_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _LINE_S
+    while not done.wait(line_s):
+        now = counts(directory)
+        line = ", ".join(f"{title} {now[stage]:,}" for stage, title in STAGES.items() if now[stage])
+        print(f"records: {line or 'none yet'}", file=sys.stderr, flush=True)
