@@ -46,8 +46,8 @@ class UnknownNameError(ConfigError):
         known = list(choices)
         place = f" in {where}" if where else ""
         super().__init__(
-            f"there is no {what} {name!r}{place}{did_you_mean(name, known)}; "
-            f"there {'is' if len(known) == 1 else 'are'}: {', '.join(known) or 'none at all'}"
+            f"unknown {what} {name!r}{place}{did_you_mean(name, known)}; "
+            f"choose from: {', '.join(known) or 'none'}"
         )
 
 

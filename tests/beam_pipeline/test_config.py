@@ -23,8 +23,8 @@ from tfrecord_dataset.image_size import ImageSize
         pytest.param({"split": {}}, r"^split \(--split\): {} .*name splits", id="no split"),
         pytest.param(
             {"layout": "cooc", "compression": "gzp", "seed": 1.5},
-            r"^there is no layout \(--layout\) 'cooc' \(did you mean 'coco'\?\); there are: auto, "
-            r".*; and seed \(--seed\): 1.5 is not a whole number.*; and there is no compression "
+            r"^unknown layout \(--layout\) 'cooc' \(did you mean 'coco'\?\); choose from: auto, "
+            r".*; and seed \(--seed\): 1.5 is not a whole number.*; and unknown compression "
             r"\(--compression\) 'gzp' \(did you mean 'gzip'\?\)",
             id="all at once",
         ),

@@ -31,7 +31,7 @@ mask/height: {kind: scalar, dtype: int64}
 TABLE = [
     # No such command, option or value
     ("", 2, "required: COMMAND"),
-    ("biuld x", 2, r"there is no command 'biuld' \(did you mean 'build'\?\); there are: build, pl"),
+    ("biuld x", 2, r"unknown command 'biuld' \(did you mean 'build'\?\); choose from: build, pl"),
     ("build --outptu y", 2, "unknown option --outptu"),
     ("build INPUT/pets", 2, "an output directory is needed: pass --output"),
     (
@@ -71,7 +71,7 @@ TABLE = [
     ("build INPUT/pets --output INPUT/table.csv", 2, "--output .*table.csv is a file; give a fold"),
     ("plan nowhere.yaml", 2, "the recipe .*nowhere.yaml cannot be read: missing file"),
     ("verify nowhere", 2, "nowhere is not a finished dataset"),
-    ("show DATASET --split val", 2, "there is no split 'val'; there are: test, train"),
+    ("show DATASET --split val", 2, "unknown split 'val'; choose from: test, train"),
     (
         "plan INPUT/pets --seed x --schema no.json --split-list no.txt --split-list INPUT/pets/a-b",
         2,
@@ -95,7 +95,7 @@ TABLE = [
     (
         "build INPUT/pets --output out --direct_running_mode=multi_processing",
         2,
-        "--direct_running_mode=multi_processing asks",
+        "--direct_running_mode=multi_processing starts",
     ),
 ]
 

@@ -60,7 +60,7 @@ def test_a_right_command(parser):
         ("", "required: COMMAND (see `it --help`)"),
         (
             "biuld x",
-            "there is no command 'biuld' (did you mean 'build'?); there are: build, verify",
+            "unknown command 'biuld' (did you mean 'build'?); choose from: build, verify",
         ),
     ],
 )

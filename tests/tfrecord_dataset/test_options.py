@@ -88,7 +88,7 @@ def parsed(*words, owner=Config):
             )
             for text in ("much", "", "1.2.3MB", "-5MB", ".", "MiB")
         ),
-        ("--as tow", "there is no kind (--as) 'tow' (did you mean 'two'?); there are: one, two"),
+        ("--as tow", "unknown kind (--as) 'tow' (did you mean 'two'?); choose from: one, two"),
     ],
 )
 def test_a_command_line(words, expected):
@@ -132,7 +132,7 @@ def test_a_function_that_takes_them():
 
 
 def test_a_name_of_no_choice_lists_them():
-    with pytest.raises(UnknownNameError, match="there are: one, two"):
+    with pytest.raises(UnknownNameError, match="choose from: one, two"):
         Config(files=["a"], output="o", kind=3)
 
 
@@ -147,13 +147,13 @@ def test_wrong_values_are_told_together():
     assert str(of_command.value) == (
         "unknown option --qiet (did you mean '--quiet'?); and output (--output) is required; "
         "and steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 'a' "
-        "cannot be read; give each input once: sequence=128,caption=32; and there is no kind "
-        "(--as) 'tow' (did you mean 'two'?); there are: one, two"
+        "cannot be read; give each input once: sequence=128,caption=32; and unknown kind "
+        "(--as) 'tow' (did you mean 'two'?); choose from: one, two"
     )
     assert str(of_python.value) == (
         "steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 3 does not "
-        "give whole numbers by name; give some, such as {'a': 32}; and there is no kind (--as) "
-        "'tow' (did you mean 'two'?); there are: one, two"
+        "give whole numbers by name; give some, such as {'a': 32}; and unknown kind (--as) "
+        "'tow' (did you mean 'two'?); choose from: one, two"
     )
 
 
@@ -176,7 +176,7 @@ def test_a_part_has_flags_of_its_own():
 
     assert given == {"part.side": 9, "name": "x"}
     assert arguments_of(Whole, given) == {"name": "x", "part": Whole.Part(side=9)}
-    with pytest.raises(UnknownNameError, match="there are: a, b"):
+    with pytest.raises(UnknownNameError, match="choose from: a, b"):
         parsed("--layout", "c", owner=Whole)
     with pytest.raises(ConfigError, match=r"side \(--part-side\): 10 is out of bounds; .* 1 to 9"):
         Whole.Part(side=10)

@@ -86,9 +86,10 @@ class _Tables:
             every = (file.relative for file in storage.list_files(tree.root))
             tables = [name for name in every if not tree.ignored(name)]
             tables = [name for name in tables if self._fits(tree.path(name))]
-        data = [name for name in names if may_hold_data(name) or media_kind(name)]
-        if not all(map(is_submission, data)):
-            tables = [name for name in tables if not is_submission(name)]
+        others = [name for name in tables if not is_submission(name)]
+        if len(others) < len(tables):  # a submission is read if there is nothing else
+            data = [name for name in names if may_hold_data(name) or media_kind(name)]
+            tables = tables if all(map(is_submission, data)) else others
         at_top = [name for name in tables if "/" not in name]
         if tree.only_folder and not at_top:
             return None  # what is in that folder is claimed

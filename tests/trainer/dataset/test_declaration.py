@@ -97,10 +97,10 @@ def test_flat_boxes(file):
     [
         (
             *("lable", {"kind": "class_label"}),
-            r"no key \(of feature 'lable'\) 'lable' in the first records \(did you mean 'label'",
+            r"unknown key \(of feature 'lable'\) 'lable' in the first records \(did you",
         ),
-        ("intts", sequence("int64"), r"did you mean 'ints'\?\); there are: .*floats"),
-        ("faces", {"kind": "boxes"}, "there is no .*'faces/bbox/xmin'"),
+        ("intts", sequence("int64"), r"did you mean 'ints'\?\); choose from: .*floats"),
+        ("faces", {"kind": "boxes"}, "unknown .*'faces/bbox/xmin'"),
         ("x", scalar("int64"), "'x' is .* scalar of int64.*list of int64.*holds float32 in record"),
         ("n", scalar("string"), "takes a list of bytes, but key 'n' holds int64"),
         ("ints", tensor("int64", 2), r"2 values per record, but key 'ints' holds 3 to 3"),

@@ -54,5 +54,5 @@ def test_what_is_refused(dataset, argument, value, wanted):
 
 
 def test_a_choice_that_is_no_string(dataset):
-    with pytest.raises(trainer.UnknownNameError, match="no image_dtype 8; there are"):
+    with pytest.raises(trainer.UnknownNameError, match="unknown image_dtype 8; choose from"):
         dataset.batches("train", image_size=8, image_dtype=8)

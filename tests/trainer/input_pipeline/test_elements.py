@@ -70,7 +70,10 @@ def test_boxes_as_the_target_come_with_all_that_they_have(directory_of):
     [
         ({}, "sample_weight='weight' needs a target to weigh"),
         ({"target": "label", "sample_weight": "weigth"}, "did you mean 'weight'"),
-        ({"target": "label", "sample_weight": "s"}, "no number per record for sample_weight 's'"),
+        (
+            {"target": "label", "sample_weight": "s"},
+            "unknown number per record for sample_weight 's'",
+        ),
         ({"target": "label", "sample_weight": "b"}, "sample_weight 'b'"),
         ({"target": "label", "sample_weight": "label"}, "sample_weight 'label'"),
         ({"target": "label", "features": ["label", "weight"]}, "leaves no input"),

@@ -41,7 +41,7 @@ def test_stated_lengths(pad, expected):
 @pytest.mark.parametrize(
     ("pad", "message"),
     [
-        ({"token": 9}, "there is no .*did you mean 'tokens'"),
+        ({"token": 9}, "unknown .*did you mean 'tokens'"),
         ({"age": 9}, r"pad names 'age'.*\[\] is fixed"),
         ({"image": 9}, "is fixed; leave it out"),
         ({"tokens": 0}, "'tokens': 0. is not a length"),
@@ -82,7 +82,7 @@ def test_padding(value, changed):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"token": 7}, "there is no .*'tokens'"),
+        ({"token": 7}, "unknown .*'tokens'"),
         ({"age": 7}, "padding_value names 'age'"),
         ({"tokens": 0.5}, "0.5 does not fit 'tokens'.*int64"),
         ({"words": 1}, "1 does not fit 'words'.*string"),

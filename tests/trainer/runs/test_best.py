@@ -28,7 +28,7 @@ def test_what_is_stated(stated, expected):
     ("stated", "error", "message"),
     [
         ("map", UnknownNameError, "metric, for --best-by, 'map'.*mAP"),
-        ("val_loss", UnknownNameError, "there are: loss, mae, mAP, IoU/a:max, mine"),
+        ("val_loss", UnknownNameError, "choose from: loss, mae, mAP, IoU/a:max, mine"),
         ("mAP:most", UnknownNameError, "'mAP:most'"),
         ("mine", ConfigError, "--best-by mine:min or mine:max"),
     ],

@@ -62,7 +62,7 @@ a=float y=integer | task=regression -> regression: a -> numbers
 REFUSED = r"""
 image b=blob -> no task suits .*b \(bytes\)
 image boxes | target=boxes task=classification
-  -> the target boxes \(boxes\): --task classification does not suit it; name another
+  -> the target boxes \(boxes\): --task classification does not suit it; choose another
 image age=float boxes | inputs=image,age
   -> detection learns from one image alone, but the inputs are image, age
 image label | task=segmentation
@@ -70,7 +70,7 @@ image label | task=segmentation
 image boxes | task=segmentation
   -> boxes .boxes.; .* train on another dataset
 image map label | task=segmentation target=label
-  -> --task segmentation does not suit it; name another
+  -> --task segmentation does not suit it; choose another
 image first=map second=map | task=segmentation
   -> no task suits .*first .map., second .map.; .* choose the target with --target
 image map=map-without-classes
@@ -83,23 +83,23 @@ text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
 image cats=boxes dogs=boxes -> choose the target with --target
 label b=blob -> b \(bytes\)
 image sex=label age=label -> choose one with --target
-image sex=label age=label | target=aeg -> there is no .*did you mean 'age'
+image sex=label age=label | target=aeg -> unknown .*did you mean 'age'
 left=image right=image label -> several features of kind 'image'.*by --inputs$
 city=text job=text age=float label -> by --inputs, such as all numbers: --inputs age$
 a=float y=float | target=y task=classification
   -> target y .scalar of float32.: --task classification does not suit it
 a=float tags=ids | target=tags -> declare a class_label, with shape \[null\]
 a=float t=text | target=t task=regression -> --task regression does not suit it
-a=float label | inputs=b -> there is no .*'b'.*there are: a, label
+a=float label | inputs=b -> unknown .*'b'.*choose from: a, label
 a=float label | inputs=a,label -> 'label', which is the target
 a=float label | inputs=a,a -> named twice
 a=float b=blob label | inputs=b -> models cannot take b
 a/b=float a_b=float label -> both named 'a_b' in Keras
 a=float t=text other=label label | inputs=a sample_weight=t
-  -> no number per record, for --sample-weight, 't'; there is: a
-a=float label=integer | sample_weight=label -> no number per record
-a=float label | sample_weight=w -> no number per record, for --sample-weight, 'w'; there is: a
-a=float label | pad=a -> there is no .*--pad, 'a'
+  -> unknown number per record, for --sample-weight, 't'; choose from: a
+a=float label=integer | sample_weight=label -> unknown number per record
+a=float label | sample_weight=w -> unknown number per record
+a=float label | pad=a -> unknown .*--pad, 'a'
 a=float label | model=MobileNetV2 -> --model MobileNetV2 .* needs an image
 """
 

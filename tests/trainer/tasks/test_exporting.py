@@ -264,7 +264,7 @@ def test_without_the_library_of_a_format(directory_of, tmp_path, monkeypatch):
         ("1", "onnx", r"'1' does not suit format \(--format\) onnx; end its name in .onnx"),
         ("a.keras", "tflite", r"does not suit .* tflite; end its name in .tflite"),
         ("a.keras", "saved_model", r"does not suit .* saved_model; name a directory"),
-        ("1", "pickle", r"no format 'pickle'"),
+        ("1", "pickle", r"unknown format 'pickle'"),
     ],
 )
 def test_a_format_of_another_name(stub_run, tmp_path, output, format, message):
@@ -350,7 +350,7 @@ def test_an_output_elsewhere(stub_run):
 def test_a_model_that_is_not_there(stub_run, tmp_path):
     with pytest.raises(ConfigError, match=r"has no last.keras: its training did not finish"):
         export(stub_run, str(tmp_path / "1"), which="last")
-    with pytest.raises(ConfigError, match=r"no model of .*run 'newest'.*; there are: best, last"):
+    with pytest.raises(ConfigError, match=r"unknown model of .*run 'newest'.*: best, last"):
         export(stub_run, str(tmp_path / "1"), which="newest")
     with pytest.raises(ConfigError, match=r"does not hold a run"):
         export(str(tmp_path / "none"), str(tmp_path / "1"))

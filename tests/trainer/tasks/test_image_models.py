@@ -100,7 +100,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
     [
         pytest.param(
             {"name": "nothing"},
-            "no --model 'nothing'; there are: small, RetinaNet, Conv",
+            "unknown --model 'nothing'; choose from: small, RetinaNet, Conv",
             id="unknown",
         ),
         pytest.param({"name": "smal"}, r"did you mean 'small'\?", id="misspelt"),

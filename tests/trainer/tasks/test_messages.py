@@ -40,7 +40,7 @@ TRAIN = "train --output run --data"
 TABLE = [
     # No such command, option or value
     ("", 2, "COMMAND"),
-    ("trian", 2, "there is no command 'trian'"),
+    ("trian", 2, "unknown command 'trian'"),
     ("train --output o", 2, "--data"),
     ("train --output o extra", 2, "unknown argument extra"),
     ("train --data d --output o --epoch 3", 2, "'--epochs'"),
@@ -84,7 +84,7 @@ TABLE = [
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/key.json", 2, "did you mean 'label'"),
     (f"{TRAIN} FILES/a.tfrecord --schema FILES/type.json", 2, "holds int64"),
     (f"{TRAIN} SEQUENCE --schema schema.json", 2, "--schema is for bare .* a directory; remove it"),
-    (f"{TRAIN} FILES/lacking.tfrecord --sample-weight weight", 2, "no number per record"),
+    (f"{TRAIN} FILES/lacking.tfrecord --sample-weight weight", 2, "unknown number per record"),
     (f"{TRAIN} FILES/two-kinds.tfrecord", 2, "--schema"),
     (f"{TRAIN} FILES/empty.tfrecord", 2, "--schema"),
 ]

@@ -47,7 +47,6 @@ def test_by_class_and_size(found):
     assert (c["objects"], c["ap"], c["ar"]) == (0, None, None)
     assert [each["name"] for each in facts["sizes"]] == ["small", "medium", "large"]
     assert [each["ap"] for each in facts["sizes"]] == [None, None, pytest.approx(1 / 2)]
-    assert [each["most"] for each in facts["recalls"]] == [1, 10, 100]
 
 
 def test_small_objects_are_counted_apart():
