@@ -72,7 +72,7 @@ def test_boxes_as_the_target_come_with_all_that_they_have(directory_of):
         ({"target": "label", "sample_weight": "weigth"}, "did you mean 'weight'"),
         (
             {"target": "label", "sample_weight": "s"},
-            "unknown number per record for sample_weight 's'",
+            "number per record for sample_weight 's'",
         ),
         ({"target": "label", "sample_weight": "b"}, "sample_weight 'b'"),
         ({"target": "label", "sample_weight": "label"}, "sample_weight 'label'"),
