@@ -19,6 +19,7 @@ from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
 from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints
+from trainer.training.fine_tuning import change_of_cosine
 from trainer.training.loop import Plan
 from trainer.training.optimizers import averaged, inner_optimizer
 from trainer.training.strategy import read_workers
@@ -56,11 +57,8 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
         f"seed {config.seed}"
     )
     if recorder.restore():
-        epoch, step = divmod(recorder.step, plan.steps_per_epoch)
-        progress.say(f"continuing after epoch {epoch}{f', step {step}' if step else ''}")
-        previous = prepared.previous
-        if previous and config.learning_rate != previous.options.learning_rate:
-            _set_learning_rate(plan.optimizer, config)
+        for line in _continue(prepared, plan, recorder.step):
+            progress.say(line)
     with recorder.following():
         if recorder.is_done:
             progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
@@ -71,6 +69,17 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     for line in _closing(prepared, recorder, page.baseline):
         progress.say(line)
     return recorder.history[-1 if recorder.validate is None else recorder.best_place]
+
+
+def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
+    """Yield from where the run continues, and how its learning rate does."""
+    config, previous, own = prepared.config, prepared.previous, prepared.own
+    epoch, rest = divmod(step, plan.steps_per_epoch)
+    yield f"continuing after epoch {epoch}{f', step {rest}' if rest else ''}"
+    if previous and config.learning_rate != previous.options.learning_rate:
+        _set_learning_rate(plan.optimizer, config)
+    if previous and not (own.schedule or own.optimizer):
+        yield from change_of_cosine(config, previous.options, plan.steps_per_epoch, step)
 
 
 def _closing(prepared: Prepared, recorder: Recorder, baseline: str) -> Iterator[str]:

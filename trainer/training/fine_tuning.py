@@ -4,6 +4,7 @@ At the usual rate, the first gradients of a random head damage the pretrained we
 """
 
 import contextlib
+import math
 from collections.abc import Iterator, Sequence
 
 import keras
@@ -42,6 +43,23 @@ def schedule(
         warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # independent of the epochs
     then = learning_rate_schedule(name, rate, warm_up, last - first)
     return HeadFirst(config.learning_rate, first, then) if first else then
+
+
+def change_of_cosine(
+    config: TrainConfig, previous: TrainConfig, steps_per_epoch: int, step: int
+) -> Iterator[str]:
+    """Yield a message if other epochs than before change the cosine of a continued run."""
+    now, before = (_rate_at(each, steps_per_epoch, step) for each in (config, previous))
+    if config.schedule == "cosine" and not math.isclose(now, before, rel_tol=1e-6):
+        yield (
+            f"the cosine now ends with epoch {config.epochs}: the learning rate continues at "
+            f"{now:.3g}, instead of {before:.3g}, and falls to 0"
+        )
+
+
+def _rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
+    rate = schedule(config, steps_per_epoch)
+    return rate if isinstance(rate, float) else float(rate(step))
 
 
 def backbones(model: keras.Model) -> list[keras.Model]:

@@ -10,7 +10,7 @@ from following import Follower
 
 from trainer.options.train import TrainConfig
 from trainer.training import loop
-from trainer.training.fine_tuning import backbones, head_steps, schedule
+from trainer.training.fine_tuning import backbones, change_of_cosine, head_steps, schedule
 
 
 def rates(steps, **options):
@@ -48,6 +48,21 @@ def test_more_epochs_leave_the_rates_of_the_first_ones():
     )
 
     assert [float(fewer(step)) for step in range(30)] == [float(more(step)) for step in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("options", "number"),
+    [
+        ({"schedule": "cosine", "epochs": 4}, 1),
+        ({"schedule": "cosine", "epochs": 2}, 0),
+        ({"schedule": "constant", "epochs": 4}, 0),
+    ],
+)
+def test_more_epochs_make_another_cosine(options, number):
+    previous = TrainConfig(data="", output="", epochs=2, schedule="cosine")
+    found = [*change_of_cosine(TrainConfig(data="", output="", **options), previous, 10, 20)]
+    assert len(found) == number
+    assert all("continues at 0.0005, instead of 0, and falls" in line for line in found)
 
 
 def test_without_weights_there_is_no_head_phase():
