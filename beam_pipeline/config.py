@@ -124,7 +124,7 @@ class BuildConfig(BuildOptions):
         """The options that decide what the files hold, as JSON has them."""
         fields = fields_of(BuildConfig).values()
         elsewhere = {field.name for field in fields if not _is_content(field.option)}
-        elsewhere.add("no_stratify")  # "stratify" says it, where it is so
+        elsewhere.add("no_stratify")  # the option "stratify" states it
         kept = {
             name: value
             for name, value in dataclasses.asdict(self).items()

@@ -11,7 +11,7 @@
     ├── DatasetChangedError              a finished dataset was replaced while it was read
     └── RecordError                      one record cannot be used; becomes a `Rejected`
 
-Every message names the value, where it came from, and the remedy.
+Every message names the value, its origin and the remedy.
 """
 
 import contextlib

@@ -137,10 +137,10 @@ def make_output(path: str) -> str:
 
 
 def make_split_lists(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """What `--split-list` says, each as SPLIT=PATH: the name of a FILE alone says its split.
+    """Parse `--split-list` into SPLIT=PATH each; a bare FILE names its split.
 
     Raises:
-        ConfigError: One says none, or there is no such file; all such are named.
+        ConfigError: Some name no split, or no file; all of them are listed.
     """
     lists, wrong = [], []
     for text in texts:
@@ -159,10 +159,10 @@ def _split_list(text: str) -> str:
         name = unsigned(text).rpartition("/")[2].partition(".")[0]
         split = name if is_split(name) else split_in_name(name) or name
     if not re.fullmatch(r"\w+", split):
-        raise ValueError("has a name that is no split's; write it as SPLIT=FILE")
+        raise ValueError("does not name a split; write it as SPLIT=FILE")
     path = storage.absolute(path)
     if not storage.exists(path) or os.path.isdir(path):
-        raise ValueError(f"is no file (looked at {path})")
+        raise ValueError(f"does not exist (looked at {path})")
     return f"{split}={path}"
 
 
@@ -176,7 +176,9 @@ def parse_classes(text: str) -> tuple[str, ...]:
             raise ValueError("is not UTF-8; save it as UTF-8") from error
         return tuple(composed(line.strip()) for line in lines if line.strip())
     if "," not in text and (path.suffix or "/" in text):
-        raise ValueError("is no file; give a file with one name per line, or names such as cat,dog")
+        raise ValueError(
+            "is not a file; give a file with one name per line, or names such as cat,dog"
+        )
     return parse_names(text)
 
 

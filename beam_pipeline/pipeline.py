@@ -64,7 +64,7 @@ class CheckElements(beam.PTransform):
     job: Job
     share: beam.PTransform | None = None
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(
         self, elements: beam.PCollection[Element]
     ) -> tuple[InspectedInput, beam.PCollection[int]]:
@@ -91,7 +91,7 @@ class PlanDataset(beam.PTransform):
     job: Job = PLAIN_JOB
     is_balanced: bool = False
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, elements: Elements) -> tuple[Assigned, beam.PCollection[int]]:
         tfds.check_keys(self.config.schema)
         records, *unread = elements if isinstance(elements, tuple) else (elements,)
@@ -134,7 +134,7 @@ class WriteDataset(beam.PTransform):
     job: Job = PLAIN_JOB
     is_balanced: bool = False
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, elements: Elements) -> beam.PCollection[str]:
         check_output(self.config)
         planned = PlanDataset(self.config, self.job, self.is_balanced)
@@ -315,7 +315,7 @@ def check_output(config: BuildConfig) -> None:
     ):
         raise errors.ConfigError(
             f"{config.dataset_dir} is a link or another disk, and a finished dataset replaces the "
-            "directory; let --output lie there instead"
+            "directory; set --output to a path there instead"
         )
     is_remote = storage.is_remote(config.dataset_dir)
     if is_remote and config.overwrite:

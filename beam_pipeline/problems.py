@@ -31,7 +31,7 @@ SENTENCES: Mapping[str, str] = {
     "per image (docs/from/masks.md)",
     "black and white maps": "{table} names {number} classes for black and white maps; name two",
     "unnamed colours": "the maps have colours such as {colour} that no file gives a class; put a "
-    "class_dict.csv with the columns name,r,g,b beside the folders",
+    "class_dict.csv with the columns name,r,g,b next to the folders",
     "no file": "{path} has no file; name a folder with data",
     "header is data": "{path}: the first row looks like data ({cell!r}), not names of columns",
     "encoding": "{path} is {encoding}, not UTF-8",

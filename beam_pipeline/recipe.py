@@ -93,7 +93,7 @@ def _lines(path: str) -> Iterator[_Line]:
     except (RecordError, ValueError) as error:
         raise ConfigError(f"the recipe {path} cannot be read: {error}") from error
     if root is not None and not isinstance(root, yaml.MappingNode):
-        raise ConfigError(f"the recipe {path} is no mapping; write lines such as `seed: 1`")
+        raise ConfigError(f"the recipe {path} is not a mapping; write lines such as `seed: 1`")
     yield from _lines_of(root)
 
 

@@ -1,8 +1,8 @@
 """The values that flow through the pipeline: references and annotations, never payload bytes.
 
 A source yields `Record`s, `Rejected`s for what it cannot use, `Consumed` for files that it read
-and that are no record's, and, where the layout declares its classes, one `DeclaredClasses` a class
-feature. All of them may be mixed in one PCollection.
+but that are not a record's, and one `DeclaredClasses` for each class feature whose classes the
+layout declares. All of them may be mixed in one PCollection.
 
 None has slots: records are pickled several times on their way, and a frozen dataclass with
 slots takes twice as long there (21 µs against 9 for a labelled image, both ways).
@@ -179,9 +179,9 @@ class Map:
         shows: "classes" or "depth".
         colors: Red, green and blue of each class in order, where pixels are colours; empty where
             they are numbers themselves.
-        classes: The class of each of these colours, 255 for the one that is ignored, where they are
-            not in the order of the classes, as of a map that tells objects apart; else empty.
-        num_classes: How many classes there are; 0 where nothing says it.
+        classes: The class of each of these colours, 255 for the ignored one, if they are not in the
+            order of the classes, as in a map with a colour for each object; otherwise empty.
+        num_classes: Number of classes; 0 if unknown.
         numbers: The classes that it shows, without the one that is ignored.
         width, height: Pixels, of the upright map as stored.
         orientation: EXIF's, 1 to 8, by which it is turned together with its image.
@@ -370,7 +370,7 @@ class Inspected(Entry):
             without those, for equal records.
         num_bytes: About how many bytes the record takes in a shard.
         deferred: By feature, the byte ranges of values that are not kept.
-        look: What its first image looks like (`media.looks`), where that is asked for.
+        look: Perceptual hash of its first image (`media.looks`), if requested.
     """
 
     content_digest: str = ""

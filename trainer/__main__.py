@@ -64,7 +64,7 @@ def _run(parsed: Command) -> Any:
     if command != "train":
         given = COMMANDS[command].options(**values)
     elif "data" in values or values.get("overwrite"):
-        new_config(values)  # wrong options are told at once
+        new_config(values)  # reports wrong options at once
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 

@@ -13,7 +13,7 @@
     ├── TrainingDivergedError            the loss is no longer finite
     └── InterruptedRunError              a signal ended the training, which is saved
 
-Every message names the value, where it came from, and the remedy.
+Every message names the value, its origin and the remedy.
 """
 
 from tfrecord_dataset.errors import BeamTFRecordsError

@@ -104,7 +104,7 @@ class AssignShards(beam.PTransform):
     counts: beam.PCollection[int]
     job: Job = PLAIN_JOB
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, inspected: InspectedInput) -> Assigned:
         spill = self.job.spill
         least = 1 if self.job.is_here else _MIN_BUCKETS_ELSEWHERE

@@ -139,7 +139,7 @@ def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
 
 def rejected(record: Record, problem: RecordError) -> Rejected:
     """What becomes of a record that cannot be used."""
-    # A name that is no UTF-8 can be printed and written so.
+    # This prints and writes names that are not UTF-8.
     source = (record.source or record.key).encode(errors="backslashreplace").decode()
     return Rejected.of(source, problem)
 

@@ -58,7 +58,7 @@ class InspectMedia(beam.PTransform):
     threads: int
     job: Job
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, batches: beam.PCollection[bytes]) -> InspectedInput:
         outputs = batches | "InspectBatch" >> beam.ParDo(_InspectBatch(self)).with_outputs(
             _InspectBatch.REJECTED,

@@ -66,7 +66,7 @@ def inspect_example(
     """(features, notes) of a serialized Example, as an `Inspected` has them.
 
     Raises:
-        RecordError: It is no Example, an encoded image or audio in it is damaged, or it is not
+        RecordError: It is not an Example, an encoded image or audio in it is damaged, or it is not
             what the schema says, or the first records of the dataset.
     """
     example = parse_example(payload)

@@ -90,7 +90,7 @@ def _tokenizers(data: bytes) -> Tokenizer:
     def encode(text: str) -> Sequence[int]:
         try:
             ids: Sequence[int] = tokenizer.encode(text).ids
-        except BaseException as error:  # a panic in Rust is no Exception, and cannot be pickled
+        except BaseException as error:  # a panic in Rust is not an Exception, and cannot be pickled
             if type(error).__name__ != "PanicException":
                 raise
             detail = f"the tokenizer failed on a text of {len(text):,} characters: {error}"

@@ -33,7 +33,7 @@ IN_PIXELS = "boxes in pixels"
 BOX_OUTSIDE = "box outside image"
 BOX_WITHOUT_AREA = "box without area"
 
-# A box may reach out of its image, but a number beyond this is no fraction of anything.
+# A box may reach out of its image, but a larger number is not a fraction.
 MAX_FRACTION = 2.0
 # Of one image: many times what the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
@@ -56,7 +56,7 @@ def place(
         policy: What becomes of a box that reaches out of the image (by more than a millionth):
             "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" raises.
             A box without area is dropped too, or raises with "error".
-        stated: Whether a user states the format, so that a box may be the first pixel alone.
+        stated: Whether a user states the format, so that a box may be only the first pixel.
 
     Returns:
         The objects that are left, and how many were `CLIPPED`, `DROPPED_OUTSIDE` and

@@ -170,7 +170,7 @@ class Labels(Column):
 class Keypoints(Column):
     """Triples of x, y and visibility, one after the other; never clipped.
 
-    (0, 0, 0) is no point, and stays. Where records name other points, the feature has all names
+    (0, 0, 0) stays: it is not a point. Where records name other points, the feature has all names
     of all records, sorted, and each point is stored in the place of its name.
     """
 
@@ -300,7 +300,7 @@ class Polygons(Column):
     def encode_column(
         self, feature: Feature, column: Sequence[Objects], stored: Sequence[Stored]
     ) -> Mapping[str, Sequence[FeatureValue]]:
-        """A text an object: a JSON list of its rings, [] where it has none."""
+        """A text per object: the JSON list of its rings, [] without any."""
         if "polygon" not in feature.geometry:
             return {}
         outlines = [Outlines.of(each.polygons or ((),) * len(each.boxes)) for each in column]
@@ -393,7 +393,7 @@ class Rotated(Column):
 def _rotated(objects: Objects, index: int) -> tuple[float, ...]:
     """cx, cy, w, h in fractions, and the angle of the longer side w, clockwise in -π/2..π/2.
 
-    If the corners are no exact rectangle in the stored image, opposite sides are averaged.
+    If the corners are not an exact rectangle in the stored image, opposite sides are averaged.
     """
     assert objects.image_size is not None
     xmin, ymin, xmax, ymax = objects.boxes[index]
@@ -507,7 +507,7 @@ class Attributes(Column):
         return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """One value an object; where the record has no such attribute, -1 or ""."""
+        """One value per object; -1 or "" if the record has no such attribute."""
         parts: dict[str, FeatureValue] = {}
         for name, dtype in feature.attributes.items():
             absent = "" if dtype == "string" else -1

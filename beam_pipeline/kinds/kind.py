@@ -37,7 +37,7 @@ class Inspection:
         notes: What was changed, and how often.
         num_bytes: About how many bytes the record takes in a shard.
         frames: Those of its images, by feature, in their order.
-        look: What its first image looks like (`media.looks`), where that is asked for.
+        look: Perceptual hash of its first image (`media.looks`), if requested.
     """
 
     rules: Rules
@@ -222,7 +222,7 @@ class Kind(Generic[V]):
         yield from ()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
-        """Format, dtype, shape and encoding of a feature, where they matter."""
+        """Format, dtype, shape and encoding of a feature, if they matter."""
         if feature.format:
             yield feature.format if feature.format != "mixed" else "in several formats"
 
@@ -309,7 +309,7 @@ class Kind(Generic[V]):
 
 
 def check_text(name: str, text: str) -> None:
-    """Raises RecordError for what is no UTF-8, as names of files may be."""
+    """Raises RecordError for text that is not UTF-8, as file names may be."""
     if text.isascii():
         return
     try:

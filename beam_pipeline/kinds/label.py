@@ -1,4 +1,4 @@
-"""Classes by their names: one of a record, or any number."""
+"""Classes by name: one per record, or any number."""
 
 import dataclasses
 import itertools

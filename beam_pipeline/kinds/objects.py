@@ -175,7 +175,7 @@ class ObjectsKind(Kind[Objects]):
         return lists
 
     def problem(self, feature: Feature, lists: Lists) -> str:
-        """Checks that all lists, except those of keypoints, have one value an object."""
+        """Checks that all lists, except those of keypoints, have one value per object."""
         if feature.encoding:
             return range_problem(feature, values(lists, feature.key))
         lengths = {

@@ -19,7 +19,7 @@ _LEAST_DEVIATION = 2.0
 def check_installed() -> None:
     """Raise ConfigError if the library that hashes images is not installed."""
     try:
-        importlib.import_module("imagehash")  # 0.4 s, for the option alone
+        importlib.import_module("imagehash")  # 0.4 s, only for the option
     except ImportError as error:
         raise ConfigError(
             "--near-duplicates hashes images by imagehash, which is not installed; run "

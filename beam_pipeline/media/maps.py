@@ -72,9 +72,8 @@ def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
             wrong = next(number for number in shown if number >= value.num_classes)
             raise RecordError(
                 UNKNOWN_CLASS,
-                f"the pixel at {_place(found == wrong)} has the class {wrong}, where there are "
-                f"{value.num_classes} classes, from 0, and 255 is ignored; name the class, or "
-                "correct the map",
+                f"the pixel at {_place(found == wrong)} has the class {wrong}, but classes are 0 "
+                f"to {value.num_classes - 1}, and 255 is ignored; name or correct the class",
             )
     reasons = _conversions(header, image, value)
     return MapFacts(size=ImageSize(*found.shape), numbers=shown, conversions=tuple(reasons))
@@ -102,7 +101,7 @@ def read_numbers(data: bytes, max_pixels: int) -> Numbers:
     """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths.
 
     Raises:
-        RecordError: `data` is no PNG of one channel.
+        RecordError: `data` is not a PNG of one channel.
     """
     header, image = decode_pixels(data, max_pixels)
     if header.format != "png" or image.mode not in _KEPT_MODES.values():
@@ -203,10 +202,12 @@ def _grey(numbers: npt.NDArray[np.uint8], value: Map) -> npt.NDArray[np.uint8]:
         color = ", ".join(map(str, channels[tuple(np.argwhere(colored)[0])].tolist()))
         remedy = "save it as 16 bits grey"
         if value.shows == "classes":
-            remedy = "put a class_dict.csv with the columns name,r,g,b beside it, a row per class"
+            remedy = (
+                "put a class_dict.csv with the columns name,r,g,b in its folder, a row per class"
+            )
         raise RecordError(
             NOT_A_MAP,
-            f"the pixel at {_place(colored)} has the colour {color}, which is no number; {remedy}",
+            f"the pixel at {_place(colored)} has the colour {color}, not a class number; {remedy}",
         )
     one: npt.NDArray[np.uint8] = channels[..., 0]
     return one

@@ -44,7 +44,7 @@ _PLAIN_MODES = {
     "RGBa": "RGBA", "I;16B": "I;16", "I;16L": "I;16", "I;16N": "I;16",
 }  # fmt: skip
 
-# Memory per pixel while Pillow decodes an image, measured, where it is more than PIXEL_BYTES.
+# Measured memory per pixel while Pillow decodes an image, if more than PIXEL_BYTES.
 _PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "webp": 16}
 # Tags may share what they state, such as a resolution, but not for long.
 _SHARED_TAG_BYTES = 1 << 16

@@ -27,8 +27,8 @@ class Entry(NamedTuple):
     Attributes:
         tag: Which.
         kind: Of its values.
-        number: Its value, where it is a single whole number; else None.
-        num_bytes: Of its values, where they do not fit into the entry; else 0.
+        number: Its value if it is a single whole number, otherwise None.
+        num_bytes: Size of its values if they do not fit into the entry, otherwise 0.
     """
 
     tag: int

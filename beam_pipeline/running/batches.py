@@ -36,7 +36,7 @@ class BatchElements(beam.PTransform):
 
     job: Job
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(
         self, elements: beam.PCollection[Element]
     ) -> tuple[beam.PCollection[bytes], beam.PCollection[int]]:

@@ -39,7 +39,7 @@ def yields_buckets(source: beam.PTransform) -> bool:
 class Balance(beam.PTransform):
     """Distribute values among the workers, unchanged."""
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, values: beam.PCollection[Any]) -> beam.PCollection[Any]:
         return values if runs_here(values.pipeline) else values | beam.Reshuffle()
 
@@ -54,7 +54,7 @@ class Share(beam.PTransform):
 
     values: Sequence[Any]
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         values = pipeline | beam.Create(self.values, reshuffle=False)
         files = [each for each in self.values if not isinstance(each, Element)]
@@ -73,7 +73,7 @@ class Merge(beam.PTransform):
 
     merge: Callable[[Iterable[Any]], Any]
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(
         self, values: beam.PCollection[Any] | tuple[beam.PCollection[Any], ...]
     ) -> beam.PCollection[Any]:

@@ -24,7 +24,7 @@ _LOG_OF_ERRORS = logging.getLogger("apache_beam.runners.common")
 
 @contextlib.contextmanager
 def as_in_a_program() -> Iterator[None]:
-    """Keep Beam from detecting a notebook, where it would import its interactive runner.
+    """Keep Beam from detecting a notebook, which imports its interactive runner.
 
     That labels stages by cells, and leaves temporary files.
     """

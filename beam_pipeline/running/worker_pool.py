@@ -53,7 +53,7 @@ class WorkerPool:
 
     Args:
         count: Number of processes.
-        idle_s: Seconds after which idle processes that are no forks end.
+        idle_s: Seconds after which idle processes end, except forks.
         prepare: First call in each process.
         needed: Its argument.
     """

@@ -73,7 +73,7 @@ def refuse_archives(root: str, files: Sequence[str]) -> None:
         named = ", ".join(found[:3]) + (", …" if found[3:] else "")
         one = min(found, key=lambda path: (is_submission(path), "train" not in path.lower()))
         raise ConfigError(
-            f"{root} holds archives ({named}), which are read one at a time: give "
+            f"{root} holds archives ({named}), but only one can be read: give "
             f"{shlex.quote(storage.join(root, one))}, or unpack them"
         )
 

@@ -124,7 +124,7 @@ def find_tables(
                 f"{other.file.relative} and {table.file.relative} both have images of {split}; "
                 "leave one out with --ignore"
             )
-    reason = ("compressed twin", "the same lies unpacked")
+    reason = ("compressed twin", "the same file is there unpacked")
     return tables, [left_out(file.relative, *reason) for file in twins]
 
 
@@ -142,8 +142,8 @@ def _table(file: InputFile) -> IdxTable:
     found = next(filter(storage.exists, places), "")
     if not found:
         raise ConfigError(
-            f"{file.relative} has no classes: {labels} is not there; put it beside, or leave the "
-            "images out with --ignore"
+            f"{file.relative} has no classes: {labels} is missing; put it in the same folder, or "
+            "leave the images out with --ignore"
         )
     split = _split_of(name) or file.split
     own = TableFile(path=file.path, relative=file.relative, split=split, folder="", root="")

@@ -125,7 +125,7 @@ class ReadPlaced(beam.PTransform):
 
     source: beam.PTransform
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(self, pipeline: beam.pvalue.PBegin) -> Any:
         found = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
         elements, *unread = found if isinstance(found, tuple) else (found,)

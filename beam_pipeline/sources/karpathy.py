@@ -1,4 +1,4 @@
-"""The layout `karpathy`: captions and a split an image, as Karpathy's lists of COCO and Flickr are.
+"""The layout `karpathy`: captions and a split per image, as in Karpathy's COCO and Flickr.
 
 Source of the format: https://cs.stanford.edu/people/karpathy/deepimagesent/ (dataset_coco.json,
 dataset_flickr8k.json, dataset_flickr30k.json).

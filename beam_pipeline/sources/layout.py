@@ -29,7 +29,7 @@ class Rank(IntEnum):
     CONTAINER = 1  # files of many records each, or class folders
     TABLE = 2  # a table that names files or holds all data
     NAMED_TABLE = 3  # a table with the name of its convention, such as metadata.csv
-    ANNOTATIONS = 4  # annotations beside images
+    ANNOTATIONS = 4  # annotations next to images
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ class TranscriptFiles(TextFiles):
         text = _SPAN.sub("", storage.decoded(data, annotation).strip())
         if _TIMES.match(text):
             raise malformed(
-                f"it begins with times, {text.splitlines()[0]!r:.80}; write the words alone"
+                f"it begins with times, {text.splitlines()[0]!r:.80}; write only the words"
             )
         return {self.feature: text}, Counter()
 

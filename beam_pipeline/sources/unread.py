@@ -143,7 +143,7 @@ class AccountForFiles(beam.PTransform):
     ignored: Ignored = NOTHING
     reader: Lists | None = None
 
-    @no_annotations  # Beam takes hints of PCollections alone
+    @no_annotations  # Beam allows only PCollections in hints
     def expand(
         self, pipeline: beam.pvalue.PBegin
     ) -> tuple[beam.PCollection[Element], beam.PCollection[Rejected]]:

@@ -1,7 +1,7 @@
 """TFRecord files frame by frame.
 
 A length whose checksum is wrong ends the reading of a file: nobody knows where the next frame
-starts. A payload whose checksum is wrong costs that record alone.
+starts. A payload with a wrong checksum costs only that record.
 """
 
 import contextlib

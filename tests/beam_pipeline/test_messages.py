@@ -75,7 +75,7 @@ TABLE = [
     (
         "plan INPUT/pets --seed x --schema no.json --split-list no.txt --split-list INPUT/pets/a-b",
         2,
-        r"--split-list 'no.txt' is no file .*; and .* has a name that is no split's"
+        r"--split-list 'no.txt' does not exist .*; and .* does not name a split"
         r".*; and seed \(--seed\): 'x' .*; and --schema no.json .* missing file: no.json",
     ),
     # Options that do not suit the input

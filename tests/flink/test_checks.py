@@ -85,7 +85,7 @@ def test_another_service_is_no_cluster(cluster, bucket, tmp_path):
     _, store = bucket
     address = store.environment()["AWS_ENDPOINT_URL"]
     options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
-    with pytest.raises(ConfigError, match="is no REST interface of Flink"):
+    with pytest.raises(ConfigError, match="is not the REST interface of Flink"):
         cluster_of(options).prepare(str(tmp_path), [])
 
 

@@ -16,7 +16,7 @@ from tfrecord_dataset.shown_text import counted, one_line, printable, size_text,
         pytest.param("\x9b31m", "\\u009b31m", id="the 8-bit form of it"),
         pytest.param("a\rb\x07", "a\\u000db\\u0007", id="carriage return, bell"),
         pytest.param("gpj.\u202eexe", "gpj.\\u202eexe", id="the other direction"),
-        pytest.param("\udcff", "\\udcff", id="a byte that is no text"),
+        pytest.param("\udcff", "\\udcff", id="a byte that is not text"),
     ],
 )
 def test_control_characters_are_escaped(text, shown):

@@ -62,7 +62,7 @@ _AZURE_ACCOUNT_VARIABLES = "AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_USE_EMULATO
 
 _LOCK = threading.Lock()
 
-# Arguments of the library's class besides the URL, and the remedy for missing credentials.
+# Arguments of the library's class other than the URL, and the remedy for missing credentials.
 _Access = tuple[dict[str, Any], str]
 
 

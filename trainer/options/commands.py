@@ -34,7 +34,7 @@ def file_name(suffix: str) -> Callable[[str], str]:
 
     def check(name: str) -> str:
         if not name.endswith(suffix):
-            raise ValueError(f"is no {suffix[1:].upper()} file; end its name in {suffix}")
+            raise ValueError(f"does not end in {suffix}; name a {suffix[1:].upper()} file")
         return name
 
     return check

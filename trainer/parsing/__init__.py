@@ -145,7 +145,7 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
     Args:
         features: Features to read.
         decoding: Options to decode images and audio.
-        misfit: Text of TensorFlow's error, besides the key, for a record that does not
+        misfit: Text of TensorFlow's error, in addition to the key, for a record that does not
             fit the features.
     """
     spec = parse_specs(features)

@@ -42,7 +42,7 @@ class _Record(NamedTuple):
         source: Its file, row, or place in a split.
         image: Its encoded image, for targets that need it.
         predictions: NumPy arrays by name.
-        columns: Of the record, those of --columns that are no predictions.
+        columns: The record's columns among --columns.
     """
 
     source: str

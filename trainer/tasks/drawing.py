@@ -87,7 +87,7 @@ def in_colors(classes: Any) -> Any:
 
 
 def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
-    """An image with half the colors of the classes over it, where they are shown.
+    """An image under half-transparent colors of the classes.
 
     Args:
         pixels: uint8 [height, width, 3].

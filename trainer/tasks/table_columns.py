@@ -111,7 +111,7 @@ def sample_columns(
     Args:
         dataset: The records.
         split: That is read.
-        names: Of features; None for all. Those that are no columns are left out.
+        names: Of features; None for all. Other features than columns are left out.
     """
     features = [
         each

@@ -45,7 +45,7 @@ def check_reachable(address: str, option: str, remedy: str) -> None:
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         host = parts.hostname or ""
     except (KeyError, ValueError) as error:
-        raise ConfigError(f"{option} is no address such as localhost:8081; correct it") from error
+        raise ConfigError(f"{option} is not an address such as localhost:8081") from error
     try:
         socket.create_connection((host, port), timeout=_CONNECT_S).close()
     except OSError as error:

@@ -127,7 +127,7 @@ class FlinkCluster(Cluster):
             if isinstance(error, urllib.error.HTTPError) and error.code == _STARTS:
                 raise
             raise ConfigError(
-                f"--flink_master={self._flink.flink_master} is no REST interface of Flink "
+                f"--flink_master={self._flink.flink_master} is not the REST interface of Flink "
                 f"({error}); its port is 8081 by default"
             ) from error
         version = ".".join(found.split(".")[:2])

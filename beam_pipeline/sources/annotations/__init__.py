@@ -1,1 +1,1 @@
-"""Annotations of images: a file beside each image, or files whose items name images."""
+"""Annotations of images: a file next to each image, or files whose items name images."""

@@ -142,7 +142,7 @@ def _points(skeleton: Element, names: tuple[str, ...]) -> dict[str, Point]:
 def _pair(text: str) -> tuple[float, float]:
     x, comma, y = text.partition(",")
     if not comma:
-        raise malformed(f"points {text!r:.80} are no x, y")
+        raise malformed(f"points {text!r:.80} are not x, y")
     return number(x, "x"), number(y, "y")
 
 

@@ -15,7 +15,7 @@ _HEADER = re.compile(r"(imagesource|gsd)\s*:", re.IGNORECASE)
 
 
 class DotaFiles(SideFiles):
-    """Text files in labelTxt/, of the images in images/ beside it."""
+    """Text files in labelTxt/, and the images in images/."""
 
     suffix = "txt"
     noun = "label file"

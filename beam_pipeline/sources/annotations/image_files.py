@@ -88,7 +88,7 @@ def annotation_file(
         relative: The file's path below it.
         image_root: The folder of the images, where a user names it.
         places: Folders of images below the dataset's, or the file's own; "{split}" is its split.
-        image_set: What the images' folder may be called beside the split: "train2017".
+        image_set: Another name of the images' folder than the split's: "train2017".
         allowed: Folders elsewhere whose images may be named, too.
         ignored: What is left out of `root`.
     """

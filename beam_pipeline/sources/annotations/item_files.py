@@ -50,7 +50,7 @@ class Item(NamedTuple):
 
     Attributes:
         name: As it calls the image.
-        features: Beside the image.
+        features: Other than the image.
         notes: What is not kept.
         group: Of images that must share a split.
         split: Of the image, where the file says it of each.
@@ -76,8 +76,8 @@ class ItemFiles(abc.ABC):
     Attributes:
         suffix: Of their names, in lower case.
         sign: What their first bytes have.
-        places: Folders, beside those named after a split, where images may be; with "{split}" of
-            the file's split alone.
+        places: Further folders that may have images, in addition to those named after a split; with
+            "{split}" only of the file's split.
         depth: Folders above a file, at most.
         name: What all such files are called; "" where they have names of their own.
         list_name: Of a JSON file, what the list of its items is called; "" of one that is a list.

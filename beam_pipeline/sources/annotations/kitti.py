@@ -1,4 +1,4 @@
-"""The layout `kitti`: a text file an image, a line an object, as KITTI's object benchmark has it.
+"""The layout `kitti`: a text file per image, a line per object, as KITTI's object benchmark has it.
 
 Source of the format: the development kit of https://www.cvlibs.net/datasets/kitti/eval_object.php,
 readme.txt: type, truncated, occluded, alpha, box (left, top, right, bottom), dimensions, location,
@@ -14,7 +14,7 @@ from beam_pipeline.sources.malformed import malformed
 
 
 class KittiFiles(SideFiles):
-    """Text files in label_2/, of the images in image_2/ beside it."""
+    """Text files in label_2/, and the images in image_2/."""
 
     suffix = "txt"
     noun = "label file"

@@ -35,7 +35,7 @@ class LabelStudioFiles(ItemFiles):
 
     def item(self, stated: Any) -> Item:
         if not isinstance(stated, dict):
-            raise malformed(f"{stated!r:.80} is no task")
+            raise malformed(f"{stated!r:.80} is not a task")
         shapes, choices = self.shapes(), list[str]()
         is_whole = isinstance(stated.get("data"), dict)
         said = stated["data"] if is_whole else stated
@@ -69,7 +69,7 @@ class LabelStudioCsv(LabelStudioFiles):
 
 
 def _results(task: Mapping[str, Any], left: list[str]) -> list[dict[str, Any]]:
-    """What the first annotator said who did not give up; the others are told."""
+    """The results of the first annotator who finished; the others are counted."""
     annotations = task.get("annotations")
     if not isinstance(annotations, list):
         raise malformed("a task without annotations")
@@ -78,7 +78,7 @@ def _results(task: Mapping[str, Any], left: list[str]) -> list[dict[str, Any]]:
     left += ["annotation of another"] * (len(whole) - 1)
     found = whole[0].get("result") if whole else []
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise malformed(f"a result {found!r:.80} that is no list")
+        raise malformed(f"a result {found!r:.80} that is not a list")
     return found
 
 
@@ -120,7 +120,7 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
         if not isinstance(points, list) or not all(
             isinstance(each, list) and len(each) == 2 for each in points
         ):
-            raise malformed(f"points {points!r:.80} are no list of [x, y]")
+            raise malformed(f"points {points!r:.80} are not a list of [x, y]")
         ring = [(number(x, "x") * across, number(y, "y") * down) for x, y in points]
         shapes.polygon(labels[0], [[each for corner in ring for each in corner]])
     else:

@@ -1,4 +1,4 @@
-"""The layout `labelme`: a JSON file beside each image, with the shapes that were drawn on it.
+"""The layout `labelme`: a JSON file per image, with the shapes drawn on it.
 
 Source of the format: https://github.com/wkentaro/labelme, labelme/_label_file.py.
 """
@@ -34,7 +34,7 @@ _KEPT = frozenset({"label", "points", "shape_type", "mask", "direction"})
 
 @dataclasses.dataclass(frozen=True)
 class LabelMeFiles(SideFiles):
-    """JSON files, each beside its image or with the path to it."""
+    """JSON files, each next to its image or with the path to it."""
 
     suffix = "json"
     noun = "JSON file"
@@ -90,7 +90,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     """The file's JSON, without the image that may be in it once more, in base64."""
     data = _IMAGE_DATA.sub(b'"imageData":null', data.removeprefix(b"\xef\xbb\xbf"))
     if len(data) > MAX_BYTES:
-        raise malformed(f"over {MAX_BYTES:,} bytes besides imageData")
+        raise malformed(f"over {MAX_BYTES:,} bytes without imageData")
     try:
         value = parse_object(data)
     except JsonError as error:

@@ -24,7 +24,7 @@ _MAX_BYTES = 256 << 20
 
 
 class MotFiles(ItemFiles):
-    """gt/gt.txt, of the frames in img1/ beside gt/."""
+    """gt/gt.txt, and the frames in img1/."""
 
     suffix = "txt"
     depth = 3

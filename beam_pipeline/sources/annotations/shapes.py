@@ -26,7 +26,7 @@ Attribute = int | float | str
 Attributes = Mapping[str, Attribute]
 Point = tuple[float, float, float]
 Told = tuple[dict[str, Value], Counter[str]]
-"""The features of an image beside the image itself, and notes of what is not kept."""
+"""The features of an image except the image itself, and notes of what is not kept."""
 
 NONE: Attributes = {}
 # What is counted.
@@ -47,11 +47,11 @@ class Shapes:
     None where shapes have no classes.
 
     Attributes:
-        size: Of the image, where it is stated.
+        size: Of the image, if it is stated.
         format: Of boxes: "xyxy" or "rel_xyxy"; rings and points are in the same unit.
         are_landmarks: Whether the points in no group are keypoints of the only other object or,
             without any, of one object without a class.
-        point_names: Of points, where they are declared; others come after them, sorted.
+        point_names: Declared names of points; others follow, sorted.
         left: The names of what is said of the image and not kept.
         notes: What is counted of points, once `objects` are made.
     """
@@ -285,7 +285,7 @@ def _numbers(values: Sequence[Any], count: int | None = None) -> Ring:
 
 def _checked(label: Any) -> str:
     if not isinstance(label, str) or not label.strip():
-        raise malformed(f"the label {label!r:.80} is no text")
+        raise malformed(f"the label {label!r:.80} is not text")
     return label.strip()
 
 

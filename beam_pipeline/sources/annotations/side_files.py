@@ -113,7 +113,7 @@ class SideFiles(abc.ABC):
 
     @abc.abstractmethod
     def parse(self, data: bytes, annotation: str) -> Told:
-        """The features of an image beside the image itself, and notes of what is not kept.
+        """The features of an image except the image itself, and notes of what is not kept.
 
         Raises:
             RecordError: The annotation, of this path, cannot be used.
@@ -459,7 +459,7 @@ def side_file_layout(
     begins: re.Pattern[bytes] | None = None,
     takes: Sequence[str] = (),
 ) -> Layout:
-    """The layout of annotations beside images.
+    """The layout of annotations next to images.
 
     Args:
         name: What `--layout` calls it.
@@ -486,7 +486,7 @@ def side_file_claim(
     files: SideFiles,
     begins: re.Pattern[bytes] | None = None,
 ) -> Claim | None:
-    """The claim of a tree with annotations beside images; as `side_file_layout`."""
+    """The claim of a tree with annotations next to images; as `side_file_layout`."""
     if not tree.is_folder or not tree.files_with(files.suffix):
         return None
     _, annotations = known_of(tree, files)

@@ -1,4 +1,4 @@
-"""The layout `supervisely`: a JSON file an image in ann/, and the images in img/ beside it.
+"""The layout `supervisely`: a JSON file per image in ann/, and the images in img/.
 
 Source of the format: https://docs.supervisely.com/data-organization/00_ann_format_navi.
 """
@@ -84,7 +84,7 @@ def _corners(points: Any) -> tuple[list[float], int]:
         raise malformed(f"points {points!r:.80} have no exterior")
     holes = points.get("interior") or []
     if not isinstance(holes, list):
-        raise malformed(f"points {points!r:.80} have an interior that is no list")
+        raise malformed(f"points {points!r:.80} have an interior that is not a list")
     return [number(each, "points") for corner in exterior for each in corner], len(holes)
 
 

@@ -43,7 +43,7 @@ class ViaFiles(ItemFiles):
 
 
 class ViaCsv(ViaFiles):
-    """CSV: a row a region, those of an image one after the other."""
+    """CSV: a row per region, those of an image one after the other."""
 
     suffix = "csv"
     sign = re.compile(rb"\A[^\n]*\bregion_shape_attributes\b")

@@ -21,7 +21,7 @@ _LINE = re.compile(rb"\A(-?\d+,){7}-?\d+,?\s*(\n|\Z)")
 
 
 class VisDroneFiles(SideFiles):
-    """Text files in annotations/, of the images in images/ beside it."""
+    """Text files in annotations/, and the images in images/."""
 
     suffix = "txt"
     noun = "label file"

@@ -94,7 +94,7 @@ def _read(element: Element, members: Sequence[str]) -> list[float]:
 
 
 def _left_behind(item: Element) -> Iterator[str]:
-    """The members of an object that say something, beside its name, its box and attributes."""
+    """The members of an object other than its name, its box and attributes."""
     for member in item:
         says = "" if member.text is None else member.text.strip().lower()
         is_kept = member.tag in _KEPT or (item.find("bndbox") is None and member.tag in _OUTLINES)
@@ -152,7 +152,7 @@ class VocFiles(SideFiles):
         root = parse_xml(data)
         if root.find("object") is None and root.find("objects/object") is not None:
             raise malformed(
-                "its objects lie in <objects>, as FAIR1M's: write them as DOTA's labelTxt"
+                "its objects are in <objects>, as in FAIR1M; write them as DOTA's labelTxt"
             )
         size = [root.findtext(f"size/{side}") for side in ("width", "height")]
         shapes = Shapes(stated_size(*size), self.box_format)
@@ -168,7 +168,7 @@ class VocFiles(SideFiles):
 
 @functools.lru_cache(maxsize=1024)
 def image_folders(annotation_folder: str) -> list[str]:
-    """The folders, in lower case, where images of the annotations in a folder may lie."""
+    """The folders, in lower case, that may have the images of the annotations in a folder."""
     own = annotation_folder.lower()
     if split := split_at(f"{own}/", "annotations"):
         home, inner = split

@@ -1,4 +1,4 @@
-"""The layout `yolo`: a data.yaml, or text files with a line a box, and their images.
+"""The layout `yolo`: a data.yaml, or text files with a line per box, and their images.
 
 Source of the formats: https://docs.ultralytics.com/datasets/ (detect, segment, pose and obb).
 """
@@ -67,7 +67,7 @@ class YoloConfig:
         keypoint_names: Those that `kpt_names` gives the points of all classes.
         keypoint_flips: Which point each is in a mirror: `flip_idx`, else as names of points tell.
         names_differ: Whether `kpt_names` names the points of classes differently.
-        sources: The files that say so.
+        sources: The files that state it.
     """
 
     names: Mapping[int, str] | None = None
@@ -252,7 +252,7 @@ def _flips(stated: Any, shape: tuple[int, int] | None, source: str) -> tuple[int
 def _find_names(tree: Tree) -> tuple[str, list[str]]:
     """The path of the list of class names and what it says; ("", []) where there is none.
 
-    It is in the root, or, as LabelImg leaves it, beside the label files.
+    It is in the root, or, as LabelImg leaves it, in the folder of the label files.
 
     Raises:
         ConfigError: There are several, and they differ.
@@ -293,7 +293,7 @@ def _distinct(splits: Mapping[str, tuple[str, ...]], source: str) -> Mapping[str
 
 
 def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
-    """Class names by number from a list, or a mapping from numbers; numbers alone name themselves.
+    """Class names by number from a list, or a mapping from numbers; bare numbers name themselves.
 
     Raises:
         ConfigError: A number that is none, a name twice, or another count than stated (`nc`).
@@ -340,7 +340,7 @@ def _text(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class YoloFiles(SideFiles):
-    """Text files in a folder `labels` in the place of `images`, or beside their images.
+    """Text files in a folder `labels` in the place of `images`, or next to their images.
 
     An image needs none.
 
@@ -427,7 +427,7 @@ def _pair_key(path: str, home: str) -> str:
 def parse_labels(text: str, config: YoloConfig) -> Objects:
     """The boxes of one label file.
 
-    A line is `class center_x center_y width height`, then, where there is a `kpt_shape`, x and y of
+    A line is `class center_x center_y width height`, then, with a `kpt_shape`, x and y of
     each keypoint and, if it has 3 numbers, its visibility; a keypoint of 2 numbers is visible, but
     not at 0, 0. A line of 7, 9, … numbers is `class x1 y1 x2 y2 …`: a polygon, and its box is the
     upright one around it. If all polygons have four corners they are oriented boxes.
@@ -516,7 +516,7 @@ def _keypoints(fields: Sequence[str], shape: tuple[int, int]) -> tuple[float, ..
 
 
 def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
-    """A data.yaml; or text files of YOLO's lines in labels/ or beside their images."""
+    """A data.yaml; or text files of YOLO's lines in labels/ or next to their images."""
     is_named = config.layout == "yolo"
     if not tree.is_folder and (
         not tree.is_file or suffix(unsigned(tree.input)) not in ("yaml", "yml")

@@ -60,7 +60,7 @@ class PathPattern:
         text: As the user wrote it.
         names: What it finds, in its order, dropped parts excepted.
         segments: What each folder and the name are to be.
-        by_name: Whether the file's name alone is matched, in whatever folder it lies.
+        by_name: Whether only the file's name is matched, in any folder.
     """
 
     text: str

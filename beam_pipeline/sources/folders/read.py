@@ -43,10 +43,10 @@ from beam_pipeline.sources.unread import not_read
 
 @dataclasses.dataclass
 class ReadClassFolders(beam.PTransform):
-    """Files in one folder a class: `root/<class>/…/<file>` or `root/<split>/<class>/…/<file>`.
+    """Files in one folder per class: `root/<class>/…/<file>` or `root/<split>/<class>/…/<file>`.
 
-    The dataset is of images, audio or arrays, whatever there are most of by their suffixes; of
-    texts, where there are none of these. Yields for the files of that kind below `root`:
+    The dataset is of images, audio or arrays, whatever there are most of by their suffixes, or of
+    texts if there are none of these. Yields for the files of that kind below `root`:
 
     - a Record {image, label} ({audio, label}, …), whatever the content, whose key is the path. If
       no file is in a class folder there are no labels.
@@ -54,9 +54,9 @@ class ReadClassFolders(beam.PTransform):
     - Rejected "unused image" (…), not bad, in a folder named after what its files are: masks/.
 
     The first folders are splits if all of them have a split's name; the next folder is the class.
-    Names of splits are kept as written. Hidden files are no input.
+    Names of splits are kept as written. Hidden files are not read.
 
-    With a pattern no folder is a class or a split, unless the pattern says so: what it finds in a
+    With a pattern no folder is a class or a split, unless the pattern names it: what it finds in a
     path are columns, int, else float, else str, whatever holds all values; "label" is a
     ClassLabel, "split" the split. A path that it does not match is Rejected, bad. If it says
     nothing of folders, and the first folders are all splits, they are.
@@ -74,7 +74,7 @@ class ReadClassFolders(beam.PTransform):
 
     Raises:
         ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
-            runs, the folders are no classes.
+            runs, the folders are not classes.
     """
 
     root: str
@@ -109,7 +109,7 @@ def checked(
     """The structure of all files.
 
     Raises:
-        ProblemError: The folders are no classes, and there is no pattern.
+        ProblemError: The folders are not classes, and there is no pattern.
     """
     structure = found.get(main_kind(found), Structure())
     if pattern is None and (problem := structure.problem(root, one_class=one_class)):

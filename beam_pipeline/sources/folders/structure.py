@@ -21,7 +21,7 @@ from beam_pipeline.sources.tables.types import Kind, kind_of_text, merge_kinds
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import is_split
 
-# Folders of these names hold images, audio or what belongs to them, and are no classes.
+# Folders of these names hold images, audio or what belongs to them, and are not classes.
 _NO_CLASSES = frozenset(
     {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos", "frames", "samples"}
     | {"labels", "label", "masks", "mask", "annotations", "annotation", "data", "arrays"}

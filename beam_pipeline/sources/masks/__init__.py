@@ -1,1 +1,1 @@
-"""Maps beside images: masks of classes, or depths, of the images' names."""
+"""Maps of images: masks of classes, or depths, under the images' names."""

@@ -88,7 +88,7 @@ def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles
     root, ignored = input_folder(claim.path), Ignored.of(config, claim.path)
     found = _found(Tree(root, ignored))
     if not found:
-        raise ConfigError(f"{root} holds no maps beside images; leave out --layout masks")
+        raise ConfigError(f"{root} has no maps of images; leave out --layout masks")
     return ReadSideFiles.of(root, found[0], ignored)
 
 

@@ -324,7 +324,7 @@ def _named(array: Any, convert: Convert, feature: Any) -> list[Any]:
 
 
 def _with_names(value: Any, feature: Any) -> Any:
-    """Replace the numbers of classes in a value by their names; -1 is no class."""
+    """Replace the numbers of classes in a value by their names; -1 means none."""
     inner = _element(feature)
     match value:
         case list():

@@ -200,7 +200,7 @@ class ReadXlsx(ReadTables):
 class ReadContainers(ReadTables):
     """The rows of files that hold images, audio and other values: `<file>#<row>`, a record each.
 
-    Yields besides a bad Rejected for a file that cannot be read.
+    Also yields a bad Rejected for a file that cannot be read.
 
     Attributes:
         path: The file; a folder; or a pattern of files.

@@ -260,7 +260,7 @@ class _Chooser:
         """Return the column of splits by option or name; "" if there is none.
 
         Raises:
-            ProblemError: A name alone says so, and it holds numbers, such as 0, 1 and 2.
+            ProblemError: Only the name suggests it, and its values are numbers, such as 0, 1 and 2.
         """
         if stated := self._stated("split"):
             return stated
@@ -619,7 +619,7 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
 
 
 def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
-    """Say the role of each column, a line a role."""
+    """Describe the role of each column, one line per role."""
     for media in roles.media:
         yield media.feature, f"column {media.column!r}"
     for feature, column in roles.labels:

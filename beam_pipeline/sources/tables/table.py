@@ -268,7 +268,7 @@ def chosen_table(path: str, noun: str, names: Collection[str], stated: str) -> s
         ConfigError: There is none, or no such one, or an option has to decide.
     """
     if stated and stated not in names:
-        raise ConfigError(f"--table {stated!r} is no {noun} of {path}; {there_are(stated, names)}")
+        raise ConfigError(f"--table: {path} has no {noun} {stated!r}; {there_are(stated, names)}")
     if not names:
         raise ConfigError(f"{path} has no {noun} with rows; write one")
     if len(names) > 1 and not stated:

@@ -129,7 +129,7 @@ def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
         return claim_of_files("tar", tree, [*filter(is_tar, tree.files())])
     tars = tree.files_with("tar")
     if tars and all(map(names_tree_of_split, tars)) and is_tree(tree.path(tars[0])):
-        return None  # a tree a split, whose folders may be classes
+        return None  # one tree per split, whose folders may be classes
     return claim_of_files("tar", tree, tars)
 
 

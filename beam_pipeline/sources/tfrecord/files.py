@@ -24,7 +24,7 @@ _NO_FRAME = (
     "gzip"
 )
 _ZLIB = "it is compressed as ZLIB, which is not supported; write it plain or as GZIP"
-# Numbers may follow, and gzip's suffix; an index beside a file has another one.
+# Numbers may follow, and gzip's suffix; the index of a file has another one.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
 # What says that a directory is a dataset.
 _DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})

@@ -97,8 +97,8 @@ class ReadTFRecords(beam.PTransform):
         path: A folder, a file, or a pattern of files.
         scratch: The folder where gzip files are unpacked.
         ignored: Files that are left out.
-        allow_missing_shards: Whether files may be missing from a numbering. A file that is named
-            alone is read alone.
+        allow_missing_shards: Whether files may be missing from a numbering. A single file that is
+            named is read without the others.
     """
 
     path: str

@@ -95,7 +95,7 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
             "unknown class in map",
             "row 0, column 2 has the cl",
         ),
-        (saved(RGB), a_map(), "not a map", "row 0, column 1 has the colour 128, 0, 0, which is no"),
+        (saved(RGB), a_map(), "not a map", "row 0, column 1 has the colour 128, 0, 0, not a"),
         (saved(RGB), a_map(), "not a map", r"put a class_dict\.csv with the columns name,r,g,b"),
         (saved(RGB ^ 1), OF_COLORS, "unknown class in map", "the colour 1, 1, 1, which is not the"),
         (saved(RGB ^ 1), OF_SEGMENTS, "unknown class in map", "is the id of no segment"),

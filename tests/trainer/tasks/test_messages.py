@@ -70,7 +70,7 @@ TABLE = [
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.2", 2, "--label-smoothing needs classes"),
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
     (f"{TRAIN} SEGMENTATION --image-size 40", 2, "--image-size 40x40 is not a multiple"),
-    ("show-batch --data x --output batch.jpg", 2, "end its name in .png"),
+    ("show-batch --data x --output batch.jpg", 2, "does not end in .png"),
     ("tune x --seconds 0", 2, r"--seconds\): 0 is out of bounds"),
     ("tune x --batch-size 0", 2, r"--batch-size\): 0 is out"),
     # Schemas of bare files

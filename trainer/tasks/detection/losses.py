@@ -36,7 +36,7 @@ def assigned_to(points: Points, target: dict[str, Tensor]) -> Assigned:
 
 
 def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
-    """What the global batch has, over all replicas, where this is called in `strategy.run`.
+    """Sum over all replicas of the global batch; called in `strategy.run`.
 
     Args:
         assigned: What the points of this replica's batch should predict.

@@ -54,8 +54,7 @@ def only_image(inputs: Sequence[Input], task: str) -> "Image":
             return image
     names = ", ".join(each.name for each in inputs)
     raise ConfigError(
-        f"{task} learns from one image alone, but the inputs are {names}; name the image by "
-        "--inputs"
+        f"{task} learns from one image, but the inputs are {names}; choose the image with --inputs"
     )
 
 

@@ -81,7 +81,7 @@ class _Classes(Target):
         return {**self.decode(outputs), "classes": names}
 
     def _numbers(self, remedy: str) -> Statistic | None:
-        """Classes by the largest number, where they are not declared."""
+        """Classes by the largest number, if they are not declared."""
         if self.classes:
             return None
         return Largest(self.name, "classes", limit=MAX_CLASSES, remedy=remedy, made=_numbered)

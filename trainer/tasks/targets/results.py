@@ -1,4 +1,4 @@
-"""How targets and predictions are shown: rows, CSV lines, drawings, figures; a class a target."""
+"""Targets and predictions as rows, CSV lines, drawings, figures; one class per target."""
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 # From the rows of all records to what one JSON document says of them.
 Document = Callable[[Iterable[Row]], Any]
 
-_MOST_SHOWN = 5  # classes of a record, where they are told
+_MOST_SHOWN = 5  # classes of a record in messages
 
 
 class Results(abc.ABC):

@@ -79,7 +79,7 @@ class FileFacts:
         self.maps = next(filter(storage.is_directory, folders), "")
         if not self.maps:
             raise RecordError(
-                "missing maps", f"there is no folder {name}/ beside it; put its PNG files there"
+                "missing maps", f"there is no folder {name}/ next to it; put its PNG files there"
             )
 
     @property

@@ -57,7 +57,7 @@ _ITEM_BYTES = 1024
 _FACTS, _FINISHED = "", "\0"
 # By these an annotation is of an object, whatever else it has.
 _OF_OBJECTS = frozenset({"bbox", "category_id", "segmentation"})
-# The source of an image is no annotation.
+# The source of an image is not an annotation.
 _OF_IMAGE = frozenset(
     {"id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"}
 )
@@ -288,7 +288,7 @@ def _ids(image: Mapping[str, Any], name: str) -> tuple[int, ...]:
     stated = image.get(name) or []
     ids = [*map(plain_id, stated)] if isinstance(stated, list) else [stated]
     if wrong := [each for each in ids if type(each) is not int or each.bit_length() > 62]:
-        raise malformed(f"{name} has {str(wrong[0])[:200]}, which is no id of a category")
+        raise malformed(f"{name} has {str(wrong[0])[:200]}, not the id of a category")
     return tuple(ids)
 
 

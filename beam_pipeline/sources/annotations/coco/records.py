@@ -86,12 +86,12 @@ class ImageItem(NamedTuple):
 
 @fast_pickle
 class Annotations(NamedTuple):
-    """Items of "annotations" that show objects of one image, or its class: a column a member.
+    """Items of "annotations" with objects of one image, or its class: a column per member.
 
     Attributes:
         others: The names of what else each has.
         polygons: Of those that have some.
-        segments: The segmentations that are no polygons, by the number of their annotation.
+        segments: Segmentations other than polygons, by the number of their annotation.
     """
 
     ids: tuple[Any, ...]
@@ -441,7 +441,7 @@ class _Gathering:
         names, stated = self._facts.names, self._stated.categories
         try:
             return tuple([names[each] for each in stated if each is not None])
-        except (KeyError, TypeError):  # nor is a list a key
+        except (KeyError, TypeError):  # a list cannot be a key
             raise self._unlike(
                 stated,
                 lambda each: each is None or plain_id(each) in [*names],
@@ -475,7 +475,7 @@ class _Gathering:
         return width * height * unit.width * unit.height
 
     def _points(self) -> tuple[Ring, ...]:
-        """A row a box, with zeros (COCO's "not labelled") for boxes without any."""
+        """A row per box, with zeros (COCO's "not labelled") for boxes without any."""
         stated = self._stated.keypoints
         if not any(stated):
             return ()
@@ -565,7 +565,7 @@ def _class_of(image: ImageItem, stated: Annotations, facts: FileFacts) -> ClassL
     for at, (number, category, box) in enumerate(zip(*stated[:3], strict=True)):
         where = f"{image.key}: annotation {number}"
         if box or stated.polygons.ring_counts[at] or at in stated.segments:
-            raise malformed(f"{where} has a box, where the file's first states a class alone")
+            raise malformed(f"{where} has a box, unlike the file's first, which has only a class")
         name = facts.names.get(plain_id(category))
         if name is None:
             raise malformed(f"{where}: category {repr(category)[:200]} is not declared")

@@ -43,7 +43,7 @@ def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:http", "flink://"])
 def test_no_address(address):
-    with pytest.raises(ConfigError, match="is no address such as localhost:8081; correct it"):
+    with pytest.raises(ConfigError, match="is not an address such as localhost:8081"):
         checks.check_reachable(address, f"--flink_master={address}", "start it")
 
 

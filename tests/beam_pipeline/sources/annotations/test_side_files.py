@@ -102,5 +102,5 @@ def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
         return LabelMeFiles().parse(text.encode(), "")
 
     assert parsed(made(imageData="abc/+=" * 1000).replace("/", "\\/")) == parsed(made())
-    with pytest.raises(RecordError, match="over 400 bytes besides imageData"):
+    with pytest.raises(RecordError, match="over 400 bytes without imageData"):
         parsed(made(other="x" * 400))
