@@ -33,6 +33,7 @@ from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import (
     BatchChanges,
+    check_memory_of_batch,
     evaluation_batches,
     training_batches,
     with_statistics,
@@ -299,6 +300,7 @@ def prepare(
             is_validated=validation_split is not None,
         )
     task = own.in_task(task)
+    check_memory_of_batch(task, config.global_batch // workers.count)
     steps_per_epoch = choices.steps_per_epoch(config, num_records, progress)
     cache, validation_cache = _caches(
         config, task, dataset, (split, validation_split), steps_per_epoch, progress

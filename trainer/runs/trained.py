@@ -31,7 +31,7 @@ from trainer.tasks import Task, models
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import keras_inputs
-from trainer.tasks.reading import evaluation_batches
+from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
@@ -184,6 +184,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     task, features = run.task, run.features_of(run.task.features)
     dataset = dataset or open_given(config, features)
     check_same_records(task, dataset.features, run.options)
+    check_memory_of_batch(task, global_batch)
     dataset, split_name = of_run(dataset, run.config, config.split)
     batches = functools.partial(
         evaluation_batches, task, dataset, split_name, batch_size=global_batch

@@ -1,14 +1,17 @@
 """Reads the data of a task: once before training for statistics, then batch after batch."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from tfrecord_dataset.shown_text import size_text
 from trainer.autograph import converted, unconverted
 from trainer.dataset import Dataset
-from trainer.image_cache import ImageCache
+from trainer.errors import ConfigError
+from trainer.image_cache import ImageCache, free_memory
 from trainer.parsing import Augment
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import Input
@@ -20,6 +23,17 @@ from trainer.tensors import Tensor
 _Part = TypeVar("_Part", Input, Target)
 
 _STATISTICS_BATCH_SIZE = 1024
+
+
+def check_memory_of_batch(task: Task, batch_size: int) -> None:
+    """Raise ConfigError if the inputs of one batch, in 32 bits, exceed the free memory."""
+    values = sum(math.prod(size or 1 for size in each.shape) for each in task.inputs.values())
+    needed, free = 4 * values * batch_size, free_memory()
+    if needed > free:
+        raise ConfigError(
+            f"--batch-size {batch_size} needs {size_text(needed)} for the inputs of a batch, and "
+            f"{size_text(free)} are free; choose a smaller one"
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
