@@ -48,7 +48,7 @@ class Death(NamedTuple):
         with contextlib.suppress(ValueError):
             cause = signal.Signals(-self.exit_code).name
         hint = ", perhaps because memory ran out" if cause == "SIGKILL" else ""
-        return f"{self.attempts} processes that did nothing else were ended by {cause}{hint}"
+        return f"its process was ended {self.attempts} times by {cause}{hint}"
 
 
 def run_isolated(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R | Death]:

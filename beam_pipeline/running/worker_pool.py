@@ -145,7 +145,7 @@ class PoolCall(Generic[_T, _R]):
         [outcome] = run_isolated(self._function, [self._item])
         if isinstance(outcome, Death):
             raise BeamTFRecordsError(
-                f"worker processes cannot finish some records: {outcome}; run the same command "
+                f"some records cannot be processed: {outcome}; run the same command "
                 "again with more memory"
             )
         return outcome

@@ -184,7 +184,7 @@ def test_bars_on_a_terminal(tmp_path, write_image):
             written += data
     assert process.returncode == 0, written
     text = written.decode().replace("\r\n", "\n").replace("\x1b[A", "").replace("\r", "")
-    assert "Reading" in text
+    assert "reading" in text
     assert not CONTROL.findall(text)
 
 

@@ -13,6 +13,7 @@ from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
 from trainer.autograph import converted
+from trainer.dataset.batches import Batches
 from trainer.errors import UnknownNameError
 from trainer.image_cache import ImageCache, KeptImages, resolve
 from trainer.input_pipeline import arguments, padding
@@ -109,7 +110,7 @@ class Dataset(Contents):
         deterministic: bool = True,
         cache: ImageCache | str = "none",
         prepare: Callable[..., Any] | None = None,
-    ) -> tf.data.Dataset:
+    ) -> Batches:
         """Return batches of a split, as dicts of tensors by name, or as (inputs, target) for Keras.
 
             >>> batches = trainer.open("data/cells").batches("train", image_size=16, target="label")
@@ -214,7 +215,7 @@ class Dataset(Contents):
         num_records: int | None = None
         if passes is not None or chosen.num_records is not None:
             num_records = self.num_records(chosen.name)
-        return input_pipeline.batches(
+        batches: Batches = input_pipeline.batches(
             chosen.shards,
             num_records,
             functools.partial(self.index, chosen.name),
@@ -242,6 +243,7 @@ class Dataset(Contents):
             f"one that does not fit: {self.remedy}",
             kept,
         )
+        return batches
 
     def image_cache(
         self,

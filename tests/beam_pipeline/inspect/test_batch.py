@@ -115,8 +115,8 @@ def test_what_ends_its_process_is_left_out_alone(tmp_path, deadly):
         "3 exits": "crashed its process",
         "4 endless": "took too long",
     }
-    assert "3 processes that did nothing else were ended by SIGSEGV" in rejects["1 crashes"].detail
-    assert "ended by exit code 3" in rejects["3 exits"].detail
+    assert "its process was ended 3 times by SIGSEGV" in rejects["1 crashes"].detail
+    assert "exit code 3" in rejects["3 exits"].detail
 
 
 def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
@@ -150,14 +150,14 @@ def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("death", "told"),
+    ("death", "cause"),
     [
-        (Death(-signal.SIGKILL, 3), "ended by SIGKILL, perhaps because memory ran out"),
-        (Death(-signal.SIGBUS, 3), "ended by SIGBUS"),
-        (Death(-250, 3), "ended by exit code -250"),
-        (Death(1, 3), "ended by exit code 1"),
+        (Death(-signal.SIGKILL, 3), "SIGKILL, perhaps because memory ran out"),
+        (Death(-signal.SIGBUS, 3), "SIGBUS"),
+        (Death(-250, 3), "exit code -250"),
+        (Death(1, 3), "exit code 1"),
     ],
 )
-def test_what_ended_a_process_is_told(death, told):
-    assert str(death) == f"3 processes that did nothing else were {told}"
+def test_what_ended_a_process_is_named(death, cause):
+    assert str(death) == f"its process was ended 3 times by {cause}"
     assert pickle.loads(pickle.dumps(death)) == death

@@ -86,7 +86,10 @@ def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):
 def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
     results = parallel.start_processes(2).ahead().map(functools.partial(deadly.die, ""), range(12))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(BeamTFRecordsError, match="killed 3 times over the same records"):
+    with pytest.raises(
+        BeamTFRecordsError,
+        match="records cannot be processed: its process was ended 3 times by SIGKILL",
+    ):
         next(results)
 
 

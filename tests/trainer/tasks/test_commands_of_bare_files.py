@@ -67,7 +67,9 @@ WITHOUT_WEIGHT = [{"sequence": each["sequence"], "label": 1} for each in sequenc
         pytest.param(sequences([5] * 12), None, id="all of one length"),
         pytest.param(sequences([3]), None, id="one record"),
         pytest.param(WITHOUT_WEIGHT, None, id="without the weight of the training"),
-        pytest.param([{"label": 1}], "'sequence' in the first records; there is", id="missing"),
+        pytest.param(
+            [{"label": 1}], "'sequence' in the first records; choose from: label", id="missing"
+        ),
         pytest.param(
             [{"sequence": [0.5], "label": 1}], "key 'sequence' holds float32", id="another type"
         ),
