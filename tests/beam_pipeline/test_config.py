@@ -30,8 +30,8 @@ from tfrecord_dataset.image_size import ImageSize
         ),
         pytest.param(
             {"split_list": ["a.txt", "b.txt"], "tokenizer": "words.txt", "num_shards": 0},
-            r"'a.txt' is no file .*; and .*'b.txt' is no file .*; and num_shards \(--num-shards\): "
-            r"0 .*; and tokenizer .*words.txt: give a .model file",
+            r"'a.txt' does not exist .*; and .*'b.txt' does not exist .*; "
+            r"and num_shards \(--num-shards\): 0 .*; and tokenizer .*words.txt: give a .model file",
             id="files with the rest",
         ),
     ],

@@ -56,7 +56,7 @@ TABLE = [
     ("plan INPUT/pets --compression zstd", 2, r"compression \(--compression\) 'zstd'.*none, gzip"),
     ("plan INPUT/pets --max-bad-fraction nan", 2, "nan is out of bounds; .* from 0 to 1"),
     ("plan INPUT/pets --classes a,b,a", 2, "'a,b,a' names 'a' twice"),
-    ("plan INPUT/pets --classes names.txt", 2, "is no file"),
+    ("plan INPUT/pets --classes names.txt", 2, "is not a file"),
     ("plan INPUT/pets --num-shards a=100000", 2, "'a=100000' .*give 1 to 99,999"),
     ("plan INPUT/pets --num-shards few", 2, "write it as 8 or train=8,test=1"),
     ("plan INPUT/pets --split a-b=1", 2, "'a-b=1' .*name splits"),

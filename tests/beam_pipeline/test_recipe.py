@@ -93,7 +93,7 @@ def test_values_that_are_given_win(write):
         ("image:\n  max_sid: 3", r"line 2: unknown option image.max_sid .*'image.max_side'"),
         ("seed: 1\nseed: 2", "line 2: seed is there twice"),
         ("seed: x\nthreads: -1", "line 1: .*is not a whole number.*; and .*line 2: "),
-        ("- seed", "is no mapping"),
+        ("- seed", "is not a mapping"),
         ("a: b: c", "cannot be read: mapping values"),
         ("a: &a 1\nb: *a", "is an alias"),
     ],

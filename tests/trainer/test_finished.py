@@ -75,7 +75,7 @@ def test_no_such_column(table, submit, tmp_path):
     for inputs in (table[0], tmp_path / "test.csv"):
         code, _, err = submit(inputs, "number,y")
         assert code == 2
-        assert "no column, for --columns, 'number'" in err
+        assert "unknown column, for --columns, 'number'" in err
 
 
 def test_a_number_has_the_name_of_the_target(directory_of, start, tmp_path):

@@ -71,7 +71,7 @@ def test_what_a_dataset_states_declares_the_next():
         ({"nc": 2, "names": ["cat"]}, "every feature must be an object"),  # YOLO's data.yaml
         ([{"name": "a"}], "has no kind; declare it as"),
         ([{"kind": "text"}], "has no name"),
-        ([{"name": "a", "kind": "txt"}], "no feature kind .* 'txt' .did you mean 'text'"),
+        ([{"name": "a", "kind": "txt"}], "unknown feature kind .* 'txt' .did you mean 'text'"),
         ([{"name": "a", "kind": "scalar"}], "has no dtype"),
         ([{"name": "a", "kind": "scalar", "dtype": "uint8"}], "give one of int64, float32"),
         ([{"name": "a", "kind": "tensor", "dtype": "int64"}], "give its sizes by axis"),

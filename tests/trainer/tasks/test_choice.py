@@ -64,7 +64,7 @@ image b=blob -> no task suits .*b \(bytes\)
 image boxes | target=boxes task=classification
   -> the target boxes \(boxes\): --task classification does not suit it; choose another
 image age=float boxes | inputs=image,age
-  -> detection learns from one image alone, but the inputs are image, age
+  -> detection learns from one image, but the inputs are image, age
 image label | task=segmentation
   -> --task segmentation does not suit the dataset's features: image .image., label .class
 image boxes | task=segmentation
@@ -78,7 +78,7 @@ image map=map-without-classes
 image map=depth-map | target=map
   -> the target map .map.: no task learns it; choose another with --target
 image age=float map | inputs=image,age
-  -> segmentation learns from one image alone, but the inputs are image, age
+  -> segmentation learns from one image, but the inputs are image, age
 text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
 image cats=boxes dogs=boxes -> choose the target with --target
 label b=blob -> b \(bytes\)

@@ -23,7 +23,7 @@ def prepared(*options, output="/data", inputs=()):
     ("options", "message"),
     [
         (["--runner=PortableRunner"], "--runner=PortableRunner needs --job_endpoint=HOST:PORT"),
-        (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is no address"),
+        (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is not an address"),
         (
             ["--runner=SparkRunner", "--job_server_java_launcher=/no/java"],
             "needs Java, and there is no '/no/java'",
