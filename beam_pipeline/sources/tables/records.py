@@ -40,6 +40,7 @@ from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import kind_of_texts, kind_of_values, merge_kinds
+from tfrecord_dataset.format.inflation import TOO_LARGE
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class Survey:
         num_labels: How many rows state `Roles.doubtful`.
         labels: Its distinct values, or the first few of very many.
         digits: Digits that numbers lose in their stored types, by column.
+        too_large: Why no row of a table is read, by the path of its file.
     """
 
     kinds: Kinds = dataclasses.field(default_factory=dict)
@@ -74,6 +76,7 @@ class Survey:
     num_labels: int = 0
     labels: set[str] = dataclasses.field(default_factory=set)
     digits: Mapping[str, Digits] = dataclasses.field(default_factory=dict)
+    too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
 
     def add(self, other: "Survey") -> "Survey":
         """Add what other rows hold; return the survey."""
@@ -83,6 +86,7 @@ class Survey:
         if len(self.labels) <= _MANY_CLASSES:
             self.labels |= other.labels
         self.digits = merge_digits(self.digits, other.digits)
+        self.too_large |= other.too_large
         return self
 
     def are_measures(self, column: str) -> bool:
@@ -97,6 +101,7 @@ class Overview(NamedTuple):
 
     roles: Roles
     kinds: Kinds
+    too_large: Mapping[str, RecordError]
 
 
 def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
@@ -110,8 +115,8 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
     try:
         for batch in table.batches(scratch):
             found.add(_survey_of(table, batch, roles))
-    except RecordError:  # it is rejected when it is read
-        return
+    except RecordError as error:  # it is rejected when it is read
+        found = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
     yield found
 
 
@@ -161,7 +166,7 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
             *(roles.doubtful, f"{len(found.labels):,}", roles.doubtful),
         )
         roles = dataclasses.replace(roles, labels=())
-    return Overview(roles, kinds)
+    return Overview(roles, kinds, found.too_large)
 
 
 @fast_pickle
@@ -190,9 +195,9 @@ class RecordMaker:
 
     def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
         self._table, self._file, self._scratch = table, table.file, scratch
-        self._roles, self._kinds = overview
-        self._main = main_columns(table.file, *overview)
-        self._others = other_columns(table, *overview)
+        self._roles, self._kinds = overview.roles, overview.kinds
+        self._main = main_columns(table.file, self._roles, self._kinds)
+        self._others = other_columns(table, self._roles, self._kinds)
 
     def rows(self, batch: Batch) -> list[Rows | Record | Rejected]:
         """Return the rows that can be records together, or a record or reject for each."""
@@ -309,6 +314,8 @@ def read_rows(
     scratch = Scratch(table.file.path, scratch_folder) if scratch_folder else None
     maker = RecordMaker(table, all_rows, scratch)
     try:
+        if error := all_rows.too_large.get(table.file.path):
+            raise error
         for batch in table.batches(scratch):
             made = [*(maker.entries if all_rows.roles.key else maker.rows)(batch)]
             if scratch:
@@ -374,7 +381,7 @@ def join_rows(
 ) -> Iterator[Record | Rejected]:
     """Yield the record of one image from its rows, or why it can be none."""
     try:
-        yield joined_record(key, rows, *all_rows)
+        yield joined_record(key, rows, all_rows.roles, all_rows.kinds)
     except RecordError as error:
         yield Rejected.of(rows[0].source, error)
 
