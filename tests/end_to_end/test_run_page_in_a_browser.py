@@ -61,7 +61,7 @@ def path(tmp_path_factory):
         examples=examples,
     )
     options = TrainConfig(data="d", output="o", target=HOSTILE)
-    more = {"task": "detection", "fingerprint": "0" * 64, "sections": sections}
+    more = {"task": "detection", "facts": [HOSTILE, "2026-01-01"], "sections": sections}
     page = html(HOSTILE, options, history([3, 2, 1.5, 1.25]), Best(), **more)
     file = tmp_path_factory.mktemp("page") / "report.html"
     file.write_text(page)
