@@ -10,7 +10,7 @@ from typing import Any
 
 from browsing import CHROMIUM
 from end_to_end.inputs_of_pages import TREES
-from end_to_end.test_pages_by_input import commands
+from end_to_end.pages import play
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
@@ -33,12 +33,10 @@ def main() -> None:
 
 
 def _built(page: str, tree: Any, folder: Path) -> Path:
-    """The report of what the page's own `build` makes of the page's own tree."""
+    """The report that the page's commands make of the page's own tree."""
     folder.mkdir()
     tree(folder)
-    for words in commands(page):
-        if "build" in words:
-            subprocess.run([sys.executable, "-m", *words], cwd=folder, check=True)
+    play((_ROOT / f"docs/from/{page}.md").read_text(), folder)
     return next(folder.glob("data/*/1.0.0/report.html"))
 
 
