@@ -65,7 +65,7 @@ def cnn(train, test, epochs):
             layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(),
             layers.Conv2D(64, 3, activation="relu"), layers.MaxPooling2D(),
             layers.Conv2D(64, 3, activation="relu", padding="same"), layers.Flatten(),
-            layers.Dense(64, activation="relu"), layers.Dense(train[1].max() + 1),
+            layers.Dense(64, activation="relu"), layers.Dense(int(train[1].max()) + 1),
         ]
     )  # fmt: skip
     return classified(model, train, test, epochs)
