@@ -160,18 +160,18 @@ class ObjectsKind(Kind[Objects]):
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
         column: list[Objects] = [each or _NO_OBJECTS for each in values]
-        beside = feature.subkey("")
+        prefix = feature.subkey("")
         if feature.encoding == "flat":
             flat = [[float(side) for box in each.boxes for side in box] for each in column]
             return {feature.key: flat}
         sides = [[*zip(*each.boxes, strict=True)] or [()] * len(SIDES) for each in column]
         lists: dict[str, Sequence[FeatureValue]] = {
-            f"{beside}bbox/{side}": of_side
+            f"{prefix}bbox/{side}": of_side
             for side, of_side in zip(SIDES, zip(*sides, strict=True), strict=True)
         }
         for each in COLUMNS:
             parts = each.encode_column(feature, column, stored)
-            lists.update((beside + part, values) for part, values in parts.items())
+            lists.update((prefix + part, values) for part, values in parts.items())
         return lists
 
     def problem(self, feature: Feature, lists: Lists) -> str:

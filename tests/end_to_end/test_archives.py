@@ -25,7 +25,7 @@ def built(source: Path | str, output: Path | str) -> dict[str, bytes]:
 
 @pytest.fixture
 def tree(tmp_path, class_folders):
-    """A folder of class folders, with a page beside them."""
+    """A folder of class folders, and a page next to them."""
     root = class_folders(tmp_path / "in" / "dogs", each=6)
     (tmp_path / "in" / "README.md").write_text("Dogs.")
     return root.parent

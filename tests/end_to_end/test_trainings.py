@@ -132,7 +132,7 @@ def test_a_training_reaches_what_the_page_states(
 
 @pytest.mark.slow
 def test_maps_are_drawn_for_every_box(tmp_path):
-    """A cell's middle has its class, unless others lie over it."""
+    """A cell's middle has its class, unless others cover it."""
     maps = _maps(tmp_path)
     right = total = 0
     for annotation in sorted((_BLOOD / "Annotations").glob("*.xml")):
