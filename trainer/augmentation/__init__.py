@@ -8,9 +8,7 @@ from trainer.augmentation.rand_augment import rand_augment, rand_augment_in_plac
 from trainer.parsing import Augment
 from trainer.views import Views
 
-__all__ = ["AUTO", "PLACES_POLICIES", "POLICIES", "Augmentation"]
-
-AUTO = "auto"
+__all__ = ["PLACES_POLICIES", "POLICIES", "Augmentation"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +31,6 @@ _OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
 
 POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
-        AUTO: Augmentation(),
         "none": Augmentation(),
         "flip": Augmentation(views=Views(mirror=True)),
         "crop": Augmentation(views=_CROP),
@@ -44,7 +41,6 @@ POLICIES: Mapping[str, Augmentation] = MappingProxyType(
 PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         **POLICIES,
-        AUTO: Augmentation(views=_OBJECTS_CROP),
         "crop": Augmentation(views=_OBJECTS_CROP),
         "rand": Augmentation(views=_OBJECTS_CROP, pixels=rand_augment_in_place),
     }

@@ -67,7 +67,8 @@ def checked_devices(text: str) -> str:
     return text
 
 
-AUGMENTATIONS = ("auto", "none", "flip", "crop", "rand")
+AUTO = "auto"
+AUGMENTATIONS = (AUTO, "none", "flip", "crop", "rand")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -243,12 +244,12 @@ class InputConfig(Options):
         str,
         RunOption(
             "image augmentation: flip, crop (with flip), rand (RandAugment, with crop); auto "
-            "(default): crop for boxes and maps, flip for classes of images in colour that are no "
+            "(default): crop for boxes, flip for maps and for images in colour unless classes are "
             "signs, left or right, else none",
             choices=AUGMENTATIONS,
         ),
         Group("augmentation and balance"),
-    ] = "auto"
+    ] = AUTO
     label_smoothing: Annotated[
         float,
         RunOption(

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.augmentation import AUTO
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.options.shared import AUTO
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
 from trainer.tasks.inputs import Input, input_type
@@ -65,13 +65,12 @@ def choose_task(
             rest, goal.leader, options, columns, reasons, takes_all=takes_all
         )
     _check_options(options, chosen, goal)
-    is_mirrored = options.augment == AUTO and goal.may_be_mirrored(chosen)
     task = Task(
         name=goal.task_name([each.group for each in chosen]),
         inputs=_by_model_name(chosen),
         goal=goal.with_inputs(chosen, options),
         sample_weight=options.sample_weight,
-        augment="flip" if is_mirrored else options.augment,
+        augment=goal.default_augment(chosen) if options.augment == AUTO else options.augment,
     )
     return task, _reason(task, features, reasons)
 

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from trainer.augmentation import AUTO, Augmentation
+from trainer.augmentation import Augmentation
 from trainer.autograph import converted, unconverted
 from trainer.errors import ConfigError
 from trainer.parsing import Decoding, Tensors
@@ -37,7 +37,7 @@ class Task:
     inputs: Mapping[str, Input]
     goal: Target
     sample_weight: str | None = None
-    augment: str = AUTO
+    augment: str = "none"
     loss_fn: PerExample | None = None
     more_metrics: Mapping[str, PerExample] = dataclasses.field(default_factory=dict)
 

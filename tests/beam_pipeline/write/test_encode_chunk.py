@@ -80,5 +80,8 @@ def test_a_process_that_was_killed_for_once_costs_no_record(work, tmp_path):
 def test_a_record_that_ends_its_process_is_named(work, tmp_path):
     encode, chunk = work("always")
     (tmp_path / "always").touch()
-    with pytest.raises(BeamTFRecordsError, match=r"record 2\.jpg cannot be encoded: its process was ended 3 times by SIGSEGV"):
+    with pytest.raises(
+        BeamTFRecordsError,
+        match=r"record 2\.jpg cannot be encoded: its process was ended 3 times by SIGSEGV",
+    ):
         list(parallel.start_processes(1).ahead().map(encode, [chunk]))

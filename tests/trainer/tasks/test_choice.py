@@ -188,10 +188,10 @@ def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared
     [
         pytest.param(["cat", "dog"], 3, {}, "flip", id="photographs"),
         pytest.param(["cat", "dog"], 3, {"augment": "none"}, "none", id="given"),
-        pytest.param(["cat", "dog"], 1, {}, "auto", id="grey"),
-        pytest.param(["left_turn", "stop"], 3, {}, "auto", id="left"),
-        pytest.param(["10", "11"], 3, {}, "auto", id="numbers"),
-        pytest.param(["a", "b"], 3, {}, "auto", id="letters"),
+        pytest.param(["cat", "dog"], 1, {}, "none", id="grey"),
+        pytest.param(["left_turn", "stop"], 3, {}, "none", id="left"),
+        pytest.param(["10", "11"], 3, {}, "none", id="numbers"),
+        pytest.param(["a", "b"], 3, {}, "none", id="letters"),
     ],
 )
 def test_photographs_are_mirrored_unless_their_classes_have_sides(
@@ -204,3 +204,17 @@ def test_photographs_are_mirrored_unless_their_classes_have_sides(
         }
     )
     assert choose_task(features, training(**options))[0].augment == augment
+
+
+@pytest.mark.parametrize(
+    ("target", "augment"),
+    [
+        pytest.param({"kind": "boxes", "classes": ["cell"]}, "crop", id="boxes"),
+        pytest.param({"kind": "map", "classes": ["ground", "1"]}, "flip", id="maps"),
+        pytest.param({"kind": "map", "classes": ["ground", "left lung"]}, "none", id="sides"),
+    ],
+)
+def test_places_have_a_default_augmentation(target, augment):
+    image = {"kind": "image", "shape": [32, 32, 3]}
+    features = features_from_json({"image": image, "target": {"dtype": "uint8", **target}})
+    assert choose_task(features, training())[0].augment == augment

@@ -78,6 +78,9 @@ class BoxesTarget(PlacesTarget):
         sides = np.sqrt(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1))
         return size_for_boxes(stated, sides, self.step)
 
+    def default_augment(self, inputs: Sequence[Input]) -> str:
+        return "crop"
+
     @property
     def pad_to(self) -> int | None:
         return self.most

@@ -1,7 +1,6 @@
 """Classes as the target: one per record, or any number."""
 
 import dataclasses
-import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -14,10 +13,9 @@ from trainer.parsing import Tensors
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.base import STRINGS, statistic_field
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import PerExample, Target, have_sides
 from trainer.tensors import checked
 
-_SIDES = frozenset({"left", "right", "l", "r", "east", "west", "clockwise", "counterclockwise"})
 # A task on classes is named after the first of these inputs, if it is not of images.
 _LEADERS = ("audio", "sequence", "text", "array")
 
@@ -57,11 +55,12 @@ class _Classes(Target):
     learns: ClassVar[str] = "classification"
     takes_shares: ClassVar[bool] = True
 
-    def may_be_mirrored(self, inputs: Sequence[Input]) -> bool:
-        """Images in colour may, unless classes are signs, or left and right."""
+    def default_augment(self, inputs: Sequence[Input]) -> str:
+        """Images in colour are mirrored, unless classes are signs, or left and right."""
         are_colored = [isinstance(each, Image) and each.channels == 3 for each in inputs]
-        has_sides = not self.classes or any(map(_has_sides, self.classes))
-        return are_colored == [True] and not has_sides
+        has_signs = not self.classes or any(map(_is_sign, self.classes))
+        is_mirrored = are_colored == [True] and not has_signs and not have_sides(self.classes)
+        return "flip" if is_mirrored else "none"
 
     def task_name(self, groups: Sequence[str]) -> str:
         if "image" in groups:
@@ -266,10 +265,9 @@ class MultiHot(ManyClasses):
         return check
 
 
-def _has_sides(name: str) -> bool:
-    """Whether a class of this name may look otherwise in a mirror: a sign, left, right."""
-    words = re.split(r"[\W_]+", name.lower())
-    return len(name) == 1 or name.isdecimal() or not _SIDES.isdisjoint(words)
+def _is_sign(name: str) -> bool:
+    """Whether this may be the name of a sign, such as 7 or R, that a mirror changes."""
+    return len(name) == 1 or name.isdecimal()
 
 
 def _numbered(count: int) -> tuple[str, ...]:

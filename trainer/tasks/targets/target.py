@@ -1,7 +1,8 @@
 """The interface of targets: all that depends on what is predicted, for one kind in one module."""
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,13 @@ from trainer.tasks.statistics import Statistic
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
+_SIDES = frozenset({"left", "right", "l", "r", "east", "west", "clockwise", "counterclockwise"})
+
+
+def have_sides(classes: Iterable[str]) -> bool:
+    """Whether a mirror turns a class into another one: left into right, and the like."""
+    words = (re.split(r"[\W_]+", each.lower()) for each in classes)
+    return not all(map(_SIDES.isdisjoint, words))
 
 
 class Target(abc.ABC):
@@ -110,9 +118,9 @@ class Target(abc.ABC):
         """
         return None
 
-    def may_be_mirrored(self, inputs: Sequence[Input]) -> bool:
-        """Whether images of these inputs keep their target in a mirror, by all that is known."""
-        return False
+    def default_augment(self, inputs: Sequence[Input]) -> str:
+        """Which of `policies` images of these inputs take unless an option names one."""
+        return "none"
 
     @property
     @abc.abstractmethod
