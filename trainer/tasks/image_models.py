@@ -22,6 +22,9 @@ _PLAIN_STAGES = 2
 _SMALL_SIDE = 40
 _PYRAMID_WIDTHS = (24, 48, 96, 128, 160)
 _GROUPS = 8
+# Of batch normalisation from random weights: Keras's 0.99 and 0.999 are for runs of many more steps
+# than the default plan has; evaluated, such a model guesses.
+_MOMENTUM = 0.9
 
 
 def encode(name: str, image: Any, weights: str | None) -> Any:
@@ -178,7 +181,11 @@ def _backbone(
         raise ConfigError(
             f"--model {name} cannot take images of {ImageSize(height, width)}: {error}"
         ) from error
-    if weights is not None and of_keras is None:
+    if weights is None:
+        for layer in backbone._flatten_layers():
+            if isinstance(layer, keras.layers.BatchNormalization):
+                layer.momentum = min(layer.momentum, _MOMENTUM)
+    elif of_keras is None:
         _load_all(backbone, weights)
     return backbone, preprocess(keras.layers.Rescaling(255.0)(image))
 

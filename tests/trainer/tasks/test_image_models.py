@@ -56,6 +56,22 @@ def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
     np.testing.assert_allclose(loaded(image), mobilenet(image), atol=1e-6)
 
 
+def momenta(model):
+    layers = model._flatten_layers()
+    return {each.momentum for each in layers if hasattr(each, "moving_mean")}
+
+
+@pytest.mark.slow
+def test_averages_of_batches_follow_a_short_training(mobilenet, tmp_path):
+    """Those of Keras's models take thousands of steps; with weights they are kept as they are."""
+    mobilenet.save(tmp_path / "model.keras")
+    backbone_of(mobilenet).save_weights(tmp_path / "notop.weights.h5")
+    weights = build("MobileNet", weights=str(tmp_path / "notop.weights.h5"))
+
+    assert momenta(keras.models.load_model(tmp_path / "model.keras")) == {0.9}
+    assert momenta(weights) == {0.99}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["notop.weights.h5", "imagenet"])
 def test_weights_are_loaded_below_the_head(mobilenet, tmp_path, monkeypatch, weights):
