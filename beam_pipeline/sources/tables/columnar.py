@@ -37,6 +37,7 @@ from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_
 
 Convert = Callable[[Any], list[Any]]
 _FILE_MAGIC = b"ARROW1"
+_FILE_HEADER_BYTES = 8
 _LONG_ROW_BYTES = 1024
 _MEDIA = {"Image": "image", "Audio": "audio"}
 _LISTS = ("Sequence", "List", "LargeList")
@@ -130,10 +131,76 @@ def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
 
 
 def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> Any:
+    size = handle.seek(0, 2)
     handle.seek(0)
-    is_file = handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC
-    handle.seek(0)
-    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(handle, options=options)
+    # A file is a stream between a magic number and a footer.
+    handle.seek(_FILE_HEADER_BYTES if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC else 0)
+    return pa.ipc.open_stream(pa.PythonFile(_Messages(handle, size), "r"), options=options)
+
+
+class _Messages:
+    """A stream of Arrow messages, each checked before Arrow unpacks its compressed buffers.
+
+    Args:
+        handle: The stream.
+        size: The bytes of its file.
+    """
+
+    closed = False
+
+    def __init__(self, handle: Any, size: int) -> None:
+        self._messages = iter(pa.ipc.MessageReader.open_stream(handle))
+        self._rest = pa.BufferReader(b"")
+        self._size, self._num_bytes = size, 0
+
+    def read(self, num_bytes: int) -> bytes:
+        """Return that many bytes, fewer at the end.
+
+        Raises:
+            RecordError: "file too large".
+        """
+        data: bytes = self._rest.read(num_bytes)
+        while len(data) < num_bytes and (message := next(self._messages, None)):
+            self._num_bytes += sum(_unpacked_sizes(message))
+            check_inflation("it", self._size, self._num_bytes)
+            self._rest = pa.BufferReader(message.serialize())
+            data += self._rest.read(num_bytes - len(data))
+        return data
+
+    def close(self) -> None:
+        """Leave the stream to whoever opened it."""
+
+
+def _unpacked_sizes(message: pa.Message) -> Iterator[int]:
+    """Yield the bytes that each compressed buffer of a message states for its content.
+
+    Format: Arrow's Message.fbs, a FlatBuffer, of which Arrow has checked all offsets.
+    """
+    data, body = memoryview(message.metadata), message.body
+
+    def number(at: int, size: int = 4) -> int:
+        return int.from_bytes(data[at : at + size], "little", signed=size > 2)
+
+    def member(table: int, index: int) -> int:
+        """Return where a member of a table is; 0 if it has none."""
+        fields, place = table - number(table), 4 + 2 * index
+        offset = number(fields + place, 2) if place < number(fields, 2) else 0
+        return table + offset if offset else 0
+
+    def target(at: int) -> int:
+        return at + number(at)
+
+    batch = target(member(target(0), 2))
+    if message.type == "dictionary":
+        batch = target(member(batch, 1))
+    elif message.type != "record batch":
+        return
+    if member(batch, 3):  # else nothing is compressed
+        buffers = target(member(batch, 2))
+        for at in range(buffers + 4, buffers + 4 + 16 * number(buffers), 16):
+            start, length = number(at, 8), number(at + 8, 8)
+            stated = bytes(body[start : start + 8]) if length else b""
+            yield max(0, int.from_bytes(stated, "little", signed=True))  # -1: as it is
 
 
 def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
@@ -204,10 +271,7 @@ def _arrow_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch
     fields = [schema.get_field_index(name) for name in names]
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
     with _arrow_reader(handle, options) as reader:
-        if isinstance(reader, pa.ipc.RecordBatchStreamReader):
-            yield from reader
-        else:
-            yield from map(reader.get_batch, range(reader.num_record_batches))
+        yield from reader
 
 
 def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:

@@ -2,6 +2,7 @@
 
 import gzip
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -56,8 +57,31 @@ def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts,
     assert path.stat().st_size < 1 << 20
     read = ReadParquet(str(path)) if suffix == "parquet" else ReadArrow(str(path))
     [file] = read.files()
-    with pytest.raises(RecordError, match="rows unpack to"):
+    with pytest.raises(RecordError, match=r"(rows unpack to|it unpacks to over 256 MiB)"):
         list(read.opened(file).batches())
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd"])
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "stream"])
+def test_compressed_buffers_are_refused_before_they_are_unpacked(tmp_path, compression, is_file):
+    path = tmp_path / "t.arrow"
+    table = pa.table({"x": np.zeros(36 << 20)})
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    new = pa.ipc.new_file if is_file else pa.ipc.new_stream
+    with new(str(path), table.schema, options=options) as writer:
+        writer.write_table(table)
+    assert path.stat().st_size < 4 << 20
+    read = ReadArrow(str(path))
+    [file] = read.files()
+    usual = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(RecordError, match="it unpacks to over 256 MiB"):
+            list(read.opened(file).batches())
+    finally:
+        pa.set_memory_pool(usual)
+    assert pool.max_memory() < 64 << 20
 
 
 def test_a_view_that_rows_share_counts_for_each(tmp_path):
