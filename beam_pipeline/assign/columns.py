@@ -93,7 +93,7 @@ def table_of_rows(
         sources=table.column("source").to_pylist(),
         source_ids=[""] * table.num_rows,
         content_digests=inspected.content_digests,
-        texts=inspected.texts,
+        texts=inspected.content_digests,
         split=splits,
         position=positions,
         num_bytes=inspected.num_bytes,

@@ -41,6 +41,8 @@ def annotations(records: Sequence[Inspected]) -> list[str]:
     """
     if records[0].example:
         return [record.example.sha256 for record in records if record.example]
+    if not any(map(_may_have_file, records[0].features.values())):
+        return [record.content_digest for record in records]  # of all that they say
     return _texts_beside_files([record.features for record in records], "annotation")
 
 

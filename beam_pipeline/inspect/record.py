@@ -52,13 +52,11 @@ class InspectedRows:
     Attributes:
         rows: They.
         columns: Their values by feature.
-        texts: What each says, of which its digests are made.
         content_digests, num_bytes: As `Inspected` has them.
     """
 
     rows: Rows
     columns: Mapping[str, Sequence[Value]]
-    texts: Sequence[str]
     content_digests: Sequence[str]
     num_bytes: npt.NDArray[np.int64]
 
@@ -133,8 +131,8 @@ def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
         return None
     if not columns or (num_bytes > MAX_RECORD_BYTES).any():
         return None
-    texts = texts_of(columns)
-    return InspectedRows(rows, columns, texts, list(map(sha256_of, texts)), num_bytes)
+    digests = list(map(sha256_of, texts_of(columns)))
+    return InspectedRows(rows, columns, digests, num_bytes)
 
 
 def rejected(record: Record, problem: RecordError) -> Rejected:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -69,9 +69,10 @@ class ArrayTable(Table):
         """How many rows there are."""
         return next(iter(self.columns.values())).shape[0]
 
-    def only(self, column: str) -> Table:
-        """As `Table.only`."""
-        return dataclasses.replace(self, columns={column: self.columns[column]})
+    def without(self, columns: Collection[str]) -> Table:
+        """As `Table.without`."""
+        kept = {name: each for name, each in self.columns.items() if name not in columns}
+        return dataclasses.replace(self, columns=kept)
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`; what is compressed is unpacked into `scratch` once."""

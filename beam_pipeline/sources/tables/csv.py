@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -219,8 +219,10 @@ class _Text:
     closed = False
 
     def __init__(self, handle: Any, encoding: str) -> None:
-        name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+        is_utf_8 = codecs.lookup(encoding).name == "utf-8"
+        name = "utf-8-sig" if is_utf_8 else encoding
         self._handle = handle
+        self._is_utf_8 = is_utf_8
         self._decoder = codecs.getincrementaldecoder(name)(_ERRORS)
         self._rest = b""
         self._is_at_end = False
@@ -232,12 +234,17 @@ class _Text:
         while len(self._rest) < num_bytes and not self._is_at_end:
             data = self._handle.read(num_bytes)
             self._is_at_end = not data
-            text = self._decoder.decode(data, final=not data)
-            self.is_readable = self.is_readable and _UNREADABLE not in text
-            self._rest += text.encode() + b"\n" * self._is_at_end
+            self._rest += self._as_utf_8(data) + b"\n" * self._is_at_end
         data, self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
         self.num_quotes += data.count(b'"')
         return data
+
+    def _as_utf_8(self, data: bytes) -> bytes:
+        if self._is_utf_8 and data.isascii() and not any(self._decoder.getstate()):
+            return data  # most blocks of most files
+        text = self._decoder.decode(data, final=not data)
+        self.is_readable = self.is_readable and _UNREADABLE not in text
+        return text.encode()
 
     def close(self) -> None:
         """Leave the file to whoever opened it."""
@@ -249,21 +256,25 @@ class CsvTable(Table):
 
     Attributes:
         dialect: How its rows are written.
+        left_out: Columns that are not read.
         block_bytes: What is parsed at once; a row has no more.
     """
 
     is_typed = False
 
     dialect: Dialect
+    left_out: frozenset[str] = frozenset()
     block_bytes: int = BATCH_BYTES
 
-    def head(self) -> Iterator[Batch]:
-        """As `Table.head`."""
-        few = dataclasses.replace(self, block_bytes=_HEAD_BYTES)
-        try:
-            yield from [*Table.head(few)]
-        except DataError:  # a row may be longer
-            yield from Table.head(self)
+    def without(self, columns: Collection[str]) -> "CsvTable":
+        """As `Table.without`."""
+        return dataclasses.replace(self, left_out=frozenset(columns))
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the columns that are read: at least one."""
+        kept = [at for at, name in enumerate(self.header) if name not in self.left_out]
+        return kept or [0]
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`; rows without any value are skipped."""
@@ -373,7 +384,8 @@ class CsvTable(Table):
         keep &= ~functools.reduce(numpy.logical_and, empty)
         if not keep.all():
             columns, lines = [column.filter(keep) for column in columns], lines[keep]
-        named = [(name, each) for name, each in zip(self.header, columns, strict=True) if name]
+        names = [self.header[number] for number in self.numbers]
+        named = [(name, each) for name, each in zip(names, columns, strict=True) if name]
         for start in range(0, max(1, len(lines)), BATCH_ROWS):
             rows = {name: each.slice(start, BATCH_ROWS).to_pylist() for name, each in named}
             numbers = lines[start : start + BATCH_ROWS].tolist()
@@ -383,7 +395,7 @@ class CsvTable(Table):
 def _newlines(column: pyarrow.Array) -> npt.NDArray[Any]:
     """Count the newlines of each text: int64 [n] (Arrow's own search takes far longer)."""
     _, offsets, data = column.buffers()
-    if not data or b"\n" not in data.to_pybytes():
+    if not data:
         return numpy.zeros(len(column), numpy.int64)
     ends = numpy.frombuffer(offsets, numpy.int32)[column.offset : column.offset + len(column) + 1]
     found = numpy.flatnonzero(numpy.frombuffer(data, numpy.uint8) == ord("\n"))
@@ -426,6 +438,7 @@ def _reader(
             invalid_row_handler=skip,
         ),
         pyarrow.csv.ConvertOptions(
+            include_columns=[str(number) for number in table.numbers],
             column_types=dict.fromkeys(names, pyarrow.string()),
             strings_can_be_null=False,
             check_utf8=False,

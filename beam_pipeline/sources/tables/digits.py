@@ -36,17 +36,18 @@ def digits_of(
     """Count the numbers of some rows, by column of fractions or of large whole numbers."""
     found = {}
     for name, values in columns.items():
-        stated = [value for value in values if value not in (None, "")]
         kind, are_whole = kinds.get(name), False
+        stated = [value for value in values if value not in (None, "")]
         lost = _num_lost(stated) if kind is float else 0
         if kind in (int, str):
-            are_whole = kind is int or all(map(_is_whole, stated))
+            are_whole = kind is int or all(map(is_whole, stated))
         large = sum(map(_is_large, stated)) if are_whole and kind is str else 0
         found[name] = Digits(len(stated), lost, large, are_whole)
     return found
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number of any size, also as text."""
     return type(value) is int or (isinstance(value, str) and bool(_INTEGER.fullmatch(value)))
 
 

@@ -110,8 +110,11 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
         return
     scratch = None
     if table.has_values:
-        table, scratch = table.only(roles.doubtful), Scratch(table.file.path, scratch_folder)
-    found = Survey()
+        others = set(table.header) - {roles.doubtful}
+        table, scratch = table.without(others), Scratch(table.file.path, scratch_folder)
+    else:
+        table = table.without(roles.texts)
+    found = Survey(kinds=dict.fromkeys(roles.texts, str))
     try:
         for batch in table.batches(scratch):
             found.add(_survey_of(table, batch, roles))

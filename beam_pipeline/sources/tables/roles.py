@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.sources.tables.digits import is_whole
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
 from beam_pipeline.sources.tables.names import (
     ARRAY,
@@ -121,6 +122,7 @@ class Roles:
         numbers: Columns that number these rows, and are not kept.
         nested: Other columns of JSON that mostly hold lists in the first rows.
         plain: Columns of JSON that mostly hold numbers or text there.
+        texts: Columns of CSV that are texts by these rows, whatever others hold.
         declared: (feature, column), if a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: Replaces a missing number; None rejects the row.
@@ -142,6 +144,7 @@ class Roles:
     numbers: frozenset[str] = frozenset()
     nested: frozenset[str] = frozenset()
     plain: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
     missing_number: float | None = None
@@ -614,6 +617,13 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
         roles,
         nested=frozenset(nested - beside),
         plain=frozenset(name for name, each in columns.items() if not each.is_nested),
+        texts=frozenset(
+            name
+            for name, each in columns.items()
+            if str in each.kinds and not all(map(is_whole, each.values))
+        )
+        if not sample.tables[0].is_typed
+        else frozenset(),
     )
     return _with_boxes(roles, beside=frozenset(beside)) if beside else roles
 

@@ -178,8 +178,8 @@ class Table(abc.ABC):
             ConfigError, DataError, RecordError: The file cannot be read.
         """
 
-    def only(self, column: str) -> "Table":
-        """Return the table of one column, if others need not be read for that."""
+    def without(self, columns: Collection[str]) -> "Table":
+        """Return the table without some columns, if that is faster to read."""
         return self
 
     def head(self) -> Iterator[Batch]:

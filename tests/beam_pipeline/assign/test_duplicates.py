@@ -12,13 +12,13 @@ from tiers import first_quick
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.statistics import DuplicateGroup, Statistics
-from beam_pipeline.records import ClassLabel, Inspected
+from beam_pipeline.records import ClassLabel, FileRef, Inspected, RawFile
 
 
 def record(number: int, content: int, label: str = "a") -> Inspected:
     return Inspected(
         key=f"{number:07d}",
-        features={"label": ClassLabel(label)},
+        features={"bytes": RawFile(file=FileRef(path="a.bin")), "label": ClassLabel(label)},
         source=f"row {number}",
         content_digest=f"{content:064x}"[::-1],
         num_bytes=10,
