@@ -191,7 +191,7 @@ def save(
     schema = f"{name.removesuffix('.yaml')}.schema.json"
     head = [
         f"yaml-language-server: $schema={schema}",
-        f"Built by `python -m beam_pipeline build {name} --output DATA_DIR`.",
+        f"Built by `beam-tfrecords build {name} --output DATA_DIR`.",
         "Lines behind a # are defaults.",
         *(["The input is read as", *(f"  {line}" for line in understood)] if understood else []),
         *([f"Open: {problem}"] if problem else []),
@@ -226,7 +226,7 @@ def of_dataset(config: BuildConfig) -> str:
     opened = {name: () for name, value in paths.items() if value == OPEN or OPEN in [*value]}
     head = [
         "What built this dataset; to build it again:",
-        "`python -m beam_pipeline build recipe.yaml --input INPUT --output DATA_DIR`.",
+        "`beam-tfrecords build recipe.yaml --input INPUT --output DATA_DIR`.",
         "Lines behind a # are defaults.",
     ]
     return _text(head, values, opened)

@@ -75,12 +75,15 @@ def page() -> str:
         "their names with `_`: `batch_size=64`. In Python a size is a side or (height, width); "
         "`640x480` is for the command line.",
     ]
-    for program, commands in (("beam_pipeline", cli.COMMANDS), ("trainer", trainer.COMMANDS)):
+    for program, commands in (
+        ("beam-tfrecords", cli.COMMANDS),
+        ("beam-tfrecords-train", trainer.COMMANDS),
+    ):
         described: dict[str, str] = {}
         for name, command in commands.items():
             if name == "plan":
                 continue
-            parts += [f"## python -m {program} {name}", _without_repeats(command, described, name)]
+            parts += [f"## {program} {name}", _without_repeats(command, described, name)]
     return "\n\n".join(parts) + "\n"
 
 

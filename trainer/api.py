@@ -44,7 +44,7 @@ def train(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
-    """Train a model like `python -m trainer train`, to the same bits with the same options.
+    """Train a model like `beam-tfrecords-train train`, to the same bits with the same options.
 
     A run that is in `output` goes on with the same call.
 

@@ -71,7 +71,7 @@ def _classes(schema: Sequence[Feature]) -> Iterator[str]:
 
 def _sample(text: str) -> str:
     lines = "".join(f"    {line}\n" for line in text.splitlines())
-    return f"A record, as `python -m beam_pipeline show` prints it:\n\n{lines}\n" if lines else ""
+    return f"A record, as `beam-tfrecords show` prints it:\n\n{lines}\n" if lines else ""
 
 
 def _code(text: str) -> str:

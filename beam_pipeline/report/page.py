@@ -103,7 +103,7 @@ def write_page_of_build(directory: str) -> None:
     except Exception as error:  # including bugs of this page
         _LOG.warning(
             "the dataset is complete, but its %s could not be written: %s; run "
-            "`python -m beam_pipeline report %s` to try again",
+            "`beam-tfrecords report %s` to try again",
             HTML,
             printable(str(error)),
             shlex.quote(directory),

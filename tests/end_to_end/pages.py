@@ -50,7 +50,8 @@ def run(words: list[str], folder: Path, env: Mapping[str, str] | None = None) ->
         [program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, (words, done.stderr)
-    assert "-m" not in words or not NOISE.search(done.stderr), (words, done.stderr)
+    is_ours = words[0].startswith("beam-tfrecords")
+    assert not (is_ours and NOISE.search(done.stderr)), (words, done.stderr)
     return done
 
 

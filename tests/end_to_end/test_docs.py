@@ -32,8 +32,8 @@ _OTHERS = {
     *("--metadata-file", "--template-file-gcs-location", "--service_port", "--dir", "--tag_set"),
     *("--signature_def", "--flink-master", "--job-port", "--number_of_execution_retries"),
 }
-_LAUNCHER = ["-m", "beam_pipeline"]
-_TRAINERS = (["-m", "trainer"], ["beam-tfrecords-trainer"])
+_LAUNCHER = ["beam-tfrecords"]
+_TRAINERS = (["beam-tfrecords-train"], ["beam-tfrecords-trainer"])
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -81,6 +81,7 @@ def test_every_option_exists(page: Path) -> None:
 
 def _after(start: list[str], words: list[str]) -> list[str]:
     """The words after `start` in a command, in a container's too; none without it."""
+    words = [words[0].rpartition("/")[2], *words[1:]]
     for at in range(len(words) - len(start)):
         if words[at : at + len(start)] == start and words[:2] != ["docker", "build"]:
             return words[at + len(start) :]

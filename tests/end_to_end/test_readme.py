@@ -27,8 +27,9 @@ def test_the_pattern_of_noise_sees_noise():
 
 def _without_set_up(words):
     """Nothing of the set-up of a machine is run."""
-    assert words[0] in ("python", "sudo", "make", "."), words
-    return words if words[0] == "python" else []
+    is_ours = words[0].startswith("beam-tfrecords")
+    assert is_ours or words[0] in ("python", "sudo", "make", "."), words
+    return words if is_ours or words[0] == "python" else []
 
 
 @pytest.mark.slow
@@ -51,7 +52,7 @@ def _rows():
 @pytest.mark.parametrize(("page", "line"), list(_rows()))
 def test_the_commands_of_the_table_run_on_the_trees_of_their_pages(page, line, tmp_path):
     TREES[page](tmp_path)
-    pages.run(["python", "-m", "beam_pipeline", *shlex.split(line)], tmp_path)
+    pages.run(["beam-tfrecords", *shlex.split(line)], tmp_path)
 
 
 def test_what_the_commands_write_is_ignored_by_git():

@@ -29,7 +29,7 @@ def test_the_page_runs_and_says_what_predict_says(tmp_path):
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = 6
     Image.open(tmp_path / image).save(tmp_path / "turned.jpg", exif=exif, quality=95)
-    predict = ["python", "-m", "trainer", "predict", image, "turned.jpg", "--run", "runs/cells"]
+    predict = ["beam-tfrecords-train", "predict", image, "turned.jpg", "--run", "runs/cells"]
     rows = [json.loads(line) for line in pages.run(predict, tmp_path).stdout.splitlines()]
     # Pillow's decoder and TensorFlow's differ a little, of which one turns the photograph.
     for row, asked, tolerance in zip(rows, (image, "turned.jpg"), (1e-5, 0.01), strict=True):

@@ -82,7 +82,7 @@ def find_dataset(
         return next(iter(found.values()))
     raise NotADatasetError(
         f"{path} is not a finished dataset: neither it nor a version (1.0.0) below it has "
-        f"a {FILE}. If its build was interrupted, run `python -m beam_pipeline build` again; open "
+        f"a {FILE}. If its build was interrupted, run `beam-tfrecords build` again; open "
         "bare TFRecord files with a glob: "
         f"{os.path.join(path, '*.tfrecord*')}"
     )

@@ -212,8 +212,7 @@ class Records(Sequence[Record]):
                 record |= numpy_values(feature, lists, specs, decode=self._decode)
         except ValueError as error:
             raise DatasetDamagedError(
-                f"{index.describe(number)}: {error}; run `python -m beam_pipeline verify` on the "
-                "dataset"
+                f"{index.describe(number)}: {error}; run `beam-tfrecords verify` on the dataset"
             ) from error
         return record
 

@@ -111,7 +111,7 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
     if num_records is not None and index.num_records != num_records:
         raise DatasetDamagedError(
             f"metadata.json states {num_records} records, but the shards hold "
-            f"{index.num_records}; `python -m beam_pipeline verify` names the shards that changed"
+            f"{index.num_records}; `beam-tfrecords verify` names the shards that changed"
         )
     return index
 

@@ -63,7 +63,7 @@ class RecordReader:
         return DatasetDamagedError(
             f"a shard is damaged: {self._index.describe(number)} has a wrong checksum; "
             "copy that file again, or build the dataset again; "
-            "`python -m beam_pipeline verify` finds all such shards"
+            "`beam-tfrecords verify` finds all such shards"
         )
 
     def _read(self, numbers: Any) -> tuple[Any, Any]:

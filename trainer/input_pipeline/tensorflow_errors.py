@@ -10,7 +10,7 @@ from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError
 from trainer.parsing.images import DECODING
 
 _REMEDY = (
-    "declare that key with --schema for bare files, or run `python -m beam_pipeline verify` on a "
+    "declare that key with --schema for bare files, or run `beam-tfrecords verify` on a "
     "dataset directory"
 )
 # Messages of tf.io.parse_example, for one record and for a batch.
@@ -70,7 +70,7 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
     if match := _COUNT.search(message):
         return DatasetDamagedError(
             f"metadata.json states {match['stated']} records, but the shards hold "
-            f"{match['count']}; `python -m beam_pipeline verify` names the shards that changed"
+            f"{match['count']}; `beam-tfrecords verify` names the shards that changed"
         )
     if match := _LOST.search(message):
         return TrainerError(
@@ -82,12 +82,12 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
     if match := _IMAGE.search(message):
         return DatasetDamagedError(
             f"{match['name']!r} of a record is not an image that TensorFlow can read: "
-            f"{summary.removesuffix('.')}; `python -m beam_pipeline build` rejects damaged images "
+            f"{summary.removesuffix('.')}; `beam-tfrecords build` rejects damaged images "
             "and lists them"
         )
     if isinstance(error, tf.errors.DataLossError):
         return DatasetDamagedError(
-            f"a shard is damaged: {summary}; `python -m beam_pipeline verify` names it"
+            f"a shard is damaged: {summary}; `beam-tfrecords verify` names it"
         )
     return TrainerError(f"TensorFlow failed: {summary}")
 

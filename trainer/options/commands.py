@@ -42,7 +42,7 @@ def file_name(suffix: str) -> Callable[[str], str]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluateConfig(Options):
-    """The options of `python -m trainer evaluate`."""
+    """The options of `beam-tfrecords-train evaluate`."""
 
     data: Data
     schema: Schema = None
@@ -71,7 +71,7 @@ class EvaluateConfig(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictConfig(Options):
-    """The options of `python -m trainer predict`."""
+    """The options of `beam-tfrecords-train predict`."""
 
     inputs: Annotated[
         tuple[str, ...],
@@ -135,7 +135,7 @@ class PredictConfig(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportConfig(Options):
-    """The options of `python -m trainer export`."""
+    """The options of `beam-tfrecords-train export`."""
 
     run: Run
     output: Annotated[
@@ -160,7 +160,7 @@ class ExportConfig(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TuneConfig(InputConfig):
-    """The options of `python -m trainer tune`."""
+    """The options of `beam-tfrecords-train tune`."""
 
     data: Annotated[
         str,
@@ -184,7 +184,7 @@ class TuneConfig(InputConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ShowBatchConfig(InputConfig):
-    """The options of `python -m trainer show-batch`."""
+    """The options of `beam-tfrecords-train show-batch`."""
 
     output: Annotated[
         str,

@@ -19,7 +19,7 @@ CACHES = ("auto", "memory", "none")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainConfig(InputConfig):
-    """The options of `python -m trainer train`."""
+    """The options of `beam-tfrecords-train train`."""
 
     output: Annotated[
         str,

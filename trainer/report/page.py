@@ -148,7 +148,7 @@ def command(options: TrainConfig) -> list[str]:
         value = getattr(options, name)
         if name not in left_out and value not in (field.default, None, ()):
             words += [field.flag] if value is True else [field.flag, _word(value)]
-    return ["python", "-m", "trainer", "train", *map(shlex.quote, words)]
+    return ["beam-tfrecords-train", "train", *map(shlex.quote, words)]
 
 
 def _word(value: Any) -> str:

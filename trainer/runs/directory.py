@@ -211,7 +211,7 @@ class RunDirectory:
             self.read_config()
             raise ConfigError(
                 f"{self.path} has no {file.name}: its training did not finish; continue it with "
-                "`python -m trainer train --resume`"
+                "`beam-tfrecords-train train --resume`"
             )
         return file
 

@@ -37,7 +37,7 @@ from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy
 
-_REMEDY = "copy it back, or let its training write it again: `python -m trainer train --resume`"
+_REMEDY = "copy it back, or let its training write it again: `beam-tfrecords-train train --resume`"
 _LONGEST_REASON = 300
 
 

@@ -123,7 +123,7 @@ def _means(
     if num_records is not None and count != num_records:
         raise DatasetDamagedError(
             f"evaluation read {count:.0f} records, but the split has {num_records}; run "
-            "`python -m beam_pipeline verify` on the dataset"
+            "`beam-tfrecords verify` on the dataset"
         )
     return {name: value / count for name, value in zip(names, sums, strict=True)}
 

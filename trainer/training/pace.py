@@ -124,7 +124,7 @@ class Pace:
             return text
         text = f"{text}, {part.waiting:.0%} of the time waiting for input"
         if part.waiting > _MUCH:
-            text += "; run `python -m trainer tune` to find the bottleneck of the input"
+            text += "; run `beam-tfrecords-train tune` to find the bottleneck of the input"
         return text
 
 

@@ -110,7 +110,7 @@ def test_a_page_that_fails_leaves_the_build_whole(
         dataset = build(class_folders(tmp_path / "pets"), tmp_path / "data")
     [record] = caplog.records
     assert "No space left" in record.getMessage()
-    (command,) = re.findall("`python -m beam_pipeline (.*)`", record.getMessage())
+    (command,) = re.findall("`beam-tfrecords (.*)`", record.getMessage())
     assert commands.main(shlex.split(command)) == 0
     assert page(dataset)
 

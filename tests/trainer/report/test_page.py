@@ -99,7 +99,7 @@ def test_the_command_repeats_the_training_on_its_data_without_secrets():
         data="https://me:secret@host/data", output="/home/me/run", epochs=3, image_size=(64, 48)
     )
     assert " ".join(command(options)) == (
-        "python -m trainer train --data 'https://***@host/data' --output RUN --image-size 48x64 "
+        "beam-tfrecords-train train --data 'https://***@host/data' --output RUN --image-size 48x64 "
         "--epochs 3"
     )
 
