@@ -27,7 +27,7 @@ from pathlib import Path
 from storm_cases import CASES, OF_MODELS, Case, State, begin, finished, make_inputs, run
 
 _LEFT = re.compile(r"\..*|.*\.partial|.*\.aside")
-# TensorFlow's own, the empty folder through which Keras saves, and the file by which Python tries
+# TensorFlow's own, the folder through which Keras saves, and the file by which Python tries
 # whether there is a place for temporary files: no other process deletes them.
 _OF_LIBRARIES = re.compile(r"__autograph_generated_file.*\.py|(tmp)?[a-z0-9_]{8}")
 
@@ -118,7 +118,7 @@ def _left(out: Path) -> list[Path]:
     temporary = [
         path
         for path in (out.parent / "temporary").iterdir()
-        if not _OF_LIBRARIES.fullmatch(path.name) or (path.is_dir() and any(path.iterdir()))
+        if not _OF_LIBRARIES.fullmatch(path.name)
     ]
     return [*made, *temporary]
 
