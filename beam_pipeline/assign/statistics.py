@@ -5,7 +5,6 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import heapq
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -22,43 +21,6 @@ from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, composed
 from beam_pipeline.schema.names import check_number
 from tfrecord_dataset.shown_text import reading_order
-
-# Of so many, one is held in 100 bytes.
-_NUM_HELD = 4096
-
-_Texts = tuple[str, ...]
-
-
-@dataclasses.dataclass(slots=True)
-class Sample:
-    """Some of the different values that were added: the same in whatever parts and order.
-
-    Those are held whose hash ends in `level` zero bits, and the level rises with their number
-    (Gibbons, Distinct Sampling, VLDB 2001).
-    """
-
-    values: set[_Texts] = dataclasses.field(default_factory=set)
-    level: int = 0
-
-    def add(self, values: Iterable[_Texts]) -> None:
-        """Adds values."""
-        self.values.update(filter(self._holds, values))
-        while len(self.values) > _NUM_HELD:
-            self.level += 1
-            self.values = set(filter(self._holds, self.values))
-
-    def merge(self, other: "Sample") -> None:
-        """Adds what `other` was given."""
-        if other.level > self.level:
-            self.level = other.level
-            self.values = set(filter(self._holds, self.values))
-        self.add(other.values)
-
-    def _holds(self, value: _Texts) -> bool:
-        if not self.level:
-            return True
-        return not zlib.crc32(repr(value).encode()) & ((1 << self.level) - 1)
-
 
 # Why records are rejected that `--duplicates drop` drops.
 DUPLICATE = "duplicate"
@@ -102,7 +64,6 @@ class Statistics:
         rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
-        some_rejects: (source, reason, detail) of some, by which all can be sorted in ranges.
         first_sources: Of all rejects by reason, the sources of the first.
         notes: What was changed in records, and how often.
         duplicate_groups, duplicate_records: Contents met more than once; their records.
@@ -126,7 +87,6 @@ class Statistics:
     rejected: Counter[str] = dataclasses.field(default_factory=Counter)
     num_bad: int = 0
     first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
-    some_rejects: Sample = dataclasses.field(default_factory=Sample)
     first_sources: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     duplicate_groups: int = 0
@@ -213,7 +173,6 @@ class Statistics:
         """Counts a reject."""
         facts = (rejected.source, rejected.reason, rejected.detail)
         self.rejected[rejected.reason] += 1
-        self.some_rejects.add([facts])
         self.first_sources.setdefault(rejected.reason, []).append(rejected.source)
         if rejected.bad:
             self.num_bad += 1
@@ -260,7 +219,6 @@ class Statistics:
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
         self.rejected.update(other.rejected)
-        self.some_rejects.merge(other.some_rejects)
         self.notes.update(other.notes)
         for count in _COUNTS:
             setattr(self, count, getattr(self, count) + getattr(other, count))

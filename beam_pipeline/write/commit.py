@@ -22,14 +22,13 @@ from beam_pipeline.files import storage
 from beam_pipeline.running.counters import counter
 from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
-from beam_pipeline.running.spill import NOT_SPILLED, Spill, spilling
+from beam_pipeline.running.spill import spilling
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.final_files import is_committed, make_dataset
 from beam_pipeline.write.rejects import (
     REJECTS_FILE,
-    RejectsRange,
+    SortedRejects,
     failed_rejects_path,
-    num_rejected,
     sort_rejects,
     write_failed_rejects,
     write_rejects,
@@ -118,7 +117,6 @@ def _commit(
     *rejected: Iterable[bytes],
     config: BuildConfig,
     job: Job,
-    statistics: Statistics,
     counts: Iterable[int],
     **found: Any,
 ) -> str:
@@ -127,15 +125,8 @@ def _commit(
         if not _has_problem(job):
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
             batches = itertools.chain(*map(job.spill.all, rejected))
-            rejects = sort_rejects(batches, statistics, sorting)
-            commit(
-                config,
-                statistics=statistics,
-                rejects=rejects,
-                num_read=sum(counts),
-                spill=sorting,
-                **found,
-            )
+            rejects = sort_rejects(batches, sorting)
+            commit(config, rejects=rejects, num_read=sum(counts), **found)
     return config.dataset_dir
 
 
@@ -144,15 +135,13 @@ def commit(
     plan: Plan,
     statistics: Statistics,
     shards: Sequence[ShardInfo],
-    rejects: Sequence[RejectsRange],
+    rejects: SortedRejects,
     num_read: int,
-    spill: Spill = NOT_SPILLED,
 ) -> str:
     """Make the written shards a dataset; safe to repeat after an interruption.
 
     Args:
-        rejects: All rejects, in any order.
-        spill: Location of the spilled text of the rejects.
+        rejects: All rejects.
 
     Returns:
         The dataset's directory.
@@ -166,16 +155,16 @@ def commit(
     if isinstance(plan.problem, ConfigError):  # not a problem of the data
         raise plan.problem
     if plan.problem:
-        write_failed_rejects(config, rejects, spill)
+        write_failed_rejects(config, rejects)
         raise plan.problem
-    check_counts(plan, shards, num_rejected(rejects), num_read)
+    check_counts(plan, shards, rejects.count, num_read)
     by_split = {
         split: sorted((info for info in shards if info.split == split), key=lambda info: info.shard)
         for split in plan.splits
     }
     files = _files(shards)
     with others_named(config):
-        files[REJECTS_FILE] = write_rejects(config, rejects, spill)
+        files[REJECTS_FILE] = write_rejects(config, rejects)
     texts = description.texts(config, plan.schema, by_split)
     num_records = {split: cut.num_records for split, cut in plan.splits.items()}
     texts[value_statistics.FILE] = value_statistics.statistics_text(

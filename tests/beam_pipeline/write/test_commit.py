@@ -31,6 +31,7 @@ from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import rejects
 from beam_pipeline.write.commit import check_counts, commit
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
+from beam_pipeline.write.rejects import NO_REJECTS
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir, working_root
 
@@ -142,25 +143,26 @@ def check_whole(store, config, shards):
 def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests):
     """Rejects and statistics are divided; the bytes are those of a build on this machine."""
     url, _ = bucket
-    monkeypatch.setattr(rejects, "_RANGE_REJECTS", 20)
+    monkeypatch.setattr(rejects, "_RUN_REJECTS", 20)
     records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(100)]
     bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(60)]
     options = {"name": "t", "num_shards": NUM_SHARDS}
     here = BuildConfig(output=str(tmp_path / "here"), **options)
     beam_pipeline.build(here, source=beam.Create(records + bad))
     there = BuildConfig(output=f"{url}/out", **options)
-    ranges = []
+    written = []
     write_rejects = commit_module.write_rejects
     monkeypatch.setattr(
         commit_module,
         "write_rejects",
-        lambda config, found, spill: ranges.extend(found) or write_rejects(config, found, spill),
+        lambda config, found: written.append(found) or write_rejects(config, found),
     )
     with beam.Pipeline(local_runner(), PipelineOptions([])) as pipeline:
         _ = pipeline | beam.Create(records + bad) | WriteDataset(there)
 
-    assert len(ranges) == 4
-    assert sum(each.count for each in ranges) == len(bad)
+    [found] = written
+    assert len(found.runs) > 2
+    assert found.count == len(bad)
     assert not store.calls["copy"]
     for path, data in store.objects.items():
         file = tmp_path / "there" / path.partition("/out/")[2]
@@ -172,7 +174,7 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
 
 
 def test_few_requests(store, config, shards):
-    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
 
     calls = store.calls
     assert not calls["copy"]
@@ -186,12 +188,12 @@ def test_cut_off_and_run_again(store, config, shards, place, operation):
     place = f"{config.dataset_dir}/{place}" if place else working_root(config)
     store.fail(place, 403, times=1, operation=operation)
     with pytest.raises((OSError, ConfigError)):
-        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
     is_committed = storage.exists(f"{config.dataset_dir}/metadata.json")
     assert is_committed == (operation == "list")
 
     for _ in range(2):
-        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
         check_whole(store, config, shards)
 
 
@@ -211,22 +213,22 @@ def test_what_appeared_meanwhile_stays(store, config, shards, path, error, messa
     """Another build has been here since this one began."""
     store.put(f"{config.dataset_dir}/{path}", b"another's")
     with pytest.raises(error, match=message):
-        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
     assert storage.read_text(f"{config.dataset_dir}/{path}") == "another's"
     assert storage.list_dir(working_root(config)), "receipts stay for the next build"
 
 
 def test_an_equal_dataset_that_appeared_meanwhile_is_the_result(store, config, shards):
-    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
     before = dict(store.objects)
-    commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
     assert store.objects == before
 
 
 def test_a_lost_file_fails_the_commit(store, config, shards):
     store.objects.pop(shards[7].temporary[shards[7].file].path.partition("://")[2])
     with pytest.raises(FileNotFoundError):
-        commit(config, PLAN, Statistics(), shards, [], num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
     assert not storage.exists(f"{config.dataset_dir}/metadata.json")
 
 
