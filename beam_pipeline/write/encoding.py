@@ -28,7 +28,6 @@ from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_pool import Work
-from beam_pipeline.write.frame_memory import MemoryFile, leave
 from tfrecord_dataset.format.example import FeatureValue, encode_columns
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
@@ -56,7 +55,7 @@ class EncodedChunk(NamedTuple):
     """Consecutive records of a shard.
 
     Attributes:
-        frames: The Examples framed for a TFRecord file. Empty if they are in the chunk's memory.
+        frames: The Examples framed for a TFRecord file.
         lengths: int64 [n], little-endian: size of each frame in bytes.
         rows: Their index rows (`columns.to_bytes`).
     """
@@ -170,12 +169,10 @@ class Chunk(NamedTuple):
     Attributes:
         table: The records (`columns.to_bytes`).
         first_number: As in `columns.records_of`.
-        memory: The file for the frames; without one they are returned.
     """
 
     table: bytes
     first_number: int | None
-    memory: MemoryFile | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,9 +190,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
     def __call__(self, chunk: Chunk) -> EncodedChunk:
         seconds = _TIMES_INSPECTION * self.encoder.value.rules.max_seconds
         with ending_after(seconds * self.threads) as start_time:
-            encoded = self._encoded(chunk, start_time)
-        left = leave(encoded.frames, chunk.memory)
-        return encoded._replace(frames=b"") if left else encoded
+            return self._encoded(chunk, start_time)
 
     def here(self, chunk: Chunk) -> EncodedChunk:
         """Encode a chunk in this process, which must not be killed on a timeout."""

@@ -42,11 +42,10 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.running.worker_pool import Ahead, WorkerPool
+from beam_pipeline.running.worker_pool import Ahead
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
-from beam_pipeline.write.frame_memory import FrameMemory
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
 from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
@@ -271,21 +270,8 @@ class _WriteShard(beam.DoFn):
         encode = EncodeChunk(self._encoder, parallelism.threads)
         chunks = _chunks(shard.rows, shard.first_number)
         if parallelism.processes and shard.rows.num_rows > RECORDS_WITHOUT_PROCESSES:
-            return _encoded_elsewhere(start_processes(parallelism.processes), encode, chunks)
+            return start_processes(parallelism.processes).ahead().map(encode, chunks)
         return map(encode.here, chunks)
-
-
-def _encoded_elsewhere(
-    processes: WorkerPool, encode: EncodeChunk, chunks: Iterator[Chunk]
-) -> Iterator[EncodedChunk]:
-    """Yield chunks that other processes encode, with frames in shared memory."""
-    ahead = processes.ahead()
-    with FrameMemory(ahead.count + 1) as memory:
-        placed = (chunk._replace(memory=memory.give()) for chunk in chunks)
-        for encoded in ahead.map(encode, placed):
-            lengths = np.frombuffer(encoded.lengths, "<i8")
-            left = memory.take(0 if encoded.frames else int(lengths.sum()))
-            yield encoded if encoded.frames else encoded._replace(frames=left)
 
 
 def _part(split: str, shard: int) -> str:
