@@ -101,11 +101,9 @@ def worked(source, output, **options):
         start = len(working_dir(config)) + 1
         paths = [file.path for info in found["shards"] for file in info.temporary.values()]
         files = {path[start:]: Path(path).read_bytes() for path in paths}
-        found["rejects"] = [
-            dataclasses.replace(each, text=found["spill"].get(each.text))
-            for each in found["rejects"]
-        ]
-        found["spill"] = NOT_SPILLED
+        spilled = found["rejects"]
+        runs = [[*spilled.spill.all(run)] for run in spilled.runs]
+        found["rejects"] = dataclasses.replace(spilled, runs=runs, spill=NOT_SPILLED)
         committed.append((config, found, files))
         return commit(config, **found)
 
