@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
-from beam_pipeline.dataset.verification.stored_record import ExampleReader
+from beam_pipeline.dataset.verification.stored_record import ExampleChecker
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.tfrecord import frames
@@ -54,14 +54,14 @@ def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
         DatasetDamagedError: As in `read_frames`, or a record does not fit the schema.
         DatasetChangedError: Another build has replaced the dataset.
     """
-    reader = ExampleReader(info.schema, info.holds_existing_examples)
+    checker = ExampleChecker(info.schema)
     try:
         for shard in info.splits[split]:
             path = storage.join(info.path, shard.file)
             for number, frame in enumerate(read_frames(path, info.compressed)):
                 try:
                     example = lists(frame.payload)
-                    cause = next(reader.causes(example), "")
+                    cause = next(checker.causes(example), "")
                 except ValueError as error:
                     cause = str(error)
                 if cause:

@@ -27,7 +27,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
-from beam_pipeline.records import Array, FileRef, ListSummary
+from beam_pipeline.records import Array, FileRef
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees, num_values
@@ -199,12 +199,6 @@ class ArrayKind(Kind[Array | _Strings]):
                 f"{list(feature.shape)} has {num_bytes:,}"
             )
         return range_problem(feature, np.frombuffer(data, dtype))
-
-    def read(self, feature: Feature, lists: Lists) -> ListSummary | None:
-        if feature.kind == "tensor":
-            return None
-        row_size = math.prod(size or 1 for size in feature.shape[1:])
-        return ListSummary(kind="", length=len(values(lists, feature.key)) // row_size)
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
         """Its type and shape."""

@@ -21,7 +21,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
 from beam_pipeline.media.audio_format import check_start
-from beam_pipeline.records import Audio, FileRef
+from beam_pipeline.records import Audio
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature, shape_text
 from tfrecord_dataset.format.feature_keys import Lists, agrees
@@ -105,23 +105,17 @@ class AudioKind(MediaKind[Audio]):
             **{f"{prefix}{name}": [getattr(value, name)] for name in _NUMBERS},
         }
 
-    def read(self, feature: Feature, lists: Lists) -> Audio:
-        data = bytes(one(lists, feature.key))
+    def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         with of_key(feature.key):
-            facts = inspect_audio(data, AudioOptions())
-        return with_facts(FileRef(path=""), data, Audio, facts)
-
-    read_existing = read
-
-    def differences(self, feature: Feature, lists: Lists, value: Audio) -> Iterator[str]:
+            facts = inspect_audio(bytes(one(lists, feature.key)), AudioOptions())
         for name in ("format", *_NUMBERS) if not feature.bare else ():
-            fact, key = getattr(value, name), feature.subkey(name)
+            fact, key = getattr(facts, name), feature.subkey(name)
             stated = one(lists, key)
             stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
             if stated != fact:
                 yield f"the audio's {name} is {fact}, {key} states {stated}"
-        sizes = (value.num_samples, value.channels)
-        if problem := size_problem(feature, sizes, value.sample_rate):
+        sizes = (facts.num_samples, facts.channels)
+        if problem := size_problem(feature, sizes, facts.sample_rate):
             yield problem
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:

@@ -24,11 +24,6 @@ def text(lists: Lists, key: str) -> str:
     return str(one(lists, key).decode(errors="replace"))
 
 
-def texts(lists: Lists, key: str) -> tuple[str, ...]:
-    """The texts under a key, which may be missing."""
-    return tuple(each.decode(errors="replace") for each in values(lists, key))
-
-
 def values(lists: Lists, key: str) -> Sequence[Any]:
     """The values under a key, which may be missing."""
     return lists.get(key, ("", ()))[1]

@@ -11,7 +11,6 @@ from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, text
 from beam_pipeline.kinds.files import (
     MediaKind,
-    hashed,
     of_key,
     one_format,
     one_shape,
@@ -25,7 +24,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file
 from beam_pipeline.media.looks import look_of
 from beam_pipeline.media.other_formats import sniff
-from beam_pipeline.records import FileRef, Image
+from beam_pipeline.records import Image
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature, shape_text
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees
@@ -144,25 +143,14 @@ class ImageKind(MediaKind[Image]):
             f"{prefix}width": [value.width],
         }
 
-    def read(self, feature: Feature, lists: Lists) -> Image:
-        sha256, width, height = map(feature.subkey, ("key/sha256", "width", "height"))
-        return Image(
-            file=FileRef(path="", sha256=text(lists, sha256)),
-            width=one(lists, width),
-            height=one(lists, height),
-        )
-
-    def read_existing(self, feature: Feature, lists: Lists) -> Image:
+    def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         data = bytes(one(lists, feature.key))
-        with of_key(feature.key):
-            height, width = size_in_file(data)
-        return Image(file=hashed(FileRef(path=""), data), width=width, height=height)
-
-    def differences(self, feature: Feature, lists: Lists, value: Image) -> Iterator[str]:
         if feature.bare:
+            with of_key(feature.key):
+                size_in_file(data)
             return
         key = feature.subkey("key/sha256")
-        sha256 = hashlib.sha256(one(lists, feature.key)).hexdigest()
+        sha256 = hashlib.sha256(data).hexdigest()
         if sha256 != (stated := text(lists, key)):
             yield f"the image's sha256 is {sha256}, {key} states {stated}"
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import summary
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
@@ -263,26 +262,12 @@ class Kind(Generic[V]):
         """
         return ""
 
-    def read(self, feature: Feature, lists: Lists) -> Any:
-        """The value that a conforming Example was made of, as far as it tells; None for none.
+    def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
+        """Where the image or audio of a conforming Example is not what is stated of it.
 
         Raises:
-            RecordError: An image or audio is damaged.
+            RecordError: It is damaged.
         """
-        return None
-
-    def read_existing(self, feature: Feature, lists: Lists) -> Any:
-        """What an existing Example holds under the feature's one key, as Inspect sees it.
-
-        Raises:
-            RecordError: An image or audio is damaged.
-        """
-        if feature.key not in lists:
-            return None
-        return summary(*lists[feature.key])
-
-    def differences(self, feature: Feature, lists: Lists, value: V) -> Iterator[str]:
-        """Where a conforming Example states of its image or audio what `value`, read, is not."""
         yield from ()
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import one, texts, values
+from beam_pipeline.kinds.example_lists import values
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, count_classes, first_names, of_classes
@@ -131,12 +131,6 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
                     "expected, or -1 for none"
                 )
         return ""
-
-    def read(self, feature: Feature, lists: Lists) -> ClassLabel | ClassLabels | None:
-        names = texts(lists, feature.subkey("text"))
-        if feature.shape:
-            return ClassLabels(names)
-        return ClassLabel(names[0]) if one(lists, feature.key) != -1 else None
 
     def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
         is_number = key == feature.key

@@ -150,7 +150,7 @@ class MapKind(Kind[Map]):
             return ""
         return f"key {feature.key!r} holds {describe_bytes(value)}, where a PNG was expected"
 
-    def read(self, feature: Feature, lists: Lists) -> Map:
+    def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         data = bytes(one(lists, feature.key))
         with of_key(feature.key):
             numbers = read_numbers(data, DECODER_MAX_PIXELS)
@@ -159,17 +159,8 @@ class MapKind(Kind[Map]):
         if numbers.dtype == "uint8":
             shown = tuple(set(numbers.reshape(-1).tolist()) - {IGNORED})
         shows = _SHOWS.get(str(numbers.dtype), "")
-        return Map(
-            file=hashed(FileRef(path=""), data),
-            shows=shows,
-            numbers=tuple(sorted(shown)),
-            width=width,
-            height=height,
-        )
-
-    read_existing = read
-
-    def differences(self, feature: Feature, lists: Lists, value: Map) -> Iterator[str]:
+        values = tuple(sorted(shown))
+        value = Map(file=FileRef(path=""), shows=shows, numbers=values, width=width, height=height)
         if not self.fits(feature, value):
             yield (
                 f"key {feature.key!r} holds {self.shown(value)}, where {self.expected(feature)} "

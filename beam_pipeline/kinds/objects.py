@@ -12,7 +12,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.columns import COLUMNS
-from beam_pipeline.kinds.example_lists import range_problem, texts, values
+from beam_pipeline.kinds.example_lists import range_problem, values
 from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
@@ -189,9 +189,6 @@ class ObjectsKind(Kind[Objects]):
         return (
             f"key {one!r} has {shortest} values, but {other!r} has {longest}; both need one per box"
         )
-
-    def read(self, feature: Feature, lists: Lists) -> Objects:
-        return Objects(boxes=(), labels=texts(lists, feature.subkey("class/text")))
 
     def class_key(self, feature: Feature) -> str:
         return feature.subkey("class/label")

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.errors import naming
-from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.files import hashed, read_file
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
@@ -13,7 +12,6 @@ from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import Lists
 
 
 class RawKind(Kind[bytes | RawFile]):
@@ -53,9 +51,6 @@ class RawKind(Kind[bytes | RawFile]):
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         return {feature.key: [value if isinstance(value, bytes) else stored.payloads[feature.name]]}
-
-    def read(self, feature: Feature, lists: Lists) -> bytes:
-        return bytes(one(lists, feature.key))
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         return {} if feature.bare else {"sha256": "string"}

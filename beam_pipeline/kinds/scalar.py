@@ -82,11 +82,3 @@ class ScalarKind(Kind[Number]):
         if feature.dtype == "bytes":
             return ""
         return range_problem(feature, values(lists, feature.key))
-
-    def read(self, feature: Feature, lists: Lists) -> Any:
-        value = one(lists, feature.key)
-        if feature.dtype == "string":
-            return str(value.decode())
-        return None if feature.dtype == "bytes" else value
-
-    read_existing = read

@@ -57,8 +57,3 @@ class TextKind(Kind[str]):
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         return text_problem(feature, one(lists, feature.key))
-
-    def read(self, feature: Feature, lists: Lists) -> str:
-        return str(one(lists, feature.key).decode())
-
-    read_existing = read

@@ -57,9 +57,6 @@ class SortedRejects:
         return (line for _, line in heapq.merge(*runs))
 
 
-NO_REJECTS = SortedRejects()
-
-
 def sort_rejects(batches: Iterable[bytes], spill: Spill) -> SortedRejects:
     """Sort packed batches of rejects (and possibly other items).
 

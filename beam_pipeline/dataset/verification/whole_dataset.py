@@ -50,7 +50,7 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
 
     Checks size and sha256 of every file; both checksums of every record; that each record is an
     Example that fits the schema, with the stated sha256 of images and rate and length of audio;
-    that both indices match the records; that the descriptions for other tools match metadata.json;
+    that both indices locate each record; that the descriptions for other tools match metadata.json;
     and that no other file looks like part of the dataset. `open` has checked metadata.json itself.
 
         >>> beam_pipeline.verify("data/cells")

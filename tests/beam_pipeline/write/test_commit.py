@@ -31,7 +31,7 @@ from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import rejects
 from beam_pipeline.write.commit import check_counts, commit
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
-from beam_pipeline.write.rejects import NO_REJECTS
+from beam_pipeline.write.rejects import SortedRejects
 from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import working_dir, working_root
 
@@ -174,7 +174,7 @@ def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests)
 
 
 def test_few_requests(store, config, shards):
-    commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
 
     calls = store.calls
     assert not calls["copy"]
@@ -188,12 +188,12 @@ def test_cut_off_and_run_again(store, config, shards, place, operation):
     place = f"{config.dataset_dir}/{place}" if place else working_root(config)
     store.fail(place, 403, times=1, operation=operation)
     with pytest.raises((OSError, ConfigError)):
-        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
     is_committed = storage.exists(f"{config.dataset_dir}/metadata.json")
     assert is_committed == (operation == "list")
 
     for _ in range(2):
-        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
         check_whole(store, config, shards)
 
 
@@ -213,22 +213,22 @@ def test_what_appeared_meanwhile_stays(store, config, shards, path, error, messa
     """Another build has been here since this one began."""
     store.put(f"{config.dataset_dir}/{path}", b"another's")
     with pytest.raises(error, match=message):
-        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
     assert storage.read_text(f"{config.dataset_dir}/{path}") == "another's"
     assert storage.list_dir(working_root(config)), "receipts stay for the next build"
 
 
 def test_an_equal_dataset_that_appeared_meanwhile_is_the_result(store, config, shards):
-    commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
     before = dict(store.objects)
-    commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+    commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
     assert store.objects == before
 
 
 def test_a_lost_file_fails_the_commit(store, config, shards):
     store.objects.pop(shards[7].temporary[shards[7].file].path.partition("://")[2])
     with pytest.raises(FileNotFoundError):
-        commit(config, PLAN, Statistics(), shards, NO_REJECTS, num_read=NUM_SHARDS)
+        commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
     assert not storage.exists(f"{config.dataset_dir}/metadata.json")
 
 

@@ -49,39 +49,17 @@ def with_cell(table, column, row, value):
     return table.set_column(at, column, array)
 
 
-# Of the features of the fixture; the hash of an array is that of its input.
-FOLLOWING = {
-    "key": "x",
-    "offset": 1,
-    "length": 1,
-    "sha256": "ab",
-    "width": 1,
-    "height": 1,
-    "labels": ["red"],
-    "audio_sha256": "ab",
-    "audio_sample_rate": 1,
-    "audio_num_samples": 1,
-    "audio_channels": 9,
-    "raw_sha256": "ab",
-    "age": 100,
-    "weight": 100.0,
-    "note": "no",
-    "walk_length": 9,
-    "rows_length": 9,
-}
-
-
-@pytest.mark.parametrize("column", FOLLOWING)
+@pytest.mark.parametrize("column", ["offset", "length"])
 @pytest.mark.parametrize("row", first_quick([-1, 0]))
-def test_each_column_of_the_index(dataset, found, column, row):
+def test_places_in_the_index(dataset, found, column, row):
     table = rows(dataset)
-    put_rows(dataset, with_cell(table, column, row, FOLLOWING[column]))
+    put_rows(dataset, with_cell(table, column, row, 1))
     [line] = found(dataset)
-    number = row % table.num_rows
-    assert line.startswith(f"{ROWS}: record {number}: its {column} is {FOLLOWING[column]!r}, the ")
+    assert line.startswith(f"{ROWS}: its row {row % table.num_rows} is (")
+    assert ", the shard has (" in line
 
 
-def test_columns_of_other_peoples_examples(tmp_path, found):
+def test_other_peoples_examples(tmp_path, found):
     (tmp_path / "in").mkdir()
     write_examples(tmp_path / "in/a.tfrecord", [{"label": [1], "walk": [1, 2]}] * 3)
     schema = {
@@ -91,24 +69,19 @@ def test_columns_of_other_peoples_examples(tmp_path, found):
     config = BuildConfig(
         input=str(tmp_path / "in"), output=str(tmp_path), name="zoo", schema=parse_schema(schema)
     )
-    dataset = Path(beam_pipeline.build(config).path)
-    assert found(dataset) == []
-    [place] = (path.relative_to(dataset) for path in dataset.glob("index/*.parquet"))
-    table = pyarrow.parquet.read_table(dataset / place)
-    for column, value in (("labels", ["cat"]), ("walk_length", 9)):
-        put_rows(dataset, with_cell(table, column, 0, value), str(place))
-        [line] = found(dataset)
-        assert f"record 0: its {column} is {value!r}, the " in line
+    assert found(beam_pipeline.build(config).path) == []
 
 
 @pytest.mark.parametrize(
     ("change", "cause"),
     [
-        pytest.param(lambda table: table.slice(1), "record 0: its key is", id="first"),
-        pytest.param(lambda table: table.slice(0, 2), "it has 2 rows, the shard more", id="cut"),
+        pytest.param(lambda table: table.slice(1), "its row 0 is (", id="first"),
+        pytest.param(
+            lambda table: table.slice(0, 2), "its row 2 is None, the shard has (", id="cut"
+        ),
         pytest.param(
             lambda table: pyarrow.concat_tables([table, table.slice(0, 1)]),
-            "it has more rows than the shard's 5 records",
+            "its row 5 is (0, ",
             id="longer",
         ),
         pytest.param(lambda table: table.drop_columns("age"), "lacks the column age", id="column"),
