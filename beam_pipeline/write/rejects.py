@@ -71,9 +71,9 @@ def sort_rejects(batches: Iterable[bytes], spill: Spill) -> SortedRejects:
         yield len(lines), [spill.put(pack(block)) for block in blocks]
 
     lines = itertools.chain.from_iterable(map(lines_of, batches))
-    runs = Buffer(sorted_run, max_number=_RUN_REJECTS).all(lines, lambda line: len(line[1]))
-    counts, blocks = zip(*runs, strict=True) if (runs := list(runs)) else ((), ())
-    return SortedRejects(count=sum(counts), runs=blocks, spill=spill)
+    runs = [*Buffer(sorted_run, max_number=_RUN_REJECTS).all(lines, lambda line: len(line[1]))]
+    count = sum(num_lines for num_lines, _ in runs)
+    return SortedRejects(count=count, runs=[blocks for _, blocks in runs], spill=spill)
 
 
 def lines_of(packed: bytes) -> Iterator[_Line]:
