@@ -129,15 +129,14 @@ def _check_bucket(url: str) -> None:
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
     with contextlib.suppress(PermissionError):  # writing may still be allowed
-        requests.list_level(url)
+        remote_listing.list_level(url)
 
 
 def _read_all(url: str, at_most: int) -> bytes:
-    def check(meta: Any) -> None:
-        if meta["size"] > at_most:
+    with requests.opened(url) as found:
+        if found.meta["size"] > at_most:
             raise too_large(url, at_most)
-
-    return requests.get(url, check=check)
+        return bytes(found.bytes())
 
 
 class Ranges:

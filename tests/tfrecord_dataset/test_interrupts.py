@@ -11,7 +11,7 @@ from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.store import requests
 with ending_blocked_calls():
     try:
-        requests.get(sys.argv[1])
+        requests.head(sys.argv[1])
     except KeyboardInterrupt:
         sys.exit("the library has returned")
 """

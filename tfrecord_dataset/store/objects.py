@@ -114,15 +114,12 @@ def read(url: str) -> bytes:
         DatasetDamagedError: The object is too large.
         BeamTFRecordsError: As in `explained`.
     """
-
-    def check(meta: Any) -> None:
-        if meta["size"] > MAX_BYTES:
+    with explained(url), requests.opened(url) as found:
+        if found.meta["size"] > MAX_BYTES:
             raise DatasetDamagedError(
                 f"{url} has more than the {MAX_BYTES:,} bytes that such a file may have; restore it"
             )
-
-    with explained(url):
-        return requests.get(url, check=check)
+        return bytes(found.bytes())
 
 
 def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
@@ -137,14 +134,11 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
         return b""
     # Read a whole file without a range, which some web servers do not support.
     options = None if length == file.num_bytes else {"range": (offset, offset + length)}
-
-    def check(meta: Any) -> None:
-        if not _is_same(_file(file.url, meta), file):
-            raise changed(file.url)
-
     try:
-        with explained(file.url):
-            data = requests.get(file.url, options, check)
+        with explained(file.url), requests.opened(file.url, options) as found:
+            if not _is_same(_file(file.url, found.meta), file):
+                raise changed(file.url)
+            data = bytes(found.bytes())
     except FileNotFoundError as error:
         raise changed(file.url) from error
     if len(data) != length:

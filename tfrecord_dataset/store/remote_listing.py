@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import obstore
 from obstore.store import HTTPStore
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store import requests
-from tfrecord_dataset.store.clients import Client, client_and_key
 from tfrecord_dataset.store.listing import (
     FileNames,
     FolderNames,
@@ -22,20 +22,23 @@ from tfrecord_dataset.store.urls import split_object
 
 def is_folder(url: str) -> bool:
     """Whether anything exists below `url`."""
-    client, _ = client_and_key(url)
-    return not isinstance(client.store, HTTPStore) and requests.is_any_below(url)
+    with requests.bucket(url) as (store, key):
+        if isinstance(store, HTTPStore):
+            return False
+        return any(True for _ in obstore.list(store, key, chunk_size=1))
 
 
 def list_objects(url: str) -> Iterator[tuple[str, Any]]:
     """Yield (URL, status) of each object below `url`, by key, a thousand at a time."""
-    client, _ = client_and_key(url)
-    _refuse_http(client, url)
-    for meta in requests.list_below(url):
-        yield f"{client.root}/{meta['path']}", meta
+    root, _ = split_object(url)
+    with requests.bucket(url) as (store, key):
+        _refuse_http(store, url)
+        for page in obstore.list(store, key, chunk_size=KEYS_A_REQUEST):
+            yield from ((f"{root}/{meta['path']}", meta) for meta in page)
 
 
-def _refuse_http(client: Client, url: str) -> None:
-    if isinstance(client.store, HTTPStore):
+def _refuse_http(store: Any, url: str) -> None:
+    if isinstance(store, HTTPStore):
         raise ConfigError(
             f"{url}: a web server cannot list files; name a file, such as a manifest, or a "
             "dataset's directory …/name/1.0.0 itself"
@@ -89,8 +92,9 @@ def list_level(url: str) -> Any:
     Raises:
         ConfigError: The URL is a web server's, which cannot list files.
     """
-    _refuse_http(client_and_key(url)[0], url)
-    return requests.list_level(url)
+    with requests.bucket(url) as (store, key):
+        _refuse_http(store, url)
+        return obstore.list_with_delimiter(store, key)
 
 
 def list_folder(url: str) -> FolderNames:

@@ -30,58 +30,34 @@ _TRIES = 5
 _T = TypeVar("_T")
 
 
-def _ask(url: str, request: Callable[[Any, str], _T]) -> _T:
+@contextlib.contextmanager
+def bucket(url: str) -> Iterator[tuple[Any, str]]:
+    """Yield the library's store for an object, and its key; convert the library's errors."""
     client, key = client_and_key(url)
     with os_errors(client, url):
-        return request(client.store, key)
+        yield client.store, key
 
 
-def get(url: str, options: Any = None, check: Callable[[Any], None] = lambda meta: None) -> bytes:
-    """Read an object, or the part in `options` (the library's GetOptions).
+@contextlib.contextmanager
+def opened(url: str, options: Any = None) -> Iterator[Any]:
+    """Request an object, or the part in `options`, such as {"range": (start, end)}.
 
-    Args:
-        url: URL of the object.
-        options: Options such as {"range": (start, end)}.
-        check: Called with the object's status before its bytes are read; may raise.
+    Yields the library's result: `meta` as from `head`, and the content by `bytes()`.
     """
-
-    def request(store: Any, key: str) -> bytes:
-        result = obstore.get(store, key, options=options)
-        check(result.meta)
-        return bytes(result.bytes())
-
-    return _ask(url, request)
+    with bucket(url) as (store, key):
+        yield obstore.get(store, key, options=options)
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
     """Read some bytes of an object."""
-    return _ask(
-        url,
-        lambda store, key: bytes(obstore.get_range(store, key, start=offset, length=length)),
-    )
+    with bucket(url) as (store, key):
+        return bytes(obstore.get_range(store, key, start=offset, length=length))
 
 
 def head(url: str) -> Any:
     """Return an object's status: path, size, last_modified, e_tag, version."""
-    return _ask(url, obstore.head)
-
-
-def list_level(url: str) -> Any:
-    """List the entries directly below `url`: common_prefixes, and objects as from `head`."""
-    return _ask(url, obstore.list_with_delimiter)
-
-
-def list_below(url: str) -> Iterator[Any]:
-    """List all objects below `url`, as from `head`, by key; in pages of a thousand."""
-    client, key = client_and_key(url)
-    with os_errors(client, url):
-        for page in obstore.list(client.store, key, chunk_size=KEYS_A_REQUEST):
-            yield from page
-
-
-def is_any_below(url: str) -> bool:
-    """Whether anything exists below `url`."""
-    return _ask(url, lambda store, key: any(True for _ in obstore.list(store, key, chunk_size=1)))
+    with bucket(url) as (store, key):
+        return obstore.head(store, key)
 
 
 def put(url: str, data: Any) -> None:

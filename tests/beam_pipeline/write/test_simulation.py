@@ -39,7 +39,7 @@ from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset import durable, replacement
 from tfrecord_dataset.sealed_json import check_seal
-from tfrecord_dataset.store import clients, requests, threads
+from tfrecord_dataset.store import clients, remote_listing, requests, threads
 
 DATASET = "pets/1.0.0"
 BUILDING = "/.building/"
@@ -253,7 +253,8 @@ def in_disk(alone, tmp_path):
 def in_store(alone):
     made = functools.cache(lambda root: clients.Client(MemoryStore(), root, "AWS", ""))
     alone.setattr(clients, "_made", lambda root: (made(root), os.getpid()))
-    alone.setattr(requests, "obstore", StoppingStore())
+    for module in (requests, remote_listing):
+        alone.setattr(module, "obstore", StoppingStore())
     return InStore
 
 
