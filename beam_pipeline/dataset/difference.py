@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -92,14 +92,14 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
         DatasetChangedError: A dataset was rebuilt during the comparison.
     """
     infos = open_dataset(old), open_dataset(new)
-    same = {each.facts for each in _shards(infos[0]) if each.entry.sha256}
-    same &= {each.facts for each in _shards(infos[1])}
+    shards = [*map(_shards, infos)]
+    same = shards[0].keys() & shards[1].keys()
     with watched(PipelineOptions([])) as job, contextlib.closing(sqlite3.connect("")) as database:
-        for table, info in zip(("old", "new"), infos, strict=True):
-            shards = [each for each in _shards(info) if each.facts not in same]
+        for table, info, by_facts in zip(("old", "new"), infos, shards, strict=True):
+            differing = [by_facts[facts] for facts in by_facts if facts not in same]
             meter = Meter(job.progress_dir, "diff")
             with _disk():
-                _fill(database, table, _rows(info, shards, meter))
+                _fill(database, table, _rows(info, differing, meter))
         with _disk():
             found = {name: _counted(database, query) for name, query in _QUERIES.items()}
     for info in infos:
@@ -119,33 +119,23 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
     )
 
 
-class _Shard(NamedTuple):
-    """A shard of a dataset.
-
-    Attributes:
-        split: Its split.
-        entry: Its entry of metadata.json.
-        facts: What, if equal in both datasets, makes reading its records unnecessary.
-    """
-
-    split: str
-    entry: ShardEntry
-    facts: tuple[str, ...]
-
-
-def _shards(info: Dataset) -> Iterator[_Shard]:
+def _shards(info: Dataset) -> dict[tuple[str, ...], tuple[str, ShardEntry]]:
+    """Return (split, shard) by facts that are equal in both datasets if their records are."""
+    found = {}
     for split, shards in info.splits.items():
         for shard in shards:
             index = info.files.get(rows_file(shard.file))
-            yield _Shard(split, shard, (split, shard.sha256, index.sha256 if index else ""))
+            content = shard.sha256 or storage.join(info.path, shard.file)
+            found[split, content, index.sha256 if index else ""] = split, shard
+    return found
 
 
 def _rows(
-    info: Dataset, shards: Iterable[_Shard], meter: Meter
+    info: Dataset, shards: Iterable[tuple[str, ShardEntry]], meter: Meter
 ) -> Iterator[tuple[str, str, bytes, bytes]]:
     """Yield (key, split, digest of the content, digest of the annotation) of each record."""
     content, ids = _content_keys(info), _id_keys(info)
-    for split, shard, _ in shards:
+    for split, shard in shards:
         path = storage.join(info.path, shard.file)
         keys = _index_keys(info, shard.file)
         for number, frame in enumerate(read_frames(path, info.compressed)):

@@ -39,7 +39,7 @@ _BUFFER_BYTES = 1 << 20
 
 def one_by_one(info: Dataset) -> Iterator[Dataset]:
     """Split a dataset into one per shard, reduced to what a worker process needs."""
-    facts = {name: info.metadata.get(name) for name in ("config", "changes", "existing_examples")}
+    facts = {"config": info.metadata["config"]}
     for split, shards in info.splits.items():
         for shard in shards:
             files = {
