@@ -119,7 +119,7 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
     )
 
 
-def _shards(info: Dataset) -> dict[tuple[str, ...], tuple[str, ShardEntry]]:
+def _shards(info: Dataset) -> dict[tuple[str, str, str], tuple[str, ShardEntry]]:
     """Return (split, shard) by facts that are equal in both datasets if their records are."""
     found = {}
     for split, shards in info.splits.items():

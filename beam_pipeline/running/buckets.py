@@ -5,16 +5,21 @@ A GroupByKey costs 10 µs per element, however small; a bucket's values are gath
 """
 
 import dataclasses
+import functools
+import itertools
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.spill import Repeatable, Spill
 
 # Limits of the values that a worker holds before it sends them.
 MAX_WAITING = 16_384
 MAX_WAITING_BYTES = 32 << 20
+# Values that the reader of a spilled run holds.
+_BLOCK = 256
 
 _T = TypeVar("_T")
 _K = TypeVar("_K")
@@ -121,3 +126,24 @@ def _packed(numbered: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, bytes]]:
 def gather(batches: Iterable[bytes]) -> Iterator[Any]:
     """Yield all values of one bucket's batches, unordered."""
     return (value for batch in batches for value in unpack(batch))
+
+
+def sorted_runs(
+    values: Iterable[_T], spill: Spill, run_length: int, key: Callable[[_T], Any] | None = None
+) -> list[Iterable[_T]]:
+    """Sort values in runs, to be merged; all but the last wait in a file.
+
+    Args:
+        values: Any number of values.
+        spill: Location of the runs.
+        run_length: Number of values that are sorted in memory.
+        key: Sort key; None for the values themselves.
+    """
+    left = iter(values)
+    runs: list[Iterable[_T]] = []
+    while len(run := sorted(itertools.islice(left, run_length), key=key)) == run_length:  # type: ignore[type-var,arg-type]
+        blocks = [
+            spill.put(pack(run[start : start + _BLOCK])) for start in range(0, run_length, _BLOCK)
+        ]
+        runs.append(Repeatable(functools.partial(gather, spill.all(blocks))))
+    return [*runs, run]

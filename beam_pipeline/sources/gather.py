@@ -15,18 +15,17 @@ import apache_beam as beam
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Rejected
-from beam_pipeline.running.buckets import Buckets, gather
+from beam_pipeline.running.buckets import Buckets, gather, sorted_runs
 from beam_pipeline.running.gathering import Share
-from beam_pipeline.running.pickling import pack, unpack
-from beam_pipeline.running.spill import Spill, spilling
+from beam_pipeline.running.pickling import unpack
+from beam_pipeline.running.spill import spilling
 from beam_pipeline.sources.input_files import InputFile
 
 # One worker holds a bucket, which takes several times its file's bytes of memory.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 4096
-# Some 100 MB of a bucket; the rest waits in sorted parts, read in smaller batches.
+# Some 100 MB of a bucket; the rest waits in a file.
 _ENTRIES_AT_ONCE = 100_000
-_ENTRIES_A_PART = 256
 # Prefix of the keys of finished elements.
 _FINISHED = "\0"
 # Sort key of an entry: its key and order.
@@ -70,24 +69,10 @@ def gathered(
     every = gather(batches)
     entries = every if max_values is None else _first(every, max_values)
     with spilling() as spill:
-        ordered = heapq.merge(*_sorted_runs(entries, spill), key=_PLACE)
+        runs = sorted_runs(entries, spill, _ENTRIES_AT_ONCE, key=_PLACE)
+        ordered = heapq.merge(*runs, key=_PLACE)
         for key, group in itertools.groupby(ordered, key=operator.itemgetter(0)):
             yield key, map(operator.itemgetter(2), group)
-
-
-def _sorted_runs(
-    entries: Iterator[tuple[Any, ...]], spill: Spill
-) -> list[Iterable[tuple[Any, ...]]]:
-    """Sort the entries in parts; the last one stays in memory."""
-    runs: list[Iterable[tuple[Any, ...]]] = []
-    run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_PLACE)
-    while len(run) == _ENTRIES_AT_ONCE:
-        parts = (
-            run[start : start + _ENTRIES_A_PART] for start in range(0, len(run), _ENTRIES_A_PART)
-        )
-        runs.append(gather(spill.all([spill.put(pack(part)) for part in parts])))
-        run = sorted(itertools.islice(entries, _ENTRIES_AT_ONCE), key=_PLACE)
-    return [*runs, run]
 
 
 def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tuple[Any, ...]]:

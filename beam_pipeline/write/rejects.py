@@ -6,7 +6,6 @@ written.
 
 import dataclasses
 import heapq
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,9 +15,9 @@ from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.records import Rejected
-from beam_pipeline.running.buckets import Buffer
-from beam_pipeline.running.pickling import pack, unpack
-from beam_pipeline.running.spill import NOT_SPILLED, Spill
+from beam_pipeline.running.buckets import sorted_runs
+from beam_pipeline.running.pickling import unpack
+from beam_pipeline.running.spill import Spill
 from beam_pipeline.write.working_directory import shards_dir
 from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
 
@@ -26,63 +25,53 @@ REJECTS_FILE = "rejects.jsonl"
 # For a failed build over a finished dataset.
 FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 
-# Sorted at once: about 20 MB. The merge holds a block of each run.
+# About 20 MB.
 _RUN_REJECTS = 50_000
-_BLOCK_REJECTS = 256
 
 # A sort key, and the reject's line in the file.
 _Order = tuple[str, ...]
 _Line = tuple[_Order, str]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class SortedRejects:
-    """Lines of rejects, sorted in runs.
+    """Lines of rejects.
 
     Attributes:
         count: Number of lines.
-        runs: Packed and spilled blocks of lines; each run is sorted.
-        spill: Location of the blocks.
+        runs: The lines in sorted runs (`sorted_runs`).
     """
 
     count: int = 0
-    runs: Sequence[Sequence[bytes]] = ()
-    spill: Spill = NOT_SPILLED
+    runs: Sequence[Iterable[_Line]] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield all lines in order."""
-        runs = (
-            itertools.chain.from_iterable(map(unpack, self.spill.all(run))) for run in self.runs
-        )
-        return (line for _, line in heapq.merge(*runs))
+        return (line for _, line in heapq.merge(*self.runs))
 
 
 def sort_rejects(batches: Iterable[bytes], spill: Spill) -> SortedRejects:
-    """Sort packed batches of rejects (and possibly other items).
+    """Sort packed batches of rejects (and possibly other items); they wait in `spill`."""
+    count = 0
 
-    Args:
-        batches: The batches.
-        spill: Location for spilled data.
-    """
+    def lines() -> Iterator[_Line]:
+        nonlocal count
+        for batch in batches:
+            some = lines_of(batch)
+            count += len(some)
+            yield from some
 
-    def sorted_run(lines: Sequence[_Line]) -> Iterator[tuple[int, list[bytes]]]:
-        ordered, starts = sorted(lines), range(0, len(lines), _BLOCK_REJECTS)
-        blocks = (ordered[start : start + _BLOCK_REJECTS] for start in starts)
-        yield len(lines), [spill.put(pack(block)) for block in blocks]
-
-    lines = itertools.chain.from_iterable(map(lines_of, batches))
-    runs = [*Buffer(sorted_run, max_number=_RUN_REJECTS).all(lines, lambda line: len(line[1]))]
-    count = sum(num_lines for num_lines, _ in runs)
-    return SortedRejects(count=count, runs=[blocks for _, blocks in runs], spill=spill)
+    runs = sorted_runs(lines(), spill, _RUN_REJECTS)
+    return SortedRejects(count, runs)
 
 
-def lines_of(packed: bytes) -> Iterator[_Line]:
+def lines_of(packed: bytes) -> list[_Line]:
     """Extract the lines of the rejects in a packed batch."""
     rejects = [each for each in unpack(packed) if isinstance(each, Rejected)]
     # JSON escapes line ends, so every line break ends a reject.
     text = printable(without_secrets("".join(map(_line, rejects))))
     orders = (_order((each.source, each.reason, each.detail)) for each in rejects)
-    return zip(orders, text.split("\n")[:-1], strict=True)
+    return list(zip(orders, text.split("\n")[:-1], strict=True))
 
 
 def _order(facts: tuple[str, ...]) -> _Order:

@@ -79,7 +79,7 @@ def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
 def test_no_more_values_of_a_key_are_held_than_can_be_used(monkeypatch, at_once):
     """Nor does it show in what parts a bucket is sorted."""
     monkeypatch.setattr(gather, "_ENTRIES_AT_ONCE", at_once)
-    monkeypatch.setattr(gather, "_ENTRIES_A_PART", 2)
+    monkeypatch.setattr(buckets, "_BLOCK", 2)
     few, many = (
         [Entry("few", (n,), n) for n in range(3)],
         [Entry("many", (n,), n) for n in range(9)],

@@ -9,6 +9,7 @@ import pytest
 
 from beam_pipeline import BuildConfig
 from beam_pipeline.records import Rejected
+from beam_pipeline.running import buckets
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import NOT_SPILLED, spilling
 from beam_pipeline.write import rejects
@@ -58,7 +59,7 @@ def test_none(config):
 def test_memory_is_that_of_a_run(config, monkeypatch):
     """And of a block of each run, as they are merged."""
     monkeypatch.setattr(rejects, "_RUN_REJECTS", 500)
-    monkeypatch.setattr(rejects, "_BLOCK_REJECTS", 20)
+    monkeypatch.setattr(buckets, "_BLOCK", 20)
     batches = [
         pack([Rejected(source=f"{n}/{part}.jpg", reason="r", detail="d" * 500) for n in range(250)])
         for part in range(40)

@@ -32,7 +32,6 @@ from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsE
 from beam_pipeline.files import local, storage
 from beam_pipeline.running import parallel
 from beam_pipeline.running.runner import PLAIN_JOB
-from beam_pipeline.running.spill import NOT_SPILLED
 from beam_pipeline.write import commit as committing
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
@@ -101,9 +100,8 @@ def worked(source, output, **options):
         start = len(working_dir(config)) + 1
         paths = [file.path for info in found["shards"] for file in info.temporary.values()]
         files = {path[start:]: Path(path).read_bytes() for path in paths}
-        spilled = found["rejects"]
-        runs = [[*spilled.spill.all(run)] for run in spilled.runs]
-        found["rejects"] = dataclasses.replace(spilled, runs=runs, spill=NOT_SPILLED)
+        runs = [[*run] for run in found["rejects"].runs]  # which end with the job
+        found["rejects"] = dataclasses.replace(found["rejects"], runs=runs)
         committed.append((config, found, files))
         return commit(config, **found)
 
