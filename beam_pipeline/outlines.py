@@ -1,4 +1,4 @@
-"""Outlines of objects as columns: a million polygons are three arrays, and no Python objects."""
+"""Boxes and outlines of objects as columns: a million of them are arrays, and no Python objects."""
 
 import dataclasses
 import itertools
@@ -9,8 +9,69 @@ from typing import Any, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+Box = tuple[float, float, float, float]
 Ring = tuple[float, ...]
 Rings = tuple[Ring, ...]
+
+
+class Boxes(Sequence[Box]):
+    """Boxes of n objects, four numbers each.
+
+    Attributes:
+        data: float64 [n, 4]: the numbers of all boxes.
+    """
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes = b"") -> None:
+        self.data = data
+
+    @classmethod
+    def of(cls, boxes: Sequence[Sequence[float]]) -> Self:
+        """The same boxes as a column.
+
+        Raises:
+            TypeError, ValueError, OverflowError: A box is not four 64-bit numbers.
+        """
+        if isinstance(boxes, cls):
+            return boxes
+        if not {*map(len, boxes)} <= {4}:
+            raise ValueError("a box is four numbers")
+        return cls(packed_ring(itertools.chain.from_iterable(boxes)))
+
+    @property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """The numbers of all boxes: [n, 4]."""
+        return np.frombuffer(self.data).reshape(-1, 4)
+
+    def __iter__(self) -> Iterator[Box]:
+        numbers = iter(array("d", self.data))
+        return iter([*zip(numbers, numbers, numbers, numbers, strict=True)])
+
+    def __len__(self) -> int:
+        return len(self.data) // 32
+
+    @overload
+    def __getitem__(self, index: int) -> Box: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Boxes": ...
+    def __getitem__(self, index: int | slice) -> "Box | Boxes":
+        if isinstance(index, slice):
+            return Boxes(self.numbers[index].tobytes())
+        return tuple(self)[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        """As that of a tuple: splits of records without files follow from it."""
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type, tuple[bytes]]:
+        return Boxes, (self.data,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +123,20 @@ class Outlines(Sequence[Rings]):
         """The rings of each object."""
         return np.frombuffer(self.counts, np.int32)
 
+    def divided(self, counts: Sequence[int]) -> list["Outlines"]:
+        """The outlines of so many objects each, in order."""
+        objects = _ends(counts)
+        rings = _ends(self.ring_counts)[objects]
+        numbers = _ends(self.ring_lengths)[rings]
+        bounds = [
+            [*map(slice, (size * ends[:-1]).tolist(), (size * ends[1:]).tolist())]
+            for size, ends in ((8, numbers), (4, rings), (4, objects))
+        ]
+        return [
+            Outlines(self.coordinates[one], self.lengths[two], self.counts[three])
+            for one, two, three in zip(*bounds, strict=True)
+        ]
+
     def rings(self) -> list[Ring]:
         """The rings of all objects."""
         numbers, ends = iter(self.numbers.tolist()), self.ring_lengths.tolist()
@@ -104,3 +179,8 @@ def packed_ring(numbers: Iterable[Any]) -> bytes:
 
 def _sizes(lists: Iterable[Sequence[Any]]) -> bytes:
     return array("i", map(len, lists)).tobytes()
+
+
+def _ends(counts: Any) -> npt.NDArray[np.int64]:
+    """Where parts of so many values begin, and where the last one ends."""
+    return np.cumsum([0, *counts], dtype=np.int64)

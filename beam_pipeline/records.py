@@ -89,7 +89,8 @@ class Objects:
     clipped, in the frame of the stored image (`kinds.boxes`).
 
     Attributes:
-        boxes: Bounding boxes: n rows of four numbers, in `format`.
+        boxes: Bounding boxes: n rows of four numbers, in `format`. Once inspected, `Boxes`, as
+            sources may give them, too.
         format: One of `kinds.boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
             pixels, or the same with the prefix "rel_" in fractions of the image.
         labels: n class names; empty when the objects have no classes.
@@ -111,7 +112,7 @@ class Objects:
             as stored.
     """
 
-    boxes: tuple[tuple[float, float, float, float], ...]
+    boxes: Sequence[tuple[float, float, float, float]]
     format: str = "xyxy"
     labels: tuple[str, ...] = ()
     attributes: Mapping[str, tuple[int | float | str, ...]] = dataclasses.field(

@@ -20,7 +20,7 @@ from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digests, sha256_of, texts_of
 from beam_pipeline.inspect.stored_example import inspect_existing
 from beam_pipeline.kinds.array import measure
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, check_text
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, check_text
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
     Deferred,
@@ -151,6 +151,7 @@ class _UnderWay:
         features: As far as they have been checked.
         num_bytes: About how many bytes it takes in a shard, as far as is known.
         notes, deferred, look, example: As `Inspected` has them.
+        inspection: What its files tell, for values that are turned with its image.
         problem: Why it cannot be used.
         inspected: What became of it.
     """
@@ -162,6 +163,7 @@ class _UnderWay:
     deferred: Mapping[str, Deferred]
     look: int | None = None
     example: FileRef | None = None
+    inspection: Inspection | None = None
     problem: Problem = None
     inspected: Inspected | None = None
 
@@ -181,7 +183,9 @@ def _inspected(
         if group[0].example or not kinds.are_by_column(group[0].features.values()):
             _run(each, functools.partial(_check_files, rules=rules, read=read), some)
             groups = alike(each for each in some if not (each.problem or each.inspected))
-        for some in groups:
+            list(each(_turn, groups))
+            groups = [[each for each in some if not each.problem] for some in groups]
+        for some in filter(None, groups):
             _check_columns(some)
             checked = [[each for each in some if not each.problem]]
             if rules.tokenizer or rules.schema:
@@ -209,7 +213,7 @@ def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Pro
 
 
 def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> None:
-    """Check what is not checked by column: files, and positions in images."""
+    """Check what is not checked by column: files, and what annotations state."""
     record = under_way.record
     check_text("key", record.key)
     if record.example:
@@ -222,17 +226,42 @@ def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> 
         notes=Counter(record.notes or None),
         num_bytes=under_way.num_bytes,
     )
-    features: dict[str, Value] = {
+    under_way.features = {
         name: value if kinds.is_by_column(value) else kinds.of(value).check(name, value, inspection)
         for name, value in given.items()
     }
-    for name, value in features.items():
+    under_way.deferred, under_way.inspection = deferred, inspection
+
+
+def _turn(records: Sequence[_UnderWay]) -> None:
+    """Turn the values of records that are `alike` with their images; finds problems."""
+    inspections = [each.inspection for each in records if each.inspection]
+    for name, value in records[0].features.items():
         kind = kinds.of(value)
         if kind.has_geometry:
-            features[name] = kind.turn(value, inspection)
-    under_way.features, under_way.deferred = features, deferred
-    under_way.notes, under_way.num_bytes = dict(inspection.notes), inspection.num_bytes
-    under_way.look = inspection.look
+            values = [each.features[name] for each in records]
+            for each, result in zip(records, _turned(kind, values, inspections), strict=True):
+                if isinstance(result, RecordError):
+                    each.problem = each.problem or result
+                else:
+                    each.features = {**each.features, name: result}
+    for each, inspection in zip(records, inspections, strict=True):
+        each.notes, each.num_bytes = dict(inspection.notes), inspection.num_bytes
+        each.look, each.inspection = inspection.look, None
+
+
+def _turned(
+    kind: Kind[Any], values: Sequence[Any], inspections: Sequence[Inspection]
+) -> Sequence[Any]:
+    """As `Kind.turn_column`; a value that takes too much memory is found by halves."""
+    try:
+        return kind.turn_column(values, inspections)
+    except MemoryError:
+        if len(values) == 1:
+            return [RecordError(TOO_MUCH_MEMORY, too_large())]
+    middle = len(values) // 2
+    halves = slice(None, middle), slice(middle, None)
+    return [each for half in halves for each in _turned(kind, values[half], inspections[half])]
 
 
 def _check_columns(records: Sequence[_UnderWay]) -> None:

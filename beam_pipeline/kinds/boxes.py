@@ -7,19 +7,26 @@ Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 
 in fractions with a number beyond 2, are refused.
 """
 
-import array
 import itertools
-import math
-import operator
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.columns import COLUMNS, taken
-from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Box, Frame
+from beam_pipeline.kinds.columns import COLUMNS
+from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame
 from beam_pipeline.kinds.rules import Policy
+from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Objects
+from tfrecord_dataset.image_size import ImageSize
+
+Placed = tuple[Objects, Counter[str]]
+"""Objects as fractions, and what was changed and how often."""
+_Numbers = npt.NDArray[np.float64]
+_Which = npt.NDArray[np.bool_]
 
 FORMATS = ("xyxy", "xywh", "center_xywh", "rel_xyxy", "rel_xywh", "rel_center_xywh")
 
@@ -44,66 +51,66 @@ _TOLERANCE = 1e-6
 
 def place(
     objects: Objects, frame: Frame, *, policy: Policy = "clip", stated: bool = False
-) -> tuple[Objects, Counter[str]]:
-    """Turns objects into "rel_xyxy" of the upright image, and drops those that cannot be used.
+) -> Placed:
+    """`place_column` of one record.
+
+    Raises:
+        RecordError: What `place_column` returns.
+    """
+    [placed] = place_column([objects], [frame], policy=policy, stated=stated)
+    if isinstance(placed, RecordError):
+        raise placed
+    return placed
+
+
+def place_column(
+    column: Sequence[Objects],
+    frames: Sequence[Frame],
+    *,
+    policy: Policy = "clip",
+    stated: bool = False,
+) -> list[Placed | RecordError]:
+    """Turn objects into "rel_xyxy" of the upright image, and drop those that cannot be used.
 
     Coordinates are rounded to float32, so that storing them loses nothing, with
-    0 ≤ min < max ≤ 1.
+    0 ≤ min < max ≤ 1. The boxes of all records are one array: some NumPy calls take as long as ten
+    boxes.
 
     Args:
-        objects: As the annotation states them.
-        frame: The image's.
+        column: The objects of each record, as its annotation states them.
+        frames: The frame of each record's image.
         policy: What becomes of a box that reaches out of the image (by more than a millionth):
-            "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" raises.
-            A box without area is dropped too, or raises with "error".
+            "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" refuses.
+            A box without area is dropped too, or refused with "error".
         stated: Whether a user states the format, so that a box may be only the first pixel.
 
     Returns:
-        The objects that are left, and how many were `CLIPPED`, `DROPPED_OUTSIDE` and
-        `DROPPED_NO_AREA`.
-
-    Raises:
-        RecordError: "size mismatch"; "boxes in fractions", "boxes in pixels": not what the format
-            says; "impossible box": not finite or inverted, or a keypoint
-            not finite, under any policy;
-            "box outside image" and "box without area": under "error"; "malformed annotation":
-            numbers of labels, attributes or keypoints that differ from that of the boxes.
+        For each record the objects that are left, and how many were `CLIPPED`, `DROPPED_OUTSIDE`
+        and `DROPPED_NO_AREA`; or the RecordError that refuses it: "size mismatch"; "boxes in
+        fractions", "boxes in pixels": not what the format says; "impossible box": not finite or
+        inverted, or a keypoint not finite, under any policy; "box outside image" and "box without
+        area": under "error"; "malformed annotation": numbers of labels, attributes or keypoints
+        that differ from that of the boxes.
     """
-    counts: Counter[str] = Counter()
-    _check_lengths(objects)
-    if not objects.boxes:
-        return Objects(boxes=(), format="rel_xyxy", attributes=objects.attributes), counts
-    _check_unit(objects, stated)
-    if min(frame.size) < 1:
-        raise RecordError(MALFORMED, f"an image of {frame.size} pixels")
-    spoken = frame.of_annotation(objects.image_size, relative=objects.format.startswith("rel_"))
-    sides = spoken.boxes(_corners(objects))
-    least, most = -_TOLERANCE, 1 + _TOLERANCE
-    outside = [a < least or b < least or c > most or d > most for a, b, c, d in sides]
-    inside = _clipped(sides)
-    usable = [box[0] < box[2] and box[1] < box[3] for box in inside]
-    if policy == "error":
-        _check_all_usable(outside, usable, objects)
-    if policy == "drop":
-        usable = [one and not other for one, other in zip(usable, outside, strict=True)]
-    kept = [*itertools.compress(range(len(inside)), usable)]
-    if len(kept) < len(inside) or any(outside):
-        counts.update(map(_change, usable, outside))
-        counts.pop("", None)
-        inside = taken(inside, kept)
-    placed: dict[str, Any] = {
-        column.field: column.place(values, kept, spoken, frame)
-        for column in COLUMNS
-        if (values := getattr(objects, column.field))
-    }
-    return Objects(
-        boxes=tuple(inside),
-        format="rel_xyxy",
-        keypoint_names=objects.keypoint_names,
-        keypoint_flips=objects.keypoint_flips,
-        image_size=frame.stored_size if kept else None,
-        **placed,
-    ), counts
+    results: dict[int, Placed | RecordError] = {}
+    by_format: defaultdict[str, list[tuple[int, Boxes]]] = defaultdict(list)
+    for at, objects in enumerate(column):
+        try:
+            _check_lengths(objects)
+            if objects.boxes:
+                by_format[objects.format].append((at, _boxes_of(objects)))
+            else:
+                none = Objects(boxes=(), format="rel_xyxy", attributes=objects.attributes)
+                results[at] = none, Counter()
+        except RecordError as error:
+            results[at] = error
+    for numbered in by_format.values():
+        for some in _parts(numbered):
+            places = [at for at, _ in some]
+            boxes = _Boxes([column[at] for at in places], [each for _, each in some])
+            boxes.place([frames[at] for at in places], policy, stated)
+            results.update(zip(places, boxes.results(), strict=True))
+    return [results[at] for at in range(len(column))]
 
 
 def check_number(number: int) -> None:
@@ -119,85 +126,204 @@ def _check_lengths(objects: Objects) -> None:
             MALFORMED, f"box format {objects.format!r}; give one of {', '.join(FORMATS)}"
         )
     for column in COLUMNS:
-        column.check_length(getattr(objects, column.field), number)
+        if values := getattr(objects, column.field):
+            column.check_length(values, number)
 
 
-def _check_unit(objects: Objects, stated: bool) -> None:
-    """Raises RecordError where boxes are in fractions that should be in pixels, or the reverse."""
-    absolute = objects.format.removeprefix("rel_")
-    if objects.format.startswith("rel_"):
-        large = [max(map(abs, row)) > MAX_FRACTION for row in objects.boxes]
-        if any(large):
-            raise RecordError(
-                IN_PIXELS,
-                f"{_name(large, objects)}, in fractions of the image, has a number beyond "
-                f"{MAX_FRACTION:g}; if boxes are in pixels, {_REMEDY} {absolute}",
+def _boxes_of(objects: Objects) -> Boxes:
+    try:
+        return Boxes.of(objects.boxes)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RecordError(MALFORMED, f"boxes {objects.boxes!r:.80}, not of four numbers") from error
+
+
+def _parts(numbered: Sequence[tuple[int, Boxes]]) -> Iterator[Sequence[tuple[int, Boxes]]]:
+    """Records of together at most MAX_BOXES boxes, or one of more."""
+    start = number = 0
+    for at, (_, boxes) in enumerate(numbered):
+        number += len(boxes)
+        if number > MAX_BOXES and at > start:
+            yield numbered[start:at]
+            start, number = at, len(boxes)
+    yield numbered[start:]
+
+
+class _Boxes:
+    """The boxes of some records with boxes of one format, in one array.
+
+    Args:
+        column: The objects of each record.
+        boxes: Their boxes.
+    """
+
+    def __init__(self, column: Sequence[Objects], boxes: Sequence[Boxes]) -> None:
+        self._column = column
+        self._rows = np.frombuffer(b"".join([each.data for each in boxes])).reshape(-1, 4)
+        self._counts = [*map(len, boxes)]
+        self._starts = [0, *itertools.accumulate(self._counts)]
+        self._record = np.repeat(np.arange(len(column)), self._counts)
+        self._format = column[0].format
+        self._errors: dict[int, RecordError] = {}
+
+    def place(self, frames: Sequence[Frame], policy: Policy, stated: bool) -> None:
+        """Place the boxes in the frames of their records' images."""
+        self._frames = frames
+        if self._format.startswith("rel_"):
+            self._check_fractions()
+        else:
+            self._check_pixels(stated)
+        self._spoken = [*map(self._spoken_frame, range(len(frames)), frames)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            sides = self._fractions(self._corners())
+            outside = _any((sides < -_TOLERANCE) | (sides > 1 + _TOLERANCE))
+        inside = _clipped(sides)
+        usable = ~_any(inside[:, :2] >= inside[:, 2:])
+        if policy == "error":
+            self._refuse(
+                outside,
+                BOX_OUTSIDE,
+                " reaches out of the image; correct it, or have such boxes clipped or dropped",
             )
-        return
-    if absolute == "xyxy":
-        solid = [c > a and d > b for a, b, c, d in objects.boxes]
-    else:
-        solid = [c > 0 and d > 0 for _, _, c, d in objects.boxes]
-    rows = [*itertools.compress(objects.boxes, solid)]
-    if not rows or any(abs(number) > 1 for row in rows for number in row):
-        return
-    in_whole_pixels = all(float(number).is_integer() for row in rows for number in row)
-    if not (stated and in_whole_pixels):
-        raise RecordError(
-            IN_FRACTIONS,
-            f"{_name(solid, objects)}, in pixels, has no number beyond 1, nor has any other of "
-            f"the image; if boxes are in fractions of the image, {_REMEDY} rel_{absolute}"
-            + ("" if not in_whole_pixels else f"; if it is one pixel, to {absolute}"),
+            self._refuse(
+                ~usable, BOX_WITHOUT_AREA, " has no area; remove it, or use another box_policy"
+            )
+        if policy == "drop":
+            usable &= ~outside
+        self._inside, self._usable, self._outside = inside.astype(np.float64), usable, outside
+
+    def results(self) -> Iterator[Placed | RecordError]:
+        """As `place_column` returns them."""
+        changed = {*self._record[~self._usable | self._outside].tolist()}
+        data, nothing = self._inside.tobytes(), Counter[str]()
+        for at, (objects, start, count) in enumerate(
+            zip(self._column, self._starts, self._counts, strict=False)
+        ):
+            if error := self._errors.get(at):
+                yield error
+                continue
+            kept: Sequence[int] = range(count)
+            boxes, counts = data[32 * start : 32 * (start + count)], nothing
+            if at in changed:
+                kept, boxes, counts = self._changed(slice(start, start + count))
+            try:
+                yield self._placed(at, objects, Boxes(boxes), kept), counts
+            except RecordError as error:
+                yield error
+
+    def _changed(self, rows: slice) -> tuple[Sequence[int], bytes, Counter[str]]:
+        """(kept, their boxes, what is counted) of a record."""
+        usable = self._usable[rows]
+        counts = Counter(map(_change, usable, self._outside[rows]))
+        counts.pop("", None)
+        return np.flatnonzero(usable).tolist(), self._inside[rows][usable].tobytes(), counts
+
+    def _placed(self, at: int, objects: Objects, boxes: Boxes, kept: Sequence[int]) -> Objects:
+        frame = self._frames[at]
+        columns: dict[str, Any] = {
+            column.field: column.place(values, kept, self._spoken[at], frame)
+            for column in COLUMNS
+            if (values := getattr(objects, column.field))
+        }
+        return Objects(
+            boxes=boxes,
+            format="rel_xyxy",
+            keypoint_names=objects.keypoint_names,
+            keypoint_flips=objects.keypoint_flips,
+            image_size=frame.stored_size if kept else None,
+            **columns,
         )
 
+    def _refuse(self, rows: _Which, reason: str, detail: str) -> None:
+        """Refuse the records of some rows, naming the first row, unless they are refused."""
+        for row in np.flatnonzero(rows).tolist():
+            at = int(self._record[row])
+            if at not in self._errors:
+                box = _name(self._column[at], row - self._starts[at])
+                self._errors[at] = RecordError(reason, f"{box}{detail}")
 
-def _corners(objects: Objects) -> Sequence[Box]:
-    """(xmin, ymin, xmax, ymax) of each box, in the unit of the annotation."""
-    if objects.format.endswith("center_xywh"):
-        boxes: Sequence[Box] = [
-            (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-            for x, y, width, height in objects.boxes
-        ]
-    elif objects.format.endswith("xywh"):
-        boxes = [(x, y, x + width, y + height) for x, y, width, height in objects.boxes]
-    else:
-        boxes = objects.boxes
-    possible = [
-        xmin <= xmax and ymin <= ymax and math.isfinite(xmin + ymin + xmax + ymax)
-        for xmin, ymin, xmax, ymax in boxes
-    ]
-    if not all(possible):
-        raise RecordError(
+    def _check_fractions(self) -> None:
+        """Refuse records whose boxes are in pixels."""
+        self._refuse(
+            _any(np.abs(self._rows) > MAX_FRACTION),
+            IN_PIXELS,
+            f", in fractions of the image, has a number beyond {MAX_FRACTION:g}; if boxes are in "
+            f"pixels, {_REMEDY} {self._format.removeprefix('rel_')}",
+        )
+
+    def _check_pixels(self, stated: bool) -> None:
+        """Refuse records whose boxes are in fractions."""
+        rows, number = self._rows, len(self._column)
+        solid = ~_any(rows[:, 2:] <= (rows[:, :2] if self._format == "xyxy" else 0))
+        large = solid & _any(np.abs(rows) > 1)
+        has_solid, has_large = (
+            np.bincount(self._record[some], minlength=number) > 0 for some in (solid, large)
+        )
+        small = has_solid & ~has_large
+        if not small.any():
+            return
+        parts = solid & _any(rows != np.trunc(rows))
+        has_parts = np.bincount(self._record[parts], minlength=number) > 0
+        detail = (
+            ", in pixels, has no number beyond 1, nor has any other of the image; if boxes are in "
+            f"fractions of the image, {_REMEDY} rel_{self._format}"
+        )
+        self._refuse(solid & (small & has_parts)[self._record], IN_FRACTIONS, detail)
+        if not stated:
+            one_pixel = f"{detail}; if it is one pixel, to {self._format}"
+            self._refuse(solid & small[self._record], IN_FRACTIONS, one_pixel)
+
+    def _spoken_frame(self, at: int, frame: Frame) -> Frame:
+        """The frame of a record's numbers."""
+        stated = self._column[at].image_size
+        try:
+            if min(frame.size) < 1:
+                raise RecordError(MALFORMED, f"an image of {frame.size} pixels")
+            return frame.of_annotation(stated, relative=self._format.startswith("rel_"))
+        except RecordError as error:
+            self._errors.setdefault(at, error)
+            return Frame(size=ImageSize(1, 1))
+
+    def _corners(self) -> _Numbers:
+        """(xmin, ymin, xmax, ymax) of each box, in the unit of the annotation."""
+        first, second = self._rows[:, :2], self._rows[:, 2:]
+        if self._format.endswith("center_xywh"):
+            corners = np.hstack((first - second / 2, first + second / 2))
+        elif self._format.endswith("xywh"):
+            corners = np.hstack((first, first + second))
+        else:
+            corners = self._rows
+        inverted = _any(corners[:, :2] > corners[:, 2:])
+        self._refuse(
+            inverted | _any(~np.isfinite(corners)),
             IMPOSSIBLE_BOX,
-            f"{_name(map(operator.not_, possible), objects)} is inverted or not finite; correct or "
-            "remove it, or, of a table, COCO or VOC, set box_format to the format of the boxes",
+            " is inverted or not finite; correct or remove it, or, of a table, COCO or VOC, set "
+            "box_format to the format of the boxes",
         )
-    return boxes
+        return corners
+
+    def _fractions(self, corners: _Numbers) -> _Numbers:
+        """Corners in fractions of the upright images."""
+        sizes = np.array([each.size[::-1] * 2 for each in self._spoken], np.float64)
+        sides = corners / np.repeat(sizes, self._counts, axis=0)
+        for at, frame in enumerate(self._spoken):
+            if frame.orientation != 1:
+                rows = slice(self._starts[at], self._starts[at + 1])
+                sides[rows] = frame.boxes(corners[rows])
+        return sides
 
 
-def _clipped(boxes: Sequence[Box]) -> Sequence[Box]:
-    """What of boxes in fractions is in the image, in float32."""
-    within = [
-        side if 0.0 <= side <= 1.0 else min(max(side, 0.0), 1.0) for box in boxes for side in box
-    ]
-    sides = array.array("f", within)
-    numbers = iter(sides.tolist())
-    return [*zip(numbers, numbers, numbers, numbers, strict=True)]
+def _any(numbers: _Which) -> _Which:
+    """Which rows have a true value."""
+    rows: _Which = np.logical_or.reduce(numbers, axis=1)
+    return rows
 
 
-def _check_all_usable(outside: Sequence[bool], usable: Sequence[bool], objects: Objects) -> None:
-    if any(outside):
-        raise RecordError(
-            BOX_OUTSIDE,
-            f"{_name(outside, objects)} reaches out of the image; correct it, or have such boxes "
-            "clipped or dropped",
-        )
-    if not all(usable):
-        raise RecordError(
-            BOX_WITHOUT_AREA,
-            f"{_name(map(operator.not_, usable), objects)} has no area; remove it, or use another "
-            "box_policy",
-        )
+def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
+    """What of boxes in fractions is in the image."""
+    within = boxes.copy()
+    within[within < 0.0] = 0.0  # keeps -0.0
+    within[within > 1.0] = 1.0
+    return within.astype(np.float32)
 
 
 def _change(is_usable: bool, is_outside: bool) -> str:
@@ -207,8 +333,7 @@ def _change(is_usable: bool, is_outside: bool) -> str:
     return DROPPED_OUTSIDE if is_outside else DROPPED_NO_AREA
 
 
-def _name(which: Iterable[bool], objects: Objects) -> str:
-    """The first of some boxes, for messages."""
-    index = next(itertools.compress(itertools.count(), which))
+def _name(objects: Objects, index: int) -> str:
+    """A box, for messages."""
     label = f" ({objects.labels[index]})" if objects.labels else ""
     return f"box {index + 1}{label} {tuple(objects.boxes[index])} in {objects.format}"

@@ -20,6 +20,11 @@ from tfrecord_dataset.format.value_forms import form_of
 Media = TypeVar("Media", Audio, Image)
 
 
+# What Inspect finds, by class.
+_FACTS = {
+    each: tuple(field.name for field in dataclasses.fields(each) if field.name != "file")
+    for each in (Audio, Image)
+}
 # A larger file is read in whole only if it begins as such a file does.
 _LARGE_FILE_BYTES = 32 << 20
 _START_BYTES = 1 << 12
@@ -94,8 +99,8 @@ def of_key(key: str) -> Iterator[None]:
 
 def with_facts(file: FileRef, data: bytes, value: type[Media], facts: object) -> Media:
     """An image or audio whose file holds `data`, with all that its facts tell."""
-    names = (field.name for field in dataclasses.fields(value) if field.name != "file")
-    return value(file=hashed(file, data), **{name: getattr(facts, name) for name in names})
+    known = {name: getattr(facts, name) for name in _FACTS[value]}
+    return value(file=hashed(file, data), **known)
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:

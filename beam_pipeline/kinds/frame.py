@@ -15,7 +15,6 @@ pixels are scaled.
 
 import dataclasses
 import struct
-from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -31,7 +30,6 @@ MALFORMED = "malformed annotation"
 
 _FLOAT32_POINT = struct.Struct("2f")
 
-Box = tuple[float, float, float, float]
 _Number = TypeVar("_Number", float, npt.NDArray[np.float64])
 
 
@@ -74,6 +72,8 @@ class Frame:
         if relative:
             return Frame(size=ImageSize(1, 1), scale=self.scale)
         if stated_size in (None, self.upright_size):
+            if self.orientation == 1:
+                return self
             return Frame(size=self.upright_size, scale=self.scale)
         if stated_size == self.size:
             return self
@@ -96,20 +96,18 @@ class Frame:
             y = 1 - y
         return x, y
 
-    def boxes(self, stated: Sequence[Box]) -> list[Box]:
-        """Stated boxes, in fractions of the upright image."""
+    def boxes(self, stated: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Stated boxes [n, 4], in fractions of the upright image."""
         height, width = self.size
         if self.orientation == 1:
-            return [
-                (xmin / width, ymin / height, xmax / width, ymax / height)
-                for xmin, ymin, xmax, ymax in stated
-            ]
-        boxes = []
-        for xmin, ymin, xmax, ymax in stated:
-            x1, y1 = self.point(xmin, ymin)
-            x2, y2 = self.point(xmax, ymax)
-            boxes.append((min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)))
-        return boxes
+            return stated / (width, height, width, height)
+        x1, y1 = self.point(stated[:, 0], stated[:, 1])
+        x2, y2 = self.point(stated[:, 2], stated[:, 3])
+        low, high = (
+            (np.minimum(x1, x2), np.minimum(y1, y2)),
+            (np.maximum(x1, x2), np.maximum(y1, y2)),
+        )
+        return np.stack((*low, *high), axis=1)
 
     def area(self, pixels: float) -> float:
         """An area of the upright image, in pixels as stored."""

@@ -124,6 +124,18 @@ class Kind(Generic[V]):
         """
         return value
 
+    def turn_column(
+        self, values: Sequence[V], inspections: Sequence[Inspection]
+    ) -> Sequence[V | RecordError]:
+        """The values of one feature of some records, as `turn` of each or its error."""
+        return [*map(self._turned, values, inspections)]
+
+    def _turned(self, value: V, inspection: Inspection) -> V | RecordError:
+        try:
+            return self.turn(value, inspection)
+        except RecordError as error:
+            return error
+
     def content(self, value: V) -> object:
         """What decides whether values are equal: a sha256 in hex, or what has a text of its own."""
         return value

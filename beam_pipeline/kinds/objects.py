@@ -8,18 +8,20 @@ from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.boxes import place
+from beam_pipeline.kinds.boxes import Placed, place_column
 from beam_pipeline.kinds.columns import COLUMNS
 from beam_pipeline.kinds.example_lists import range_problem, values
 from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
-from beam_pipeline.outlines import Outlines, packed_ring
+from beam_pipeline.outlines import Boxes, Outlines, packed_ring
 from beam_pipeline.records import Objects
-from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.example import FeatureValue, Ragged
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, Lists, ListSpec, list_specs
 from tfrecord_dataset.image_size import ImageSize
@@ -32,6 +34,7 @@ _NUMBER_BYTES = 9  # of a polygon's text
 _MASK_BYTES = 100
 # The splits of records without files follow from this text of theirs, so it stays what it was.
 _NO_OBJECTS = Objects(boxes=(), format="rel_xyxy")
+_NO_FRAME = Frame(size=ImageSize(0, 0))
 _Content = namedtuple("Boxes", "coordinates format labels attributes keypoints image_size")  # type: ignore[name-match]
 
 
@@ -74,26 +77,19 @@ class ObjectsKind(Kind[Objects]):
                 MALFORMED, f"keypoint flips {flips!r:.80} are not the numbers of all keypoints"
             )
 
-    def turn(self, value: Objects, inspection: Inspection) -> Objects:
+    def turn_column(
+        self, values: Sequence[Objects], inspections: Sequence[Inspection]
+    ) -> Sequence[Objects | RecordError]:
         """As fractions of the record's image; without an image, of the stated size."""
-        frames, rules = inspection.frames, inspection.rules
-        frame = frames.get("image") or next(iter(frames.values()), None)
-        if frame is None:
-            if value.image_size is None:
-                raise RecordError(MALFORMED, "boxes without an image or a stated image size")
-            frame = Frame(size=value.image_size)
-        placed, changed = place(
-            value, frame, policy=rules.box_policy, stated=bool(rules.box_format)
+        rules = inspections[0].rules
+        frames = [*map(_frame_of, values, inspections)]
+        placed = place_column(
+            values,
+            [frame or _NO_FRAME for frame in frames],
+            policy=rules.box_policy,
+            stated=bool(rules.box_format),
         )
-        if changed:
-            inspection.notes.update(changed)
-        inspection.num_bytes += _BOX_BYTES * len(placed.boxes)
-        if placed.polygons:
-            inspection.num_bytes += _NUMBER_BYTES * Outlines.of(placed.polygons).numbers.size
-        if placed.image_size and placed.masks:
-            one = _MASK_BYTES + placed.image_size.height * placed.image_size.width // 500
-            inspection.num_bytes += one * len(placed.masks)
-        return placed
+        return [*map(_counted, frames, placed, inspections)]
 
     def content(self, value: Objects) -> object:
         boxes = _Content(
@@ -104,17 +100,20 @@ class ObjectsKind(Kind[Objects]):
 
     def annotation(self, value: Objects) -> object:
         """Numbers as a digest: their texts would take a third of a build's time."""
-        outlines = Outlines.of(value.polygons)
-        lengths = [*map(len, value.boxes), 0, *map(len, value.keypoints)]
-        digest = hashlib.blake2b(digest_size=16)
-        for part in (
-            packed_ring(itertools.chain(*value.boxes, *value.keypoints)),
-            array.array("I", lengths).tobytes(),
+        outlines = Outlines.of(value.polygons) if value.polygons else Outlines()
+        parts = [
+            Boxes.of(value.boxes).data,
+            packed_ring(itertools.chain(*value.keypoints)),
+            array.array("I", map(len, value.keypoints)).tobytes(),
             *(outlines.coordinates, outlines.lengths, outlines.counts),
-        ):
-            digest.update(part)
-        columns = {name: _packed(column) for name, column in value.attributes.items()}
-        return value.format, value.labels, columns, digest.digest(), value.masks
+        ]
+        others = dict(value.attributes)
+        for name, column in value.attributes.items():
+            if {*map(type, column)} == {float}:
+                parts.append(packed_ring(column))
+                others[name] = ()
+        digest = hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+        return value.format, value.labels, others, [*map(len, parts)], digest, value.masks
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
         return value.labels if isinstance(value, Objects) else ()
@@ -161,13 +160,14 @@ class ObjectsKind(Kind[Objects]):
     ) -> dict[str, Sequence[FeatureValue]]:
         column: list[Objects] = [each or _NO_OBJECTS for each in values]
         prefix = feature.subkey("")
+        boxes = [Boxes.of(each.boxes) for each in column]
+        numbers = np.frombuffer(b"".join([each.data for each in boxes])).reshape(-1, len(SIDES))
+        counts = [*map(len, boxes)]
         if feature.encoding == "flat":
-            flat = [[float(side) for box in each.boxes for side in box] for each in column]
-            return {feature.key: flat}
-        sides = [[*zip(*each.boxes, strict=True)] or [()] * len(SIDES) for each in column]
+            return {feature.key: Ragged(numbers.ravel(), [len(SIDES) * each for each in counts])}
         lists: dict[str, Sequence[FeatureValue]] = {
-            f"{prefix}bbox/{side}": of_side
-            for side, of_side in zip(SIDES, zip(*sides, strict=True), strict=True)
+            f"{prefix}bbox/{side}": Ragged(of_side, counts)
+            for side, of_side in zip(SIDES, numbers.T, strict=True)
         }
         for each in COLUMNS:
             parts = each.encode_column(feature, column, stored)
@@ -199,7 +199,29 @@ class ObjectsKind(Kind[Objects]):
         return tfds_features.sequence(tfds_features.scalar(spec.kind))
 
 
-def _packed(column: Sequence[Any]) -> object:
-    """Floats as bytes, other values as they are."""
-    floats = all(type(value) is float for value in column)
-    return array.array("d", column).tobytes() if floats else column
+def _frame_of(value: Objects, inspection: Inspection) -> Frame | None:
+    """The frame of the record's image, else of the size that the annotation states."""
+    frames = inspection.frames
+    if frame := frames.get("image") or next(iter(frames.values()), None):
+        return frame
+    return value.image_size and Frame(size=value.image_size)
+
+
+def _counted(
+    frame: Frame | None, placed: Placed | RecordError, inspection: Inspection
+) -> Objects | RecordError:
+    """Placed objects, with their bytes and changes counted."""
+    if frame is None:
+        return RecordError(MALFORMED, "boxes without an image or a stated image size")
+    if isinstance(placed, RecordError):
+        return placed
+    objects, changed = placed
+    if changed:
+        inspection.notes.update(changed)
+    inspection.num_bytes += _BOX_BYTES * len(objects.boxes)
+    if objects.polygons:
+        inspection.num_bytes += _NUMBER_BYTES * Outlines.of(objects.polygons).numbers.size
+    if objects.image_size and objects.masks:
+        one = _MASK_BYTES + objects.image_size.height * objects.image_size.width // 500
+        inspection.num_bytes += one * len(objects.masks)
+    return objects

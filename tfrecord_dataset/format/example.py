@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from google.protobuf import (
     descriptor_pb2,
     descriptor_pool,
@@ -130,6 +131,26 @@ class Singles(Sequence[Any]):
         return [self.values[at]]
 
 
+class Ragged(Sequence[Any]):
+    """A column of lists of floats, one after the other in one array.
+
+    Args:
+        values: The floats of all Examples.
+        lengths: How many each has.
+    """
+
+    def __init__(self, values: npt.NDArray[np.floating[Any]], lengths: Sequence[int]) -> None:
+        self.values, self.lengths = values, lengths
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, at: Any) -> Any:
+        end = sum(self.lengths[: at + 1])
+        values: list[float] = self.values[end - self.lengths[at] : end].tolist()
+        return values
+
+
 # The tag of each list kind in a Feature.
 _TAGS = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
 _64_BITS = (1 << 64) - 1
@@ -184,23 +205,22 @@ def _entries(
     """Encode a key's map entry per Example: one column of bytes, or two to join."""
     if isinstance(column, Singles):
         return _entries_of_singles(key, column.values)
+    if isinstance(column, Ragged):
+        return _entries_of_floats(key, column.values, column.lengths, kind)
     flat: list[Any] = list(itertools.chain.from_iterable(column))
     lengths = list(map(len, column))
     if flat and lengths == [1] * len(lengths):
         return _entries_of_singles(key, flat)
     first = flat[0] if flat else None
     if isinstance(first, bytes):
-        tagged = iter([_tagged(b"\n", len(value)) + value for value in flat])
+        tagged = iter([_start(len(value)) + value for value in flat])
         values = [b"".join(itertools.islice(tagged, length)) for length in lengths]
         return [
             _before_list(key, "bytes", len(value)) if value else _empty(key, kind)
             for value in values
         ], values
     if isinstance(first, float):
-        data = _float_bytes(flat)
-        ends = itertools.accumulate(4 * length for length in lengths)
-        values = [data[end - 4 * n : end] for end, n in zip(ends, lengths, strict=True)]
-        return _entries_of_numbers(key, "float32", values, kind)
+        return _entries_of_floats(key, flat, lengths, kind)
     varints = _varints(key, flat)
     rows: Sequence[Sequence[Any]] = column
     values = [b"".join([varints[number] for number in numbers]) for numbers in rows]
@@ -222,7 +242,16 @@ def _entries_of_singles(key: str, values: Sequence[Any]) -> tuple[Sequence[bytes
     return ([entries[number] for number in values],)
 
 
-def _float_bytes(values: Sequence[float]) -> bytes:
+def _entries_of_floats(
+    key: str, flat: Sequence[float] | npt.NDArray[Any], lengths: Sequence[int], kind: str | None
+) -> tuple[Sequence[bytes], ...]:
+    data = _float_bytes(flat)
+    ends = itertools.accumulate(4 * length for length in lengths)
+    values = [data[end - 4 * n : end] for end, n in zip(ends, lengths, strict=True)]
+    return _entries_of_numbers(key, "float32", values, kind)
+
+
+def _float_bytes(values: Sequence[float] | npt.NDArray[Any]) -> bytes:
     with np.errstate(over="ignore"):
         return np.array(values, "<f4").tobytes()
 
@@ -258,7 +287,7 @@ def _tagged(tag: bytes, num_bytes: int) -> bytes:
 
 @functools.lru_cache(4096)
 def _start(num_bytes: int) -> bytes:
-    """Encode the header of an Example before its entries."""
+    """Encode the header of an Example before its entries, or of a value in a list of bytes."""
     return _tagged(b"\n", num_bytes)
 
 

@@ -22,6 +22,6 @@ def test_a_point_is_where_its_pixel_is(orientation):
     assert frame.upright_size == upright.shape
     height, width = upright.shape
     assert upright[int(y * height), int(x * width)] == 255
-    [(xmin, ymin, xmax, ymax)] = frame.boxes([(5, 1, 6, 2)])
+    [(xmin, ymin, xmax, ymax)] = frame.boxes(np.array([(5.0, 1.0, 6.0, 2.0)]))
     assert (xmin, ymin) < (x, y) < (xmax, ymax)
     assert ((xmax - xmin) * width, (ymax - ymin) * height) == pytest.approx((1, 1))

@@ -60,6 +60,7 @@ _OF_OBJECTS = frozenset({"bbox", "category_id", "segmentation"})
 # The source of an image is not an annotation.
 _OF_IMAGE = frozenset(
     {"id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"}
+    | {*ID_LISTS}
 )
 
 
@@ -220,7 +221,7 @@ class _Reader:
             height=image.get("height"),
             image_id=plain_id(image_id),
             split=self._file.split,
-            others=tuple(f"image {each}" for each in other_names(image, _OF_IMAGE.union(ID_LISTS))),
+            others=tuple(f"image {each}" for each in other_names(image, _OF_IMAGE)),
             lists=lists,
             fault=fault,
         )
@@ -261,9 +262,9 @@ class _Reader:
     def _waiting_items(self) -> Iterator[Entry]:
         """The annotations of objects that wait, those of an image as one entry."""
         waiting, self._items = self._items, {}
-        for image_id, items in waiting.items():
-            order, num_bytes = (2, self._num_annotations), _ITEM_BYTES * len(items)
-            yield Entry(self._key(image_id), order, Annotations.of(items), num_bytes)
+        for image_id, one in zip(waiting, Annotations.of_images([*waiting.values()]), strict=True):
+            order, num_bytes = (2, self._num_annotations), _ITEM_BYTES * len(one.ids)
+            yield Entry(self._key(image_id), order, one, num_bytes)
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from beam_pipeline.kinds.columns import taken
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.media.maps import IGNORED
-from beam_pipeline.outlines import Outlines, Ring, Rings, packed_ring
+from beam_pipeline.outlines import Boxes, Outlines, Ring, Rings, packed_ring
 from beam_pipeline.records import (
     ClassLabel,
     Consumed,
@@ -51,6 +51,7 @@ NO_BOX = "box dropped: no bbox"
 
 # The columns of annotations, and what is known and not kept; of the rest the names are kept.
 _MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
+_BOXES = _MEMBERS.index("bbox")
 _KEPT = frozenset({*_MEMBERS, "image_id", "num_keypoints", "segmentation"})
 _UNSAID: tuple[Any, ...] = (None, "", [], {})
 _SHOWN = 3
@@ -89,6 +90,7 @@ class Annotations(NamedTuple):
     """Items of "annotations" with objects of one image, or its class: a column per member.
 
     Attributes:
+        boxes: `Boxes` where all are four numbers, else as their file has them.
         others: The names of what else each has.
         polygons: Of those that have some.
         segments: Segmentations other than polygons, by the number of their annotation.
@@ -96,7 +98,7 @@ class Annotations(NamedTuple):
 
     ids: tuple[Any, ...]
     categories: tuple[Any, ...]
-    boxes: tuple[Any, ...]
+    boxes: Sequence[Any]
     areas: tuple[Any, ...]
     crowds: tuple[Any, ...]
     keypoints: tuple[Any, ...]
@@ -105,12 +107,29 @@ class Annotations(NamedTuple):
     segments: Mapping[int, Any]
 
     @classmethod
+    def of_images(cls, images: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[Self]:
+        """The columns of the items of each image, cut from those of all."""
+        every = cls.of([*itertools.chain.from_iterable(images)])
+        counts = [*map(len, images)]
+        start = 0
+        for count, polygons in zip(counts, every.polygons.divided(counts), strict=True):
+            end = start + count
+            segments = {
+                at - start: every.segments[at] for at in range(start, end) if at in every.segments
+            }
+            yield cls._make([*[column[start:end] for column in every[:-2]], polygons, segments])
+            start = end
+
+    @classmethod
     def of(cls, items: Sequence[Mapping[str, Any]]) -> Self:
         """The columns of items as their file has them."""
         stated = [item.get("segmentation") for item in items]
         others = {at: each for at, each in enumerate(stated) if each and not _are_polygons(each)}
         rings = [() if at in others else each or () for at, each in enumerate(stated)]
-        columns = [tuple([item.get(member) for item in items]) for member in _MEMBERS]
+        columns: list[Sequence[Any]] = [
+            tuple([item.get(member) for item in items]) for member in _MEMBERS
+        ]
+        columns[_BOXES] = _as_boxes(columns[_BOXES])
         names = tuple([other_names(item, _KEPT) for item in items])
         return cls._make([*columns, names, Outlines.of(rings), others])
 
@@ -119,7 +138,10 @@ class Annotations(NamedTuple):
         """All of one image, at least one part."""
         if len(parts) == 1:
             return parts[0]
-        columns = [tuple(itertools.chain(*column)) for column in zip(*parts, strict=True)]
+        columns: list[Sequence[Any]] = [
+            tuple(itertools.chain(*column)) for column in zip(*parts, strict=True)
+        ]
+        columns[_BOXES] = _as_boxes(columns[_BOXES])
         starts = itertools.accumulate((len(part.ids) for part in parts), initial=0)
         segments = {
             start + at: each
@@ -157,6 +179,14 @@ class MapItem(NamedTuple):
 
 
 _NONE = Annotations((), (), (), (), (), (), (), Outlines(), {})
+
+
+def _as_boxes(stated: Sequence[Any]) -> Sequence[Any]:
+    """Boxes as a column, if all are lists of four finite numbers; else as they are."""
+    with contextlib.suppress(TypeError):  # of values without a length
+        if {*map(len, stated)} <= {4} and _are_numbers([*itertools.chain.from_iterable(stated)]):
+            return Boxes.of(stated)
+    return stated
 
 
 def _are_polygons(segmentation: Any) -> bool:
@@ -326,10 +356,10 @@ class _Gathering:
         check_number(len(self._stated.ids))
         masks, polygons = self._masks(), self._polygons()
         boxes = self._boxes(masks, polygons)
-        kept = [at for at, box in enumerate(boxes) if box]
-        if boxes and not kept:
-            self._refuse_class()
-        if len(kept) < len(boxes):
+        if not isinstance(boxes, Boxes) and None in boxes:
+            kept = [at for at, box in enumerate(boxes) if box]
+            if not kept:
+                self._refuse_class()
             self._notes[NO_BOX] += len(boxes) - len(kept)
             columns = [taken(column, kept) for column in self._stated[:-2]]
             self._stated = Annotations._make([*columns, Outlines(), {}])
@@ -341,7 +371,7 @@ class _Gathering:
         points = self._points()
         names = self._point_names(points)
         objects = Objects(
-            boxes=tuple(boxes),
+            boxes=Boxes.of(boxes),
             format=self._format,
             labels=labels,
             attributes={"is_crowd": self._crowds(), "area": self._areas(boxes)},
@@ -400,7 +430,7 @@ class _Gathering:
     def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[Any]:
         """The boxes that are stated, else those around segments; None without either."""
         stated = self._stated.boxes
-        if None not in stated and [] not in stated:
+        if isinstance(stated, Boxes) or (None not in stated and [] not in stated):
             return self._stated_boxes(stated)
         boxes = list[Any]()
         for box, mask, rings in zip(stated, masks, polygons, strict=True):
@@ -408,12 +438,10 @@ class _Gathering:
             boxes += self._stated_boxes([box]) if has_one else [self._box_around(rings, mask)]
         return boxes
 
-    def _stated_boxes(self, stated: Sequence[Any]) -> Sequence[_Box]:
-        with contextlib.suppress(TypeError):  # of values without a length
-            numbers = [*itertools.chain.from_iterable(stated)]
-            if {*map(len, stated)} <= {4} and _are_numbers(numbers):
-                sides = map(float, numbers)
-                return [*zip(sides, sides, sides, sides, strict=True)]
+    def _stated_boxes(self, stated: Sequence[Any]) -> Boxes:
+        boxes = _as_boxes(stated)
+        if isinstance(boxes, Boxes):
+            return boxes
         raise self._unlike(
             self._stated.boxes,
             lambda box: not box or (_are_numbers(box) and len(box) == 4),
