@@ -177,7 +177,7 @@ class _Boxes:
             sides = self._fractions(self._corners())
             outside = _any((sides < -_TOLERANCE) | (sides > 1 + _TOLERANCE))
         inside = _clipped(sides)
-        usable = ~_any(inside[:, :2] >= inside[:, 2:])
+        usable = ~_any(~(inside[:, :2] < inside[:, 2:]))
         if policy == "error":
             self._refuse(
                 outside,
@@ -253,7 +253,7 @@ class _Boxes:
     def _check_pixels(self, stated: bool) -> None:
         """Refuse records whose boxes are in fractions."""
         rows, number = self._rows, len(self._column)
-        solid = ~_any(rows[:, 2:] <= (rows[:, :2] if self._format == "xyxy" else 0))
+        solid = ~_any(~(rows[:, 2:] > (rows[:, :2] if self._format == "xyxy" else 0)))  # NaN is not
         large = solid & _any(np.abs(rows) > 1)
         has_solid, has_large = (
             np.bincount(self._record[some], minlength=number) > 0 for some in (solid, large)
