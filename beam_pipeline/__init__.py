@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from beam_pipeline.sources.layout import Layout as Layout
     from beam_pipeline.sources.layout import Rank as Rank
     from beam_pipeline.sources.layout import claim_of_files as claim_of_files
-    from beam_pipeline.sources.tables.read import ReadCsv as ReadCsv
-    from beam_pipeline.sources.tables.read import ReadJsonl as ReadJsonl
+    from beam_pipeline.sources.tables.csv import ReadCsv as ReadCsv
+    from beam_pipeline.sources.tables.json import ReadJsonl as ReadJsonl
     from beam_pipeline.sources.tar.read import ReadTar as ReadTar
     from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
     from tfrecord_dataset.format.feature import Feature as Feature
@@ -74,7 +74,8 @@ _NAMES = {
     "sources.layout": "Claim Layout Rank claim_of_files",
     "sources.arrays.read": "ReadArrays",
     "sources.folders.read": "ReadClassFolders",
-    "sources.tables.read": "ReadCsv ReadJsonl",
+    "sources.tables.csv": "ReadCsv",
+    "sources.tables.json": "ReadJsonl",
     "sources.tfrecord.read": "ReadTFRecords",
     "sources.tar.read": "ReadTar",
     "errors": "BeamTFRecordsError ConfigError DataError",

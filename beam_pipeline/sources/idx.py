@@ -49,7 +49,6 @@ class IdxTable(Table):
     """
 
     has_values = True
-    has_lines = False
     sign = "#"
 
     labels: str

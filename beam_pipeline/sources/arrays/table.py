@@ -54,7 +54,6 @@ class ArrayTable(Table):
     """
 
     has_values = True
-    has_lines = False
     sign = "#"
 
     columns: Mapping[str, Column]

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from beam_pipeline.media import audio_format, other_formats
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.cells import json_text
 from beam_pipeline.sources.tables.names import BOXES, lowered
+from beam_pipeline.sources.tables.read import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -51,7 +52,6 @@ class ColumnarTable(Table):
         is_parquet: Whether it is Parquet.
     """
 
-    has_lines = False
     sign = "#"
 
     is_parquet: bool
@@ -71,39 +71,47 @@ class ColumnarTable(Table):
                 number += len(rows)
 
 
-def opened_columnar(file: TableFile, ignored: Sequence[str], *, is_parquet: bool) -> ColumnarTable:
-    """Look into a file.
+@dataclasses.dataclass
+class ReadArrow(ReadContainers):
+    """The rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
 
-    Args:
-        file: The file.
-        ignored: Columns to leave out.
-        is_parquet: Whether it is Parquet, not Arrow.
+    suffixes = ("arrow", "feather")
+    is_parquet: ClassVar[bool] = False
 
-    Raises:
-        RecordError: "damaged file": it cannot be read; "unsupported column": no feature can be
-            made of one; "file too large": its content is far larger than the file.
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        try:
+            with _opened(file.path) as handle, naming(name_of(file.path)):
+                schema = _schema(handle, is_parquet=self.is_parquet)
+                names = tuple(schema.names)
+                if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+                    raise RecordError(
+                        "unsupported column", f"two columns are called {twice[0]!r}; rename one"
+                    )
+                features = _features_of(schema)
+                forms = {
+                    field.name: _form_of(
+                        field,
+                        features.get(field.name),
+                        functools.partial(_first_bytes, handle, field.name, self.is_parquet),
+                    )
+                    for field in schema
+                    if field.name not in self.ignore_columns
+                }
+        except DataError as error:
+            raise RecordError("damaged file", str(error)) from error
+        return ColumnarTable(file=file, header=names, forms=forms, is_parquet=self.is_parquet)
+
+
+@dataclasses.dataclass
+class ReadParquet(ReadArrow):
+    """The rows of Parquet files.
+
+    Class labels whose names the schema's metadata states are classes of these names.
     """
-    try:
-        with _opened(file.path) as handle, naming(name_of(file.path)):
-            schema = _schema(handle, is_parquet=is_parquet)
-            names = tuple(schema.names)
-            if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-                raise RecordError(
-                    "unsupported column", f"two columns are called {twice[0]!r}; rename one"
-                )
-            features = _features_of(schema)
-            forms = {
-                field.name: _form_of(
-                    field,
-                    features.get(field.name),
-                    functools.partial(_first_bytes, handle, field.name, is_parquet),
-                )
-                for field in schema
-                if field.name not in ignored
-            }
-    except DataError as error:
-        raise RecordError("damaged file", str(error)) from error
-    return ColumnarTable(file=file, header=names, forms=forms, is_parquet=is_parquet)
+
+    suffixes = ("parquet",)
+    is_parquet = True
 
 
 @contextlib.contextmanager

@@ -23,6 +23,7 @@ from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
 from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
 from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE, lowered
+from beam_pipeline.sources.tables.read import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -491,48 +492,6 @@ class _Places:
             self._more_lines += text.count("\n")
 
 
-def opened_csv(
-    file: TableFile,
-    column_names: Sequence[str] = (),
-    *,
-    no_header: bool = False,
-    encoding: str = DEFAULT_ENCODING,
-) -> CsvTable:
-    """Look into a CSV file.
-
-    Args:
-        file: The file.
-        column_names: The header of a file that has none; "" leaves a column out.
-        no_header: Whether it has none, so that columns are called "column_1", "column_2", ….
-        encoding: Python's name of its encoding.
-
-    Raises:
-        ConfigError: It is empty, has a name twice or one of another encoding, or begins with a row
-            of data.
-        DataError: It has too many columns.
-    """
-    lines = _first_lines(file.path, encoding)
-    is_tsv = suffix(uncompressed(file.path)) == "tsv"
-    cells = AS_THEY_ARE
-    if not column_names and not no_header and suffix(uncompressed(file.path)) in _LISTS:
-        column_names = columns_of_list(lines)
-        if are_captions(lines):
-            column_names, cells = ("image", "caption"), Cells(numbered="image")
-    dialect = dialect_of(lines, is_tsv=is_tsv, num_columns=len(column_names))
-    rows = dialect.rows(lines[dialect.num_before :])
-    header = list(column_names)
-    if no_header and not header:
-        header = [f"column_{number}" for number in range(1, len(rows[0] if rows else ()) + 1)]
-    has_header = not header
-    header = header or header_of(rows, file.path)
-    if any(_UNREADABLE in name for name in header):
-        facts = {"path": file.path, "encoding": encoding}
-        raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
-    check_number(header, file.path)
-    dialect = dataclasses.replace(dialect, has_header=has_header, encoding=encoding)
-    return CsvTable(file=file, header=tuple(header), dialect=dialect, cells=cells)
-
-
 def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
     """Return the columns of a list with a file and its class a line, and no header; or none."""
     for delimiter in f"{_DELIMITERS} ":
@@ -581,3 +540,41 @@ def _first_lines(path: str, encoding: str) -> list[str]:
     name = "utf-8-sig" if encoding == DEFAULT_ENCODING else encoding
     lines = data.decode(name, _ERRORS).splitlines(keepends=True)
     return lines[:-1] if len(data) == _HEAD_BYTES and lines[1:] else lines
+
+
+@dataclasses.dataclass
+class ReadCsv(ReadTables):
+    """Read the rows of CSV or TSV files, one record per row.
+
+    Attributes:
+        column_names: The header of files that have none; "" leaves a column out.
+        no_header: Whether files have none, and columns are called "column_1", ….
+        encoding: Python's name of the files' encoding.
+    """
+
+    suffixes = ("csv", "tsv", "txt", "token")
+
+    column_names: Sequence[str] = ()
+    no_header: bool = False
+    encoding: str = DEFAULT_ENCODING
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`; also raise DataError for too many columns."""
+        lines = _first_lines(file.path, self.encoding)
+        header, cells = list(self.column_names), AS_THEY_ARE
+        if not header and not self.no_header and suffix(uncompressed(file.path)) in _LISTS:
+            header = [*columns_of_list(lines)]
+            if are_captions(lines):
+                header, cells = ["image", "caption"], Cells(numbered="image")
+        is_tsv = suffix(uncompressed(file.path)) == "tsv"
+        dialect = dialect_of(lines, is_tsv=is_tsv, num_columns=len(header))
+        rows = dialect.rows(lines[dialect.num_before :])
+        if self.no_header and not header:
+            header = [f"column_{number}" for number in range(1, len(rows[0] if rows else ()) + 1)]
+        dialect = dataclasses.replace(dialect, has_header=not header, encoding=self.encoding)
+        header = header or header_of(rows, file.path)
+        if any(_UNREADABLE in name for name in header):
+            facts = {"path": file.path, "encoding": self.encoding}
+            raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
+        check_number(header, file.path)
+        return CsvTable(file=file, header=tuple(header), dialect=dialect, cells=cells)

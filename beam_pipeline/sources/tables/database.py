@@ -9,11 +9,12 @@ import dataclasses
 import os
 import sqlite3
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.columnar import form_of_bytes
+from beam_pipeline.sources.tables.read import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
     Batch,
@@ -42,7 +43,6 @@ class DatabaseTable(Table):
         name: Its name.
     """
 
-    has_lines = False
     sign = "#"
 
     name: str
@@ -65,29 +65,33 @@ class DatabaseTable(Table):
                 number += len(rows)
 
 
-def opened_database(file: TableFile, stated: str, ignored: Sequence[str]) -> DatabaseTable:
-    """Look into a database.
+@dataclasses.dataclass
+class ReadSqlite(ReadContainers):
+    """The rows of a table of SQLite databases.
 
-    Args:
-        file: The database.
-        stated: The table; "" is the only one.
-        ignored: Columns to leave out.
-
-    Raises:
-        ConfigError: There is no such table, or it is not clear which.
-        RecordError: "damaged file", or "unsupported column": no feature can be made of one.
+    Attributes:
+        table: The table; "" is the only one.
     """
-    try:
-        with _connected(file.path) as connection, naming(name_of(file.path)):
-            types = dict(connection.execute(_TABLES))
-            names = [name for name, kind in types.items() if kind == "table" or name == stated]
-            name = chosen_table(file.path, "table", names, stated)
-            found = connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0").description
-            header = tuple(column[0] for column in found)
-            forms = {each: _form(connection, name, each) for each in header if each not in ignored}
-    except DataError as error:
-        raise RecordError("damaged file", str(error)) from error
-    return DatabaseTable(file=file, header=header, forms=forms, name=name)
+
+    suffixes = ("db", "sqlite", "sqlite3")
+
+    table: str = ""
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        try:
+            with _connected(file.path) as connection, naming(name_of(file.path)):
+                types = dict(connection.execute(_TABLES))
+                stated = self.table
+                names = [name for name, kind in types.items() if kind == "table" or name == stated]
+                name = chosen_table(file.path, "table", names, stated)
+                found = connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0").description
+                header = tuple(column[0] for column in found)
+                kept = [each for each in header if each not in self.ignore_columns]
+                forms = {each: _form(connection, name, each) for each in kept}
+        except DataError as error:
+            raise RecordError("damaged file", str(error)) from error
+        return DatabaseTable(file=file, header=header, forms=forms, name=name)
 
 
 def _form(connection: sqlite3.Connection, table: str, column: str) -> Form:

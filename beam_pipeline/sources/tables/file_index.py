@@ -41,6 +41,9 @@ class FileIndex:
         """Index the images, audio and arrays below a folder; once a process."""
         return _index_of(root, ignored)
 
+    def __len__(self) -> int:
+        return len(self._keys)
+
     def _add(self, name: str, key: str) -> None:
         match self._keys.get(name):
             case None:

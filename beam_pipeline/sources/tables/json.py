@@ -17,6 +17,8 @@ from beam_pipeline.sources.json_items import (
     items,
     place_of_objects,
 )
+from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.tables.read import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -24,9 +26,11 @@ from beam_pipeline.sources.tables.table import (
     Batch,
     Scratch,
     Table,
+    TableFile,
     batch_of_rows,
 )
 from tfrecord_dataset.shown_text import is_unicode
+from tfrecord_dataset.store.urls import unsigned
 
 # What the list of rows in an object is called.
 _LISTS = frozenset({"data", "rows", "records", "examples", "samples", "items"})
@@ -123,3 +127,22 @@ def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | str]:
     """Yield the objects in a list, or why an item is none."""
     for item in items(path, place):
         yield item if isinstance(item, dict) else f"not a JSON object: {json.dumps(item)[:200]!a}"
+
+
+@dataclasses.dataclass
+class ReadJsonl(ReadTables):
+    """Read JSON Lines files, or the items of a JSON list: one object per record.
+
+    Lists of numbers are arrays and may be nested, lists of strings tuples. A column `boxes`,
+    `bboxes` or `bbox` may hold all boxes of the image, four numbers each in format "xyxy", with
+    their classes and other values in lists; or `objects` as Hugging Face has it, with `bbox`
+    in format "xywh". Columns of other objects are texts in JSON.
+    """
+
+    suffixes = ("jsonl", "ndjson", "json")
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`."""
+        is_json = suffix(uncompressed(unsigned(file.path))) == "json"
+        place = place_of_rows(file.path) if is_json else None
+        return JsonTable(file=file, place=LINES if place is None else place)

@@ -1,4 +1,4 @@
-"""Read tables: the rows of CSV, JSON, Parquet, Arrow, SQLite and workbooks, a record each."""
+"""Read tables: the rows of files of any format, a record each."""
 
 import abc
 import dataclasses
@@ -16,17 +16,11 @@ from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.paths import below, folder, stem, suffix, uncompressed
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
-from beam_pipeline.sources.tables.columnar import opened_columnar
-from beam_pipeline.sources.tables.csv import DEFAULT_ENCODING, opened_csv
-from beam_pipeline.sources.tables.database import opened_database
-from beam_pipeline.sources.tables.json import LINES, JsonTable, place_of_rows
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
 from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.table import Table, TableFile
-from beam_pipeline.sources.tables.workbook import opened_workbook
 from tfrecord_dataset.format.split_names import is_split, split_in_name
-from tfrecord_dataset.store.urls import unsigned
 
 
 @dataclasses.dataclass
@@ -140,63 +134,6 @@ def _splits_of(names: Sequence[str]) -> dict[str, str | None]:
 
 
 @dataclasses.dataclass
-class ReadCsv(ReadTables):
-    """Read the rows of CSV or TSV files, one record per row.
-
-    Attributes:
-        column_names: The header of files that have none; "" leaves a column out.
-        no_header: Whether files have none, and columns are called "column_1", ….
-        encoding: Python's name of the files' encoding.
-    """
-
-    suffixes = ("csv", "tsv", "txt", "token")
-
-    column_names: Sequence[str] = ()
-    no_header: bool = False
-    encoding: str = DEFAULT_ENCODING
-
-    def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
-        return opened_csv(file, self.column_names, no_header=self.no_header, encoding=self.encoding)
-
-
-@dataclasses.dataclass
-class ReadJsonl(ReadTables):
-    """Read JSON Lines files, or the items of a JSON list: one object per record.
-
-    Lists of numbers are arrays and may be nested, lists of strings tuples. A column `boxes`,
-    `bboxes` or `bbox` may hold all boxes of the image, four numbers each in format "xyxy", with
-    their classes and other values in lists; or `objects` as Hugging Face has it, with `bbox`
-    in format "xywh". Columns of other objects are texts in JSON.
-    """
-
-    suffixes = ("jsonl", "ndjson", "json")
-
-    def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
-        is_json = suffix(uncompressed(unsigned(file.path))) == "json"
-        place = place_of_rows(file.path) if is_json else None
-        return JsonTable(file=file, place=LINES if place is None else place)
-
-
-@dataclasses.dataclass
-class ReadXlsx(ReadTables):
-    """The rows of a sheet of workbooks, a record each.
-
-    Attributes:
-        table: The sheet; "" is the only one that holds anything.
-    """
-
-    suffixes = ("xlsx",)
-
-    table: str = ""
-
-    def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
-        return opened_workbook(file, self.table)
-
-
-@dataclasses.dataclass
 class ReadContainers(ReadTables):
     """The rows of files that hold images, audio and other values: `<file>#<row>`, a record each.
 
@@ -217,45 +154,3 @@ class ReadContainers(ReadTables):
     def is_meant(self, path: str) -> bool:
         """Return whether a file of this name is read."""
         return suffix(path) in self.suffixes
-
-
-@dataclasses.dataclass
-class ReadParquet(ReadContainers):
-    """The rows of Parquet files.
-
-    Class labels whose names the schema's metadata states are classes of these names.
-    """
-
-    suffixes = ("parquet",)
-
-    def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
-        return opened_columnar(file, self.ignore_columns, is_parquet=True)
-
-
-@dataclasses.dataclass
-class ReadArrow(ReadContainers):
-    """The rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
-
-    suffixes = ("arrow", "feather")
-
-    def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
-        return opened_columnar(file, self.ignore_columns, is_parquet=False)
-
-
-@dataclasses.dataclass
-class ReadSqlite(ReadContainers):
-    """The rows of a table of SQLite databases.
-
-    Attributes:
-        table: The table; "" is the only one.
-    """
-
-    suffixes = ("db", "sqlite", "sqlite3")
-
-    table: str = ""
-
-    def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
-        return opened_database(file, self.table, self.ignore_columns)

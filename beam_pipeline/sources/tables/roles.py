@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.tables.digits import is_whole
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
 from beam_pipeline.sources.tables.names import (
     ARRAY,
@@ -35,7 +34,7 @@ from beam_pipeline.sources.tables.names import (
 )
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
-from beam_pipeline.sources.tables.types import list_of_text
+from beam_pipeline.sources.tables.types import is_whole, list_of_text
 from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.

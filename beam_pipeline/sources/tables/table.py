@@ -154,15 +154,14 @@ class Table(abc.ABC):
         header: The names of its columns, "" for one that is left out; empty if rows state them.
         cells: What becomes of values before anything else is made of them.
         forms: What the table itself says of columns, by name.
-        sign: What is between the file and the number of a row in what the row is called.
+        sign: What is between the file and the number of a row in what the row is called: "#" if
+            records have this name, and need not say again which row they come from.
         is_typed: Whether values have types; else all of them are texts.
         has_values: Whether its values are those of features already.
-        has_lines: Whether records say which row they come from; else their keys do.
     """
 
     is_typed: ClassVar[bool] = True
     has_values: ClassVar[bool] = False
-    has_lines: ClassVar[bool] = True
     sign: ClassVar[str] = ":"
 
     file: TableFile

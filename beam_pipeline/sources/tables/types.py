@@ -27,6 +27,7 @@ Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
 _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
@@ -69,7 +70,8 @@ def kind_of_text(text: str) -> Kind | None:
     whole, text = text, text.strip()
     if not text:
         return None
-    if len(text) < len(whole) and not {*"\x1c\x1d\x1e\x1f"}.isdisjoint(whole):  # not to float()
+    blanks = whole.replace(text, "", 1)
+    if not {*"\x1c\x1d\x1e\x1f"}.isdisjoint(blanks):  # not to float()
         return str
     if text.lower() in _TRUTHS:
         return int
@@ -177,6 +179,11 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     if not types:
         return ListOf(None)
     return ListOf(str if str in types else float if float in types else int, shape[1:])
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number of any size, also as text."""
+    return type(value) is int or (isinstance(value, str) and bool(_WHOLE.fullmatch(value)))
 
 
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:

@@ -14,6 +14,7 @@ from typing import Any
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
+from beam_pipeline.sources.tables.read import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
     Batch,
@@ -58,30 +59,33 @@ class SheetTable(Table):
             yield batch_of_rows(rows, [*numbered])
 
 
-def opened_workbook(file: TableFile, stated: str) -> SheetTable:
-    """Look into a workbook.
+@dataclasses.dataclass
+class ReadXlsx(ReadTables):
+    """The rows of a sheet of workbooks, a record each.
 
-    Args:
-        file: The workbook.
-        stated: The sheet's name; "" takes the only one that holds anything.
-
-    Raises:
-        ConfigError: There is no such sheet, or it is not clear which; its first row names no
-            columns, or two alike.
-        DataError: The workbook cannot be read.
+    Attributes:
+        table: The sheet; "" is the only one that holds anything.
     """
-    path, workbook = file.path, _opened(file.path)
-    first = {name: _rows(path, workbook, name, 1) for name in workbook.sheet_names}
-    names = [name for name, rows in first.items() if rows or name == stated]
-    sheet = chosen_table(path, "sheet", names, stated)
-    row = [*first[sheet], []][0]
-    header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
-    texts = [name for name in header if isinstance(name, str) and name]
-    if not texts or len(set(texts)) < sum(name != "" for name in header):
-        raise ConfigError(
-            f"{path}, sheet {sheet}: the first row names no columns, or two alike; it is {header}"
-        )
-    return SheetTable(file=file, header=tuple(header), sheet=sheet)
+
+    suffixes = ("xlsx",)
+
+    table: str = ""
+
+    def opened(self, file: TableFile) -> Table:
+        """As `ReadTables.opened`; raise DataError if the workbook cannot be read."""
+        path, workbook = file.path, _opened(file.path)
+        first = {name: _rows(path, workbook, name, 1) for name in workbook.sheet_names}
+        names = [name for name, rows in first.items() if rows or name == self.table]
+        sheet = chosen_table(path, "sheet", names, self.table)
+        row = [*first[sheet], []][0]
+        header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
+        texts = [name for name in header if isinstance(name, str) and name]
+        if not texts or len(set(texts)) < sum(name != "" for name in header):
+            raise ConfigError(
+                f"{path}, sheet {sheet}: the first row names no columns, or two alike; it is "
+                f"{header}"
+            )
+        return SheetTable(file=file, header=tuple(header), sheet=sheet)
 
 
 def _plain(cell: Any) -> Any:

@@ -9,7 +9,8 @@ import pytest
 from pyarrow import feather
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
-from beam_pipeline.sources.tables.read import ReadArrow, ReadCsv, ReadParquet
+from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
+from beam_pipeline.sources.tables.csv import ReadCsv
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.sources.tables.csv import Dialect, data_in, dialect_of
-from beam_pipeline.sources.tables.read import ReadCsv
+from beam_pipeline.sources.tables.csv import Dialect, ReadCsv, data_in, dialect_of
 
 
 def rows_of(path, **options):

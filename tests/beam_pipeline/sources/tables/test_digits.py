@@ -2,7 +2,7 @@
 
 import pytest
 
-from beam_pipeline.sources.tables.digits import digits_lost, digits_of, merge_digits
+from beam_pipeline.sources.tables.survey import digits_lost, digits_of, merge_digits
 
 LARGE = str(2**64)
 

@@ -14,13 +14,10 @@ from file_bytes import arrow_bytes, parquet_bytes
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred
-from beam_pipeline.sources.tables.read import (
-    ReadArrow,
-    ReadCsv,
-    ReadJsonl,
-    ReadParquet,
-    ReadSqlite,
-)
+from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
+from beam_pipeline.sources.tables.csv import ReadCsv
+from beam_pipeline.sources.tables.database import ReadSqlite
+from beam_pipeline.sources.tables.json import ReadJsonl
 
 WORDS = 'long "text", with\nlines; tabs\tand é ' * 40
 LONG = ("note", "vector", "grid", "words", "talk")

@@ -4,7 +4,8 @@ import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.sources.tables.read import ReadCsv, ReadJsonl
+from beam_pipeline.sources.tables.csv import ReadCsv
+from beam_pipeline.sources.tables.json import ReadJsonl
 
 FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
 

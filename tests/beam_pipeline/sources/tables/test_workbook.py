@@ -8,7 +8,7 @@ from cases.inputs import workbook_parts
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.sources.tables import workbook
-from beam_pipeline.sources.tables.read import ReadXlsx
+from beam_pipeline.sources.tables.workbook import ReadXlsx
 
 pytest.importorskip("python_calamine")
 ROWS = [["x", "label"], [1, "a"], [2, "b"]]
