@@ -160,7 +160,8 @@ def default_name(path: str) -> str:
     """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
     stem = unsigned(path).rstrip("/").rpartition("/")[2]
     stem = re.sub(
-        r"\.(jsonl?|csv|tsv|ndjson|ya?ml|zip|np[yz]|h5|hdf5|tfrecords?|t[gx]z|tbz2?|tar(\.\w+)?):?$",
+        r"\.(jsonl?|csv|tsv|ndjson|xlsx|parquet|arrow|feather|db|sqlite3?|ya?ml|zip|np[yz]|h5|hdf5"
+        r"|tfrecords?|t[gx]z|tbz2?|tar(\.\w+)?):?$",
         "",
         stem,
         flags=re.IGNORECASE,

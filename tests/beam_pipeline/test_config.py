@@ -60,6 +60,8 @@ def test_paths_are_made_absolute_but_remote_ones_stay():
         ("annotations.coco.json", "annotations_coco"),
         ("labels.csv", "labels"),
         ("mnist.npz", "mnist"),
+        ("wine.parquet", "wine"),
+        ("photos.sqlite", "photos"),
         ("shards/train-*.tar", "train"),
         ("/data/2024", "dataset_2024"),
         ("", "dataset"),

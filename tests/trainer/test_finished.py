@@ -65,6 +65,9 @@ def test_a_submission(table, submit, tmp_path):
     code, lines, _ = submit(tmp_path / "test.csv", "id,y")
     assert (code, lines[0], [line[0] for line in lines[1:]]) == (0, ["id", "y"], ["A7", "B9"])
     assert {line[1] for line in lines[1:]} <= {"0", "1"}
+    code, lines, _ = submit(tmp_path / "test.csv", "id,Survived=y,P=probability")
+    assert (code, lines[0], lines[1][0]) == (0, ["id", "Survived", "P"], "A7")
+    assert lines[1][1] in {"0", "1"}
     code, lines, _ = submit(table[0], "code,probability,y")
     assert (code, lines[0], len(lines)) == (0, ["code", "probability", "y"], 14)
     assert all(line[0].isdigit() for line in lines[1:])
@@ -75,7 +78,9 @@ def test_no_such_column(table, submit, tmp_path):
     for inputs in (table[0], tmp_path / "test.csv"):
         code, _, err = submit(inputs, "number,y")
         assert code == 2
-        assert "unknown column, for --columns, 'number'" in err
+        assert "unknown column 'number' in --columns" in err
+        assert "number=y" in err
+        assert not (tmp_path / "submission.csv").exists()
 
 
 def test_a_number_has_the_name_of_the_target(directory_of, start, tmp_path):

@@ -95,8 +95,9 @@ class PredictConfig(Options):
     columns: Annotated[
         tuple[str, ...] | None,
         Option(
-            "columns of CSV, in this order, such as id,label: the target's name for the "
-            "prediction, source, probability, and any column of the rows or feature of the dataset",
+            "columns of CSV, in this order: the target's name for the prediction, source, "
+            "probability, and any column of the rows or feature of the dataset; id,breed=label "
+            "names the column of label breed",
             metavar="NAME,…",
         ),
     ] = None

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import dataclasses
 import io
+import itertools
 import json
 import sys
 import tempfile
@@ -81,11 +82,13 @@ def predict(config: PredictConfig) -> dict[str, int]:
                 row["map"] = name
             yield row
 
+    made = rows()
+    first = [*itertools.islice(made, 1)]  # a wrong option leaves no empty file
     with contextlib.ExitStack() as closed:
         file = sys.stdout
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
-        _write_rows(config, results, rows(), file)
+        _write_rows(config, results, itertools.chain(first, made), file)
     progress.say(f"predicted {counted(count, 'record')} with {run.file}")
     return {} if config.output is None else {"num_records": count}
 
@@ -185,13 +188,16 @@ def _records(
     items: Iterable[Item] | None = None,
 ) -> Iterator[_Record]:
     task, features = run.task, run.features_to_predict()
-    own = [name for name in config.columns or () if name not in _predicted(results_of(task.goal))]
+    predicted = _predicted(results_of(task.goal))
+    columns = _columns(config, results_of(task.goal))
+    own = [source for _, source in columns if source not in predicted]
     items = items or read_items(config.inputs, task, features)
     for dataset, split, chunk in _datasets(items, features, opened):
         for names in [item.row for item in chunk] if chunk else [dataset.features]:
             for name in own:
                 if name not in names:
-                    raise UnknownNameError("column, for --columns,", name, names)
+                    known = dict.fromkeys([*names, *predicted, f"{name}={[*predicted][-1]}"])
+                    raise UnknownNameError("column", name, known, "--columns")
         dataset, others = _with_others(dataset, task)
         others = [*dict.fromkeys([*others, *([] if chunk else own)])]
         batches = prediction_batches(
@@ -257,6 +263,13 @@ def _predicted(results: Results) -> dict[str, str]:
     return {"source": "source", **{name: name for name in results.columns}, **named}
 
 
+def _columns(config: PredictConfig, results: Results) -> list[tuple[str, str]]:
+    """The columns of a CSV file: (name, source). `id=key` names the column of `key` "id"."""
+    columns = config.columns or ("source", *results.columns)
+    pairs = (each.partition("=") for each in columns)
+    return [(name, source or name) for name, _, source in pairs]
+
+
 def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], file: TextIO) -> None:
     """Write rows: one line per record as `jsonl`, some as `csv`, or the task's document."""
     format_name = config.format
@@ -265,11 +278,11 @@ def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], fi
     elif format_name == "csv":
         lines = csv.writer(file, lineterminator="\n")
         names = _predicted(results)
-        header = config.columns or ("source", *results.columns)
-        lines.writerow(header)
+        columns = _columns(config, results)
+        lines.writerow([name for name, _ in columns])
         for row in rows:
             for line in results.lines(row):
                 values = {**row, **dict(zip(results.columns, line, strict=True))}
-                lines.writerow([values[names.get(name, name)] for name in header])
+                lines.writerow([values[names.get(source, source)] for _, source in columns])
     else:
         file.write(json.dumps(results.documents[format_name](rows)) + "\n")

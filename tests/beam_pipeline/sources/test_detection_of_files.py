@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.detect import detect
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.frames import framed
@@ -84,3 +85,17 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
     list(Tree(url).walk())
     assert store.calls["list"] == 2 + 40  # a page of the top, its folders, 40 of them
     assert store.most_at_once > 20
+
+
+def test_a_table_with_more_rows_than_there_are_recordings_is_a_question(make_tree):
+    houses = "price,rooms\n" + "".join(f"{1000 * n},{n % 7 + 1}\n" for n in range(100))
+    root = make_tree({"houses.csv": houses, **{f"sounds/{n}.wav": "" for n in range(1, 8)}})
+    with pytest.raises(ProblemError, match=r"7 audio files .*csv \(houses.csv\).* folders or csv"):
+        detected(root)
+    assert detected(root, "csv").reads == ("houses.csv",)
+
+
+def test_a_short_table_next_to_images_is_no_question(make_tree):
+    notes = "day,weather\nmonday,rain\ntuesday,sun\n"
+    root = make_tree({"notes.csv": notes, **{f"images/{n}.jpg": "" for n in range(10)}})
+    assert detected(root).layout == "folders"
