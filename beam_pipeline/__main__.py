@@ -1,72 +1,19 @@
-"""`python -m beam_pipeline`: sets up logging, then runs the commands."""
+"""`python -m beam_pipeline`: runs the commands, and imports them below, for Ctrl-C in time."""
 
-import contextlib
-import multiprocessing.util
 import os
 import sys
 from typing import NoReturn
 
-# The first ends the program on Windows, before what cannot be imported there.
-from beam_pipeline import beam_import
-from beam_pipeline.errors import UnavailableError
-from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
-from tfrecord_dataset import posix_only as posix_only
-from tfrecord_dataset import standard_streams
-from tfrecord_dataset.memory_limits import shortage
-
-
-def main() -> int:
-    """Runs the command line; returns its exit code."""
-    standard_streams.set_up_log()
-    quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
-    os.environ.update(ONE_THREAD | ONE_POOL | os.environ)
-    from beam_pipeline.running import memory
-
-    with memory.collection_paused():
-        from beam_pipeline.running import parallel
-
-    try:
-        with memory.collection_paused(), quiet():
-            if _builds_here(sys.argv[1:]):
-                parallel.import_work()
-                # Before Beam, which they do not need, and which may start threads.
-                parallel.start_processes(parallel.usable_cpus())
-            from beam_pipeline.cli import commands
-        return commands.main()
-    finally:
-        parallel.end_processes()
-
-
-def _builds_here(arguments: list[str]) -> bool:
-    """Whether a build on this machine, in this process, seems to be asked for."""
-    others = ("-h", "--help", "--runner", "--threads")
-    return arguments[:1] in (["build"], ["plan"]) and not any(
-        argument.startswith(others) for argument in arguments
-    )
-
 
 def run() -> NoReturn:
     """The installed command `beam-tfrecords`."""
-    standard_streams.guard()
     try:
-        code = main()
-    except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs
+        from beam_pipeline.cli import program
+
+        program.run()
+    except KeyboardInterrupt:  # during the import
         print("interrupted", file=sys.stderr)
-        code = 130
-    except Exception as error:
-        message = str(error) if isinstance(error, UnavailableError) else shortage(error)
-        if not message:
-            raise
-        print(f"error: {message}", file=sys.stderr)
-        code = 1
-    # os._exit leaves these out: without them loky tells of semaphores that have leaked.
-    multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(BrokenPipeError):
-            stream.flush()
-    # Not sys.exit: on a busy machine native libraries that Beam loads, whose threads are
-    # ending at that moment, aborted one process in eighty after its work was done.
-    os._exit(code)
+        os._exit(130)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from process_tree import ENVIRONMENT
 
 END_AT_FIRST_RECORD = """
 import os, sys, time
-from beam_pipeline import __main__
+from beam_pipeline.cli import program
 
 class EndAtFirstRecord:
     # Not before the commands are imported: what is imported earlier would change the start.
@@ -34,7 +34,7 @@ def end(self, element):
 
 sys.meta_path.insert(0, EndAtFirstRecord())
 sys.argv[0] = "build"
-__main__.main()
+program.main()
 """
 
 

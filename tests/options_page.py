@@ -8,7 +8,7 @@ from pathlib import Path
 
 from beam_pipeline.cli import options as cli
 from tfrecord_dataset.options import all_options, fields_of
-from trainer import __main__ as trainer
+from trainer import commands as trainer
 from trainer.options.train import TrainConfig
 
 _ROOT = Path(__file__).parent.parent

@@ -6,7 +6,7 @@ The module is in the working directory; what it names `OWN` are arguments of `Ow
 import functools
 import sys
 
-from trainer import __main__ as program
+from trainer import commands as program
 from trainer import startup
 
 

@@ -109,7 +109,7 @@ LAYERS = {
         training report
         runs
         predicting exporting tuner
-        api
+        api commands
         __init__ __main__
     """,
 }

@@ -67,8 +67,6 @@ if TYPE_CHECKING:
 else:  # out of the sight of type checkers, which would take any name for one of these
     import importlib
 
-    from trainer import startup
-
     _MODULE_OF = {
         "Dataset": "trainer.dataset",
         "Feature": "tfrecord_dataset.format.feature",
@@ -89,6 +87,7 @@ else:  # out of the sight of type checkers, which would take any name for one of
             return importlib.import_module("tfrecord_dataset.command_line").version()
         if name not in _MODULE_OF:
             raise AttributeError(f"module 'trainer' has no attribute {name!r}")
+        startup = importlib.import_module("trainer.startup")
         with startup.importing(hides_sklearn=False):
             module = importlib.import_module(_MODULE_OF[name])
         return getattr(module, name)

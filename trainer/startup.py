@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tfrecord_dataset import standard_streams
+from tfrecord_dataset.errors import BeamTFRecordsError
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow keeps freed host memory: to return it took 2.1 of 4.9 CPU seconds of small steps.
@@ -16,6 +17,8 @@ _MEMORY = {
     "TF_CPU_ALLOCATOR_USE_BFC": "true",
     "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20),  # no limit; the default is 64 GB
 }
+# TensorFlow ends the process with a stack trace if it cannot read this link.
+_EXECUTABLE = "/proc/self/exe"
 # What it logs before it has read its log level.
 _EARLY_NOTES = (b"WARNING: All log messages before absl::InitializeLog", b"I0000 00:00:")
 
@@ -34,8 +37,16 @@ def importing(*, hides_sklearn: bool = True) -> Iterator[None]:
 
     Args:
         hides_sklearn: Keras makes no wrappers for scikit-learn, a quarter of the time.
+
+    Raises:
+        BeamTFRecordsError: This is Linux without /proc.
     """
     modules: dict[str, Any] = sys.modules
+    if sys.platform == "linux" and not os.path.lexists(_EXECUTABLE):
+        raise BeamTFRecordsError(
+            f"TensorFlow needs /proc, and {_EXECUTABLE} is missing; mount it by `mount -t proc "
+            "proc /proc`"
+        )
     if "tensorflow" in modules:
         yield
         return

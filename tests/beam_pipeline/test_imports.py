@@ -9,7 +9,7 @@ import beam_pipeline
 
 
 def test_the_package_itself_loads_nothing():
-    loaded = modules_after("import beam_pipeline, beam_pipeline.__main__")
+    loaded = modules_after("import beam_pipeline, beam_pipeline.cli.program")
     assert not loaded & {"apache_beam", "numpy", "PIL", "pyarrow", "tensorflow"}
 
 

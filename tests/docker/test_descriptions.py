@@ -15,7 +15,7 @@ from beam_pipeline.cli.beam_arguments import beam_options
 from beam_pipeline.cli.options import command_parser
 from beam_pipeline.errors import ConfigError, DataError
 from tfrecord_dataset.errors import DatasetDamagedError
-from trainer import __main__ as trainer_main
+from trainer import commands as trainer_main
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"

@@ -20,7 +20,7 @@ import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_examples
-from trainer import __main__ as trainer_main
+from trainer import commands as trainer_main
 
 VOC_OBJECT = """
   <object><name>{name}</name><difficult>{difficult}</difficult>

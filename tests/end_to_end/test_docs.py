@@ -16,7 +16,7 @@ from end_to_end.pages import commands
 from beam_pipeline.cli.beam_arguments import Parser, split_arguments
 from beam_pipeline.cli.options import COMMANDS, add_command_options, command_parser
 from tfrecord_dataset.options import fields_of
-from trainer import __main__ as trainer_main
+from trainer import commands as trainer_main
 
 _ROOT = Path(__file__).parents[2]
 _OUTSIDE = [_ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")]

@@ -15,7 +15,7 @@ from pycocotools.cocoeval import COCOeval
 
 import trainer
 from beam_pipeline.cli import commands
-from trainer.__main__ import main
+from trainer.commands import main
 
 DATA = Path(__file__).parents[2] / "examples/data"
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from beam_pipeline import BuildConfig
 from beam_pipeline.cli import commands
 from beam_pipeline.describe.provenance import provenance
 from tfrecord_dataset import standard_streams
-from trainer import __main__ as trainer_main
+from trainer import commands as trainer_main
 from trainer.options.train import TrainConfig
 
 PASSWORD = "pass-Hunter2-word"

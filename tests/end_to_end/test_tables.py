@@ -10,7 +10,7 @@ import pytest
 
 import trainer
 from beam_pipeline.cli import commands
-from trainer.__main__ import main as train
+from trainer.commands import main as train
 
 ROWS = 240
 COLUMNS = ("PassengerId", "Survived", "Pclass", "Name", "Sex", "Age", "SibSp", "Fare", "Embarked")

@@ -13,7 +13,7 @@ import beam_pipeline
 import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
-from trainer.__main__ import main as train
+from trainer.commands import main as train
 
 NUM_CLASSES = 3
 COUNTS = {"train": 24, "val": 6, "test": 9}

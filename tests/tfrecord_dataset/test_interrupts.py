@@ -5,6 +5,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 PROGRAM = """
 import sys
 from tfrecord_dataset.interrupts import ending_blocked_calls
@@ -50,3 +52,19 @@ def test_ctrl_c_is_an_exception_where_python_runs():
     running.send_signal(signal.SIGINT)
     told, _ = running.communicate(timeout=60)
     assert (running.returncode, told) == (0, "tidied up\n")
+
+
+@pytest.mark.parametrize("package", ["beam_pipeline", "trainer"])
+def test_ctrl_c_while_a_command_is_imported(package):
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'tfrecord_dataset.standard_streams':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        f"from {package}.__main__ import run\n"
+        "run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

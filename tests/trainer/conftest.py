@@ -244,7 +244,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
 @pytest.fixture
 def start(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """A function from a command's words to its exit code, stdout and stderr."""
-    from trainer.__main__ import main
+    from trainer.commands import main
 
     def run(*words: Any) -> tuple[int, str, str]:
         code = main([*map(str, words)])

@@ -9,7 +9,7 @@ import tensorflow as tf
 from run_files import weights_of
 
 import trainer
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs.preparing import OwnParts

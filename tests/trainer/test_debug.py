@@ -2,7 +2,8 @@
 
 import pytest
 
-from trainer.__main__ import main
+from trainer import startup
+from trainer.commands import main
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,9 @@ def test_debug_adds_the_traceback(capsys, monkeypatch, arguments, error):
     assert last == line
     assert first == "Traceback (most recent call last):"
     assert exception_line.startswith(f"tfrecord_dataset.errors.ConfigError: {error}")
+
+
+def test_without_proc_tensorflow_is_not_imported(monkeypatch, capsys):
+    monkeypatch.setattr(startup, "_EXECUTABLE", "/nothing/self/exe")
+    assert main(["train", "--data", "data", "--output", "run"]) == 1
+    assert "TensorFlow needs /proc" in capsys.readouterr().err

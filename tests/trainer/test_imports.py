@@ -5,7 +5,7 @@ from fresh_python import modules_after
 
 
 @pytest.mark.parametrize(
-    "script", ["import trainer", "import trainer.__main__", "from trainer import ConfigError"]
+    "script", ["import trainer", "import trainer.commands", "from trainer import ConfigError"]
 )
 def test_importing_loads_neither_tensorflow_nor_beam(script):
     assert not modules_after(script) & {"tensorflow", "keras", "apache_beam", "numpy"}

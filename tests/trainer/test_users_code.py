@@ -10,7 +10,7 @@ import tensorflow as tf
 from kinds_of_learning import learned
 from testdata.make_golden import GOLDEN
 
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.runs import train
 from trainer.runs.preparing import OwnParts
 

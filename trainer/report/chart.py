@@ -11,6 +11,8 @@ Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 300, 110
 _MOST_POINTS = 300
+# Beyond these the arithmetic of an axis is infinite or 0.
+_LARGEST, _SMALLEST_STEP = 1e300, 1e-300
 
 
 def chart(
@@ -25,7 +27,7 @@ def chart(
 
     Args:
         title: Title of the chart.
-        lines: Points (x, y) by the line's name; points that are not finite are left out.
+        lines: Points (x, y) by the line's name; points beyond 1e300 or not finite are left out.
         mark: An x to mark with a vertical line.
         bounds: (least x, most x, least y, most y); None for those of the points.
         whole: Whether x are whole numbers, such as epochs.
@@ -35,7 +37,7 @@ def chart(
             and "y": the axes' ticks, each (place, label). No lines without points.
     """
     kept = {
-        name: thinned([each for each in points if all(map(math.isfinite, each))])
+        name: thinned([each for each in points if all(abs(value) <= _LARGEST for value in each)])
         for name, points in lines.items()
     }
     kept = {name: points for name, points in kept.items() if points}
@@ -83,7 +85,7 @@ def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
 
 def _step(low: float, high: float) -> float:
     """Return 1, 2 or 5 times a power of ten, at least a fifth of the range."""
-    least = (high - low) / 5 or abs(high) / 5 or 1.0
+    least = max((high - low) / 5 or abs(high) / 5 or 1.0, _SMALLEST_STEP)
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * each for each in (1, 2, 5, 10) if power * each >= least * (1 - 1e-9))
 

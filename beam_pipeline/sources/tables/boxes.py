@@ -128,8 +128,8 @@ def _as_lists(row: Mapping[str, Any], roles: Roles) -> tuple[dict[str, list[Any]
             {name: [item.get(name) for item in value] for name in names}
         )
     elif isinstance(value, list) or value is None:
-        beside = {name: row.get(name) for name in sorted(roles.boxes.beside)}
-        stated = {name: values for name, values in beside.items() if values is not None}
+        per_box = {name: row.get(name) for name in sorted(roles.boxes.per_box)}
+        stated = {name: values for name, values in per_box.items() if values is not None}
         members, box_format = {"": value or [], **stated}, "xyxy"
         if roles.boxes.labels:
             members["labels"] = row.get(roles.boxes.labels) or []

@@ -231,7 +231,7 @@ def check_plain(values_by_column: Mapping[str, Sequence[Any]], roles: Roles) -> 
             another value among lists.
     """
     boxes = roles.boxes
-    excepted = {boxes.lists, boxes.labels, *boxes.beside} | roles.ignored
+    excepted = {boxes.lists, boxes.labels, *boxes.per_box} | roles.ignored
     for name, values in values_by_column.items():
         types = set() if name in excepted else set(map(type, values)) - {type(None)}
         if fault := _fault(types, name, roles):

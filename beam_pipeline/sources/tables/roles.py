@@ -69,7 +69,7 @@ class BoxColumns:
         has_runs: Whether that one is run lengths of a mask, which is an object of the image.
         lists: All boxes of the image.
         labels: The class of the box, or a list of classes next to the list of boxes.
-        beside: Lists of JSON with a value for each box of the list of boxes.
+        per_box: Lists of JSON with a value for each box of the list of boxes.
         format: One of `kinds.boxes.FORMATS`; "" leaves it to the names.
         size: The image's width and height in pixels.
     """
@@ -78,14 +78,14 @@ class BoxColumns:
     has_runs: bool = False
     lists: str = ""
     labels: str = ""
-    beside: frozenset[str] = frozenset()
+    per_box: frozenset[str] = frozenset()
     format: str = ""
     size: tuple[str, str] | None = None
 
     @property
     def taken(self) -> frozenset[str]:
         """The columns that have one of these roles."""
-        return self.beside.union(self.corners, self.size or (), (self.lists, self.labels))
+        return self.per_box.union(self.corners, self.size or (), (self.lists, self.labels))
 
 
 class Media(NamedTuple):
@@ -602,19 +602,19 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
             f"pass --ignore-columns {min(nested)}"
         )
     boxes = roles.boxes.lists
-    beside = {
+    per_box = {
         name
         for name in nested
         if boxes
         and all(
-            _are_beside(row.values.get(boxes), row.values[name])
+            _are_per_box(row.values.get(boxes), row.values[name])
             for row in sample.rows
             if isinstance(row.values.get(name), list)
         )
     }
     roles = dataclasses.replace(
         roles,
-        nested=frozenset(nested - beside),
+        nested=frozenset(nested - per_box),
         plain=frozenset(name for name, each in columns.items() if not each.is_nested),
         texts=frozenset(
             name
@@ -624,7 +624,7 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
         if not sample.tables[0].is_typed
         else frozenset(),
     )
-    return _with_boxes(roles, beside=frozenset(beside)) if beside else roles
+    return _with_boxes(roles, per_box=frozenset(per_box)) if per_box else roles
 
 
 def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
@@ -768,7 +768,7 @@ def _numbers(value: Any) -> list[float]:
     return []
 
 
-def _are_beside(boxes: Any, values: Any) -> bool:
+def _are_per_box(boxes: Any, values: Any) -> bool:
     """Return whether `values` may be lists of a value for each box of the list `boxes`."""
     return (
         isinstance(boxes, list)
@@ -786,6 +786,6 @@ def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
         if lowered(column) in BOXES and isinstance(value, list | dict):
             objects = value if isinstance(value, list) else [value]
             members = {name for each in objects if isinstance(each, dict) for name in each}
-            beside = {name for name, each in values.items() if isinstance(each, list)} - {column}
+            per_box = {name for name, each in values.items() if isinstance(each, list)} - {column}
             yield from sorted(members)
-            yield from (f"{column}.{attribute_name(name)}" for name in sorted(members | beside))
+            yield from (f"{column}.{attribute_name(name)}" for name in sorted(members | per_box))

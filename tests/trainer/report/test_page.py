@@ -124,3 +124,18 @@ def test_names_of_others_are_escaped():
     assert HOSTILE not in page
     assert page.count("&lt;script&gt;alert") > 5
     assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    ("losses", "num_drawn"),
+    [
+        pytest.param([-1.7e308, 1.7e308, 1.0], 1, id="a range beyond all numbers"),
+        pytest.param([1e299] * 400, 300, id="a sum beyond all numbers"),
+        pytest.param([0.0, 5e-324], 2, id="a step of 0"),
+    ],
+)
+def test_a_chart_of_losses_at_the_end_of_all_numbers(losses, num_drawn):
+    [line] = chart("loss", {"loss": [*enumerate(losses)]})["lines"]
+    assert len(line["points"].split()) == num_drawn
+    assert "nan" not in line["points"]
+    assert "inf" not in line["points"]

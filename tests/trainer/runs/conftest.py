@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from trainer.__main__ import main
+from trainer.commands import main
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 from testdata.make_golden import GOLDEN
 
-from trainer.__main__ import main
+from trainer.commands import main
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.__main__ import main
+from trainer.commands import main
 
 MODULE = """
 import os

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.__main__ import as_json, main
+from trainer.commands import as_json, main
 
 STEPS = "--batch-size 8 --epochs 2 --steps-per-epoch 5 --learning-rate 0.01 --optimizer sgd"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.__main__ import main
+from trainer.commands import main
 
 SHORT = "--image-size 16 --epochs 1 --batch-size 8 --steps-per-epoch 2 --devices cpu --quiet"
 

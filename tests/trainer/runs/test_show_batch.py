@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.report.pictures import sheet
 from trainer.tasks.figures import Overlay
 from trainer.tasks.targets.boxes import BoxesTarget

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trainer
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
 

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from trainer.__main__ import main
+from trainer.commands import main
 
 LENGTHS = [1, 8, 2, 5] * 4
 

@@ -71,7 +71,7 @@ def test_a_detector_learns_from_them_and_is_read_without_keras_hub(tmp_path):
     assert np.isfinite(row["loss"])
     found = tmp_path / "found.jsonl"
     predict = ["predict", GOLDEN, "--run", tmp_path / "run", "--output", found, "--quiet"]
-    without = "import sys; sys.modules['keras_hub'] = None; from trainer.__main__ import main; "
+    without = "import sys; sys.modules['keras_hub'] = None; from trainer.commands import main; "
     run(predict, "-c", f"{without}sys.exit(main())")
     assert found.read_text()
 

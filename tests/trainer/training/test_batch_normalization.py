@@ -9,7 +9,7 @@ import pytest
 from following import Follower
 
 import trainer
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.training import batch_normalization, loop
 
 MOMENTUM = 0.5

@@ -138,7 +138,7 @@ def test_lists_of_json(make_tree):
     rows = '{"image": "img/1.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5], "v": [1, 2, 3]}\n'
     root = make_tree({"t.jsonl": rows, **FILES})
     roles = ReadJsonl(f"{root}/t.jsonl").plan()[0].roles
-    assert (roles.boxes.lists, roles.boxes.beside, roles.nested) == ("boxes", {"areas"}, {"v"})
+    assert (roles.boxes.lists, roles.boxes.per_box, roles.nested) == ("boxes", {"areas"}, {"v"})
 
 
 @pytest.mark.parametrize("column", ["rooms", "image_id"])

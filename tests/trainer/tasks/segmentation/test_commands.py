@@ -11,7 +11,7 @@ from PIL import Image
 from run_files import weights_of
 
 import trainer
-from trainer.__main__ import main
+from trainer.commands import main
 from trainer.tasks import choose_task
 from trainer.tasks.drawing import resized
 from trainer.tasks.reading import training_batches

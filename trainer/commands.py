@@ -1,0 +1,193 @@
+"""The commands of `python -m trainer` and their options. TensorFlow loads when a command runs."""
+
+import dataclasses
+import importlib
+import json
+import math
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+# The first ends the program on Windows, before what cannot be imported there.
+from tfrecord_dataset import posix_only as posix_only
+from tfrecord_dataset import standard_streams, users_code
+from tfrecord_dataset.command_line import (
+    Command,
+    Parser,
+    add_options,
+    add_program_options,
+    program,
+)
+from tfrecord_dataset.extras import install
+from tfrecord_dataset.interrupts import ending_blocked_calls
+from tfrecord_dataset.memory_limits import shortage
+from tfrecord_dataset.options import Options
+from trainer import startup
+from trainer.errors import TrainerError
+from trainer.options.commands import (
+    EvaluateConfig,
+    ExportConfig,
+    PredictConfig,
+    ShowBatchConfig,
+    TuneConfig,
+)
+from trainer.options.train import TrainConfig
+from trainer.runs.continuing import new_config
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
+    argv = sys.argv[1:] if argv is None else argv
+    startup.set_up(debug="--debug" in argv, deterministic="--deterministic" in argv)
+    try:
+        with ending_blocked_calls():
+            result = _run(_parse(argv))
+    except (Exception, KeyboardInterrupt) as error:
+        failure = _failure(error)
+        if failure is None:
+            raise
+        if "--debug" in argv:
+            traceback.print_exception(error)
+        message, exit_code = failure
+        print(message, file=sys.stderr)
+        return exit_code
+    if result:
+        print(result if isinstance(result, str) else as_json(result))
+    return 0
+
+
+def _run(parsed: Command) -> Any:
+    """Check the options of a command, then import and run it; return what it prints."""
+    command, values, _ = parsed
+    given: Any = values
+    if command != "train":
+        given = COMMANDS[command].options(**values)
+    elif "data" in values or values.get("overwrite"):
+        new_config(values)  # reports wrong options at once
+    with startup.importing():
+        from trainer.input_pipeline.tensorflow_errors import readable_errors
+
+        module, _, name = COMMANDS[command].function.partition(":")
+        function = getattr(importlib.import_module(module), name)
+    with readable_errors():
+        return function(**vars(given)) if command == "export" else function(given)
+
+
+def _failure(error: BaseException) -> tuple[str, int] | None:
+    """(message, exit code) of an error that a user can do something about; None for a bug."""
+    match error:
+        case TrainerError():
+            return f"error: {error}", error.exit_code
+        case Exception() if where := users_code.place_of(error):
+            return f"error in your code: {where}; --debug prints the full traceback", 1
+        case Exception() if short := shortage(error):
+            return f"error: {short}", 1
+        case ModuleNotFoundError(name="keras" | "tensorflow"):
+            return f"error: {error.name} is missing; {install('trainer')}", 1
+        case OSError(strerror=str(reason), filename=file):
+            where = f": {file}" if file else ""
+            return f"error: {reason}{where}; fix that, and continue by --resume", 1
+        case KeyboardInterrupt():
+            return "interrupted", 130
+    return None
+
+
+def as_json(result: Mapping[str, Any]) -> str:
+    """One JSON object, in which a metric that is not finite is null."""
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in result.items()
+    }
+    return json.dumps(finite)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Described:
+    """What is known of a command.
+
+    Attributes:
+        function: `package.module:function`, which is imported to run it.
+        options: The class of its options.
+        summary: In the list of commands.
+        description: In its own help; None for the summary.
+    """
+
+    function: str
+    options: type[Options]
+    summary: str
+    description: str | None = None
+
+
+COMMANDS = {
+    "train": Described(
+        function="trainer.runs.train:train",
+        options=TrainConfig,
+        summary="train a model on a dataset",
+        description="Trains a model. The last line on stdout is a JSON object with the metrics of "
+        "the last epoch. RUN holds model.keras (the best), last.keras, report.html, history.csv, "
+        "config.json, checkpoints and logs for TensorBoard.",
+    ),
+    "evaluate": Described(
+        function="trainer.runs.trained:evaluate",
+        options=EvaluateConfig,
+        summary="evaluate a trained model on a split",
+        description="Evaluates a trained model; every record counts once. The last line on stdout "
+        "is a JSON object with the metrics.",
+    ),
+    "predict": Described(
+        function="trainer.predicting:predict",
+        options=PredictConfig,
+        summary="predict for files, folders and datasets",
+    ),
+    "export": Described(
+        function="trainer.exporting:export",
+        options=ExportConfig,
+        summary="write a trained model for other programs",
+        description="Writes a trained model as a SavedModel that prepares its inputs itself and "
+        "names the classes, or as a Keras, TFLite or ONNX model. The last line on stdout is its "
+        "path.",
+    ),
+    "show-batch": Described(
+        function="trainer.runs.run_page:show_batch",
+        options=ShowBatchConfig,
+        summary="draw the first batch of a training",
+        description="Draws the first batch as the model sees it, augmented, with boxes or maps on "
+        "the images and labels below them. The last line on stdout is the picture's path.",
+    ),
+    "tune": Described(
+        function="trainer.tuner:tune",
+        options=TuneConfig,
+        summary="measure the input of a training on this machine",
+        description="Measures reading, parsing, decoding, augmenting and batching, and names the "
+        "stage that bounds the input, and what helps. The last line on stdout is a JSON object "
+        "with the rates.",
+    ),
+}
+
+
+def _parse(argv: Sequence[str]) -> Command:
+    parser = Parser(
+        prog=program("trainer", "beam-tfrecords-train"),
+        description="Trains Keras models from TFRecord datasets.",
+    )
+    add_program_options(parser)
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        own = subparsers.add_parser(
+            name,
+            help=command.summary,
+            description=command.description or command.summary,
+        )
+        add_options(own, command.options)
+        told = "print the full traceback of an error"
+        own.add_argument("--debug", action="store_true", help=told)
+    owners = {name: command.options for name, command in COMMANDS.items()}
+    may_be_missing = ["data"] if argv[:1] == ["train"] else []
+    return parser.read_command(argv, owners, may_be_missing=may_be_missing)
+
+
+def run() -> NoReturn:
+    """Run the command that the user typed, and exit."""
+    standard_streams.guard()
+    sys.exit(main())
