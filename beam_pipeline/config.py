@@ -18,7 +18,7 @@ from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.options import Option, fields_of, parts_of
+from tfrecord_dataset.options import Option, fields_of, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
@@ -29,6 +29,7 @@ _MAY_BE_ABSENT = frozenset(
 )
 
 
+@names_options
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildConfig(BuildOptions):
     """What to build, from what, to where: the options, checked together.

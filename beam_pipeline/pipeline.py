@@ -46,6 +46,7 @@ from beam_pipeline.write.working_directory import (
     scratch_dir,
     spill_folder,
 )
+from tfrecord_dataset.options import takes_options
 
 Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Element], ...]"
 """What a source yields; if several, all but the first are of Rejected."""
@@ -146,6 +147,7 @@ class WriteDataset(beam.PTransform):
         )
 
 
+@takes_options(BuildConfig)
 def build(
     config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
@@ -164,7 +166,7 @@ def build(
         config: What to build, from what, to where.
         options: Beam's options; the default runs in this process.
         source: Yields the records; default: the layout found at `config.input`.
-        **settings: Options of `BuildConfig`, in place of `config` or over it.
+        **settings: The options below, in place of `config` or over it.
 
     Raises:
         ConfigError: An option cannot be used, or the dataset is there already.
@@ -254,6 +256,7 @@ def _build_elsewhere(
             raise
 
 
+@takes_options(BuildConfig)
 def plan(
     config: BuildConfig | None = None,
     options: PipelineOptions | None = None,

@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +33,16 @@ def test_the_shell_completes_every_name(package):
     assert module.__version__[0].isdigit()
     for name in dir(module):
         getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["beam_pipeline.build", "beam_pipeline.BuildConfig", "trainer.train"]
+)
+def test_the_help_of_python_is_readable(name):
+    text = pydoc.render_doc(name, renderer=pydoc.plaintext)
+    assert len(text) < 12_000
+    assert max(map(len, text.splitlines())) <= 110
+    assert re.search(r"^[ |]+seed: ", text, re.M)
 
 
 SCRIPT = """

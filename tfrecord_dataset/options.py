@@ -12,7 +12,9 @@ a function that takes the options (`takes_options`).
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +29,9 @@ from tfrecord_dataset.errors import (
 from tfrecord_dataset.option_values import TYPES, check_bounds
 from tfrecord_dataset.shown_text import short_repr
 
+_WIDTH = 88  # characters of a line of `help()`
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -275,23 +279,53 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
+class _Signature(inspect.Signature):
+    """A signature that is shown without types and in short lines, as `help()` prints it."""
+
+    def __str__(self) -> str:
+        plain = [each.replace(annotation=each.empty) for each in self.parameters.values()]
+        text = str(inspect.Signature(plain))
+        lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+        return "\n    ".join(lines)
+
+    def format(self, **_: Any) -> str:
+        """Return the same; Python 3.13 prints this."""
+        return str(self)
+
+
 def takes_options(owner: type) -> Callable[[_Function], _Function]:
     """Decorate a function with a class's options as `**options`, and name them in its help."""
 
     def decorate(function: _Function) -> _Function:
-        hints = typing.get_type_hints(owner, include_extras=True)
-        signature = inspect.signature(function)
-        given = signature.parameters
+        given = inspect.signature(function).parameters
         own = [each for each in given.values() if each.kind is not each.VAR_KEYWORD]
-        fields = [each for name, each in fields_of(owner).items() if name not in given]
-        by_name = inspect.Parameter.KEYWORD_ONLY
-        more = [
-            inspect.Parameter(each.name, by_name, default=each.default, annotation=hints[each.name])
-            for each in fields
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
-        lines = "\n".join(f"        {field.name}: {field.help}" for field in fields)
-        function.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{lines}\n"
+        of_class = inspect.signature(owner).parameters
+        more = [each for name, each in of_class.items() if name not in given]
+        function.__signature__ = _Signature([*own, *more])  # type: ignore[attr-defined]
+        function.__doc__ = _with_options(function.__doc__, owner, given)
         return function
 
     return decorate
+
+
+def names_options(owner: _Class) -> _Class:
+    """Decorate a class of options with a short signature, and name them in its help."""
+    of_class = inspect.signature(owner)
+    owner.__signature__ = _Signature([*of_class.parameters.values()])  # type: ignore[attr-defined]
+    of_init = [*inspect.signature(owner.__init__).parameters.values()]  # type: ignore[misc]
+    owner.__init__.__signature__ = _Signature(of_init)  # type: ignore[misc]
+    owner.__doc__ = _with_options(owner.__doc__, owner, ())
+    return owner
+
+
+def _with_options(doc: str | None, owner: type, left_out: Iterable[str]) -> str:
+    """Return a docstring with the options of a class by group, one line each."""
+    groups: dict[str, list[str]] = {}
+    group = ""
+    for name, field in all_options(owner).items():
+        group = field.group or group
+        if name not in left_out:
+            line = textwrap.shorten(f"{name}: {field.help}", _WIDTH, placeholder=" …")
+            groups.setdefault(group, []).append(f"    {line}")
+    lines = itertools.chain(*(["", f"{title or 'options'}:", *groups[title]] for title in groups))
+    return "\n".join([inspect.cleandoc(doc or ""), *lines, ""])

@@ -127,8 +127,8 @@ def test_a_function_that_takes_them():
     def run(files, *, output="here", **options):
         """Runs."""
 
-    assert str(run.__signature__).startswith("(files, *, output='here', steps: ")
-    assert "rate: how fast (default: 0.001)" in run.__doc__
+    assert str(run.__signature__).startswith("(files, *, output='here', steps=10, rate=0.001, ")
+    assert "\nhow:\n    steps: how often (default: 10)\n    rate: how fast (" in run.__doc__
 
 
 def test_a_name_of_no_choice_lists_them():
