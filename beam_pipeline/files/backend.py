@@ -53,7 +53,7 @@ class Backend(abc.ABC):
         return True
 
     def sizes(self, paths: Sequence[str]) -> list[int | None]:
-        """Read each file; None for a missing one."""
+        """Size of each file in bytes; None for a missing one."""
         return run_in_threads(self._size, paths, self.calls)
 
     def _size(self, path: str) -> int | None:

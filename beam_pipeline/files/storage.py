@@ -84,7 +84,7 @@ def list_names(root: str) -> Iterator[FileNames]:
 def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
     """Yield (name, whether it is a folder) of a folder's entries, filtered as in `list_files`.
 
-    Streamed in no particular order. None if the folder is missing.
+    Streamed in no particular order; none if the folder is missing.
     """
     return _without_litter(files_of(path).scan_folder(path))
 
@@ -96,7 +96,7 @@ def _without_litter(entries: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, 
 def list_folder(path: str) -> FolderNames:
     """Sorted names of the folders and files of one level, filtered as in `list_files`.
 
-    None if the folder is missing.
+    Empty if the folder is missing.
     """
     names = files_of(path).list_folder(path)
     return FolderNames(*(tuple(name for name in each if not is_litter(name)) for each in names))
@@ -183,12 +183,12 @@ def delete_all(paths: Iterable[str]) -> None:
 
 
 def size(path: str) -> int | None:
-    """Read a file; None if it is missing."""
+    """Size of a file in bytes; None if it is missing."""
     return sizes([path])[0]
 
 
 def sizes(paths: Iterable[str]) -> list[int | None]:
-    """Read each file of one store in parallel; None for a missing one."""
+    """Size of each file of one store, in parallel; None for a missing one."""
     paths = list(paths)
     return files_of(paths[0]).sizes(paths) if paths else []
 
