@@ -143,12 +143,14 @@ def open(path: str | os.PathLike[str]) -> Dataset:
         DatasetDamagedError: Its metadata.json is damaged.
     """
     directory = find_dataset(path)
-    file = storage.join(directory, FILE)
+    return _parse(_read(storage.join(directory, FILE)), directory)
+
+
+def _read(file: str) -> bytes:
     try:
-        data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
+        return storage.read_bytes(FileRef(path=file), MAX_BYTES)
     except RecordError as error:
         raise damaged(file, error) from error
-    return _parse(data, directory)
 
 
 def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
@@ -160,11 +162,7 @@ def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
     if STATISTICS_FILE not in info.files:
         return {}
     file = storage.join(info.path, STATISTICS_FILE)
-    try:
-        data = storage.read_bytes(FileRef(path=file), MAX_BYTES)
-    except RecordError as error:
-        raise damaged(file, error) from error
-    return parse_statistics(data, file)
+    return parse_statistics(_read(file), file)
 
 
 def check_readable(directory: str, texts: Mapping[str, str]) -> None:

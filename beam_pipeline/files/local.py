@@ -91,27 +91,21 @@ class Local(Backend):
     def match_files(self, pattern: str) -> list[str]:
         return [path for path in glob.iglob(pattern, recursive=True) if os.path.isfile(path)]
 
-    def place_all(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Link files to second names; rename them if the file system has no links.
+    def link_all(
+        self, pairs: Sequence[tuple[str, str]], instead: Callable[[str, str], object]
+    ) -> None:
+        """Link files to second names.
 
         Args:
             pairs: (file, new name); the name must be unused or that of the same file.
+            instead: Call for a pair if the file system has no links, such as os.rename.
 
         Raises:
             OSError: The first failure, after all were tried.
         """
-        self._make_folders(pairs)
-        run_in_threads(functools.partial(_link, instead=os.rename), pairs, self.calls)
-
-    def keep_all(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Link files to second names; copy them if the file system has no links."""
-        self._make_folders(pairs)
-        copy = functools.partial(shutil.copy2, follow_symlinks=False)
-        run_in_threads(functools.partial(_link, instead=copy), pairs, self.calls)
-
-    def _make_folders(self, pairs: Sequence[tuple[str, str]]) -> None:
         for folder in {os.path.dirname(name) for _, name in pairs}:
             self.make_folder(folder)
+        run_in_threads(functools.partial(_link, instead=instead), pairs, self.calls)
 
     @retry
     def _delete_file(self, path: str) -> None:

@@ -4,8 +4,10 @@ Applies to local disks. On a store the shards have their final names, and no old
 """
 
 import errno
+import functools
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 
 from beam_pipeline.config import BuildConfig
@@ -63,15 +65,15 @@ def _replace_folder(
     new, root = new_dataset_dir(config), config.dataset_dir
     restore_folder(new, root)
     storage.delete([new])
-    LOCAL.place_all([(file.path, os.path.join(new, final)) for final, file in files.items()])
+    placed = [(file.path, os.path.join(new, final)) for final, file in files.items()]
+    LOCAL.link_all(placed, instead=os.rename)
     write_descriptions(new)
-    LOCAL.keep_all(
-        [
-            (os.path.join(root, path), os.path.join(new, path))
-            for path in _files_below(root)
-            if not is_build_file(config, path) and not os.path.lexists(os.path.join(new, path))
-        ]
-    )
+    kept = [
+        (os.path.join(root, path), os.path.join(new, path))
+        for path in _files_below(root)
+        if not is_build_file(config, path) and not os.path.lexists(os.path.join(new, path))
+    ]
+    LOCAL.link_all(kept, instead=functools.partial(shutil.copy2, follow_symlinks=False))
     replace_folder(new, root)
 
 

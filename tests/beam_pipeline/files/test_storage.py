@@ -128,11 +128,11 @@ def test_a_second_name_is_a_link_and_may_be_given_again(tmp_path):
     source, target = tmp_path / "a", tmp_path / "new/b"
     source.write_bytes(b"1")
     for _ in range(2):
-        LOCAL.place_all([(str(source), str(target))])
+        LOCAL.link_all([(str(source), str(target))], instead=os.rename)
     assert source.samefile(target)
     (tmp_path / "c").write_bytes(b"2")
     with pytest.raises(FileExistsError):
-        LOCAL.place_all([(str(tmp_path / "c"), str(target))])
+        LOCAL.link_all([(str(tmp_path / "c"), str(target))], instead=os.rename)
 
 
 def test_where_there_are_no_links_files_are_renamed(tmp_path, monkeypatch):
@@ -141,7 +141,7 @@ def test_where_there_are_no_links_files_are_renamed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "link", no_links)
     (tmp_path / "a").write_bytes(b"1")
-    LOCAL.place_all([(str(tmp_path / "a"), str(tmp_path / "b"))])
+    LOCAL.link_all([(str(tmp_path / "a"), str(tmp_path / "b"))], instead=os.rename)
     assert (os.listdir(tmp_path), (tmp_path / "b").read_bytes()) == (["b"], b"1")
 
 
