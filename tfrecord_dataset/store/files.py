@@ -5,6 +5,7 @@ Local files stay open if they are few, and otherwise are identified by inode and
 
 import contextlib
 import errno
+import functools
 import os
 import resource
 import weakref
@@ -152,7 +153,7 @@ class LocalFiles:
         descriptor = self._opened(number) if held is None else held
         try:
             try:
-                yield lambda num_bytes, offset: os.pread(descriptor, num_bytes, offset)
+                yield functools.partial(os.pread, descriptor)
             except Exception:
                 self._check(number, descriptor)  # a change may explain the error
                 raise

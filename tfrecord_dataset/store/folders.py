@@ -247,11 +247,15 @@ class RemoteFiles:
     def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
         file = self._files[number]
         try:
-            with self._opened(number, wanted) as copy:
-                if copy is None:
-                    yield lambda num_bytes, offset: read_range(file, offset, num_bytes)
+            with contextlib.ExitStack() as until_read:
+                copy = None
+                if path := self._copied(number, wanted):
+                    with contextlib.suppress(FileNotFoundError):  # deleted by another process
+                        copy = until_read.enter_context(open(path, "rb", buffering=0))
+                if copy:
+                    yield functools.partial(os.pread, copy.fileno())
                 else:
-                    yield lambda num_bytes, offset: os.pread(copy, num_bytes, offset)
+                    yield lambda num_bytes, offset: read_range(file, offset, num_bytes)
         except DatasetChangedError as error:
             raise self._explain(file.url) from error
         except OSError as error:
@@ -259,20 +263,6 @@ class RemoteFiles:
                 f"the copy of {file.url} cannot be read: {error.strerror}; delete "
                 f"{self._cache.path(file)}"
             ) from error
-
-    @contextlib.contextmanager
-    def _opened(self, number: int, wanted: int | None) -> Iterator[int | None]:
-        """Return a descriptor of a file's copy; None to read from the store."""
-        path = self._copied(number, wanted)
-        try:
-            copy = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else None
-        except FileNotFoundError:  # deleted by another process
-            copy = None
-        try:
-            yield copy
-        finally:
-            if copy is not None:
-                os.close(copy)
 
     def _copied(self, number: int, wanted: int | None) -> str | None:
         file = self._files[number]
