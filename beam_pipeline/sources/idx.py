@@ -8,20 +8,17 @@ import dataclasses
 import itertools
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
-
-import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Consumed, Element, FileRef, Image, Rejected
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by
+from beam_pipeline.records import Consumed, FileRef, Image
+from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import joined, left_out
 from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.tables.read import ReadContainers
 from beam_pipeline.sources.tables.records import ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Scratch, Table, TableFile
@@ -77,80 +74,64 @@ class IdxTable(Table):
 
 
 @dataclasses.dataclass
-class ReadIdx(beam.PTransform):
+class ReadIdx(ReadContainers):
     """Images with their classes: `<file of images>#<number>`.
 
     Yields a Record {image, label} for each image; a bad Rejected for a pair of files that cannot be
-    used; Rejected, not bad, for other files.
-
-    Attributes:
-        path: A file of images, a folder, or a pattern of files.
-        scratch: The folder where the images are unpacked.
-        classes: The names of the classes 0, 1, …; none leaves them their numbers.
-        ignored: Files that are left out.
+    used; Rejected, not bad, for other files. Classes without names in `classes` are numbers.
     """
 
-    path: str
-    scratch: str
-    classes: Sequence[str] = ()
-    ignored: Ignored = NOTHING
+    def is_meant(self, path: str) -> bool:
+        """As `ReadContainers.is_meant`."""
+        return is_images(path)
 
-    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection[Element]:
-        tables, others = find_tables(self.path, self.ignored)
-        paths = ((each.file.path, each.labels, f"{each.labels}.gz") for each in tables)
-        roles = Roles(labels=(("label", "label"),), classes=tuple(self.classes))
-        others = [*others, Consumed(paths=tuple(itertools.chain(*paths)))]
-        return pipeline | ReadRows(tables, roles, self.scratch, others)
-
-
-def find_tables(
-    path: str, ignored: Ignored = NOTHING
-) -> tuple[list[IdxTable], list[Rejected | Consumed]]:
-    """The pairs of files at `path`, and files of images that are there twice.
-
-    Raises:
-        ConfigError: Images have no file of classes, or two files have the images of one split.
-    """
-    files, _ = find_files(path, is_images, ignored)
-    paths = {file.path for file in files}
-    twins = [each for each in files if each.path.removesuffix(".gz") in paths - {each.path}]
-    tables = [_table(file) for file in files if file not in twins]
-    by_split: dict[str, IdxTable] = {}
-    for table in tables:
-        split = table.file.split or table.file.path
-        if (other := by_split.setdefault(split, table)) is not table:
+    def opened(self, file: TableFile) -> IdxTable:
+        """As `ReadTables.opened`."""
+        name = name_of(file.path)
+        labels = name.removesuffix(".gz")
+        for old, new in _OF_CLASSES:
+            labels = labels.replace(old, new)
+        places = [joined(parent(file.path), each) for each in (labels, f"{labels}.gz")]
+        found = next(filter(storage.exists, places), "")
+        if not found:
             raise ConfigError(
-                f"{other.file.relative} and {table.file.relative} both have images of {split}; "
-                "leave one out with --ignore"
+                f"{file.relative} has no classes: {labels} is missing; put it in the same folder, "
+                "or leave the images out with --ignore"
             )
-    reason = ("compressed twin", "the same file is there unpacked")
-    return tables, [left_out(file.relative, *reason) for file in twins]
+        file = dataclasses.replace(file, split=_split_of(name) or file.split)
+        return IdxTable(file=file, header=("image", "label"), labels=found)
+
+    def job(self) -> ReadRows:
+        """As `ReadTables.job`; raise ConfigError if two files have the images of one split."""
+        files = self.files()
+        paths = {file.path for file in files}
+        twins = [each for each in files if each.path.removesuffix(".gz") in paths - {each.path}]
+        tables = [self.opened(file) for file in files if file not in twins]
+        by_split: dict[str, IdxTable] = {}
+        for table in tables:
+            split = table.file.split or table.file.path
+            if (other := by_split.setdefault(split, table)) is not table:
+                raise ConfigError(
+                    f"{other.file.relative} and {table.file.relative} both have images of {split}; "
+                    "leave one out with --ignore"
+                )
+        reason = ("compressed twin", "the same file is there unpacked")
+        read = [(each.file.path, each.labels, f"{each.labels}.gz") for each in tables]
+        others = [
+            *(left_out(file.relative, *reason) for file in twins),
+            Consumed(paths=tuple(itertools.chain(*read))),
+        ]
+        roles = Roles(labels=(("label", "label"),), classes=tuple(self.classes))
+        return ReadRows(tables, roles, self.scratch, others)
 
 
 def is_images(path: str) -> bool:
     """Whether a file is called as those of images are."""
-    return _IMAGES.fullmatch(path.rpartition("/")[2]) is not None
-
-
-def _table(file: InputFile) -> IdxTable:
-    name = name_of(file.path)
-    labels = name.removesuffix(".gz")
-    for old, new in _OF_CLASSES:
-        labels = labels.replace(old, new)
-    places = [joined(parent(file.path), each) for each in (labels, f"{labels}.gz")]
-    found = next(filter(storage.exists, places), "")
-    if not found:
-        raise ConfigError(
-            f"{file.relative} has no classes: {labels} is missing; put it in the same folder, or "
-            "leave the images out with --ignore"
-        )
-    split = _split_of(name) or file.split
-    own = TableFile(path=file.path, relative=file.relative, split=split, folder="", root="")
-    return IdxTable(file=own, header=("image", "label"), labels=found)
+    return _IMAGES.fullmatch(name_of(path)) is not None
 
 
 def _split_of(name: str) -> str | None:
-    """The split that the name of a file of images states."""
+    """Return the split that the name of a file of images states."""
     before = name.lower().partition("images")[0].strip("-_. ")
     return "test" if "t10k" in before else split_in_name(before) or None
 
@@ -199,7 +180,7 @@ def claim_idx(tree: Tree, config: BuildConfig) -> Claim | None:
     files = sorted(filter(is_images, tree.files()))
     if not files or (not tree.is_folder and len(files) < len(tree.files())):
         return None
-    splits = sorted({_split_of(file.rpartition("/")[2]) or "" for file in files} - {""})
+    splits = sorted({_split_of(name_of(file)) or "" for file in files} - {""})
     stated = f" in {', '.join(splits)}" if splits else ""
     what = files[0] if tree.is_file else shown(files, "file") + stated
     return Claim(layout="idx", rank=Rank.CONTAINER, path=tree.input, understood=(("files", what),))
@@ -208,6 +189,7 @@ def claim_idx(tree: Tree, config: BuildConfig) -> Claim | None:
 LAYOUT = Layout(
     name="idx",
     sign="*-images-idx3-ubyte and *-labels-idx1-ubyte, or .gz",
-    **read_by(ReadIdx),
+    read=reading(ReadIdx),
+    takes=(),
     claim=claim_idx,
 )

@@ -78,8 +78,6 @@ class ReadChapters(ReadContainers):
         ending: The suffix of the audio.
     """
 
-    suffixes = ("txt",)
-
     ending: str = "flac"
 
     def is_meant(self, path: str) -> bool:

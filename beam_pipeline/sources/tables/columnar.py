@@ -75,7 +75,7 @@ class ColumnarTable(Table):
 class ReadArrow(ReadContainers):
     """The rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
 
-    suffixes = ("arrow", "feather")
+    suffixes: ClassVar[tuple[str, ...]] = ("arrow", "feather")
     is_parquet: ClassVar[bool] = False
 
     def opened(self, file: TableFile) -> Table:

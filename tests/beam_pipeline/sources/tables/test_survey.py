@@ -1,8 +1,9 @@
-"""Numbers of a column that lose digits, counted batch by batch."""
+"""What all rows of tables hold: types, and numbers that lose digits, batch by batch."""
 
 import pytest
 
-from beam_pipeline.sources.tables.survey import digits_lost, digits_of, merge_digits
+from beam_pipeline.sources.tables.csv import ReadCsv
+from beam_pipeline.sources.tables.survey import digits_lost, digits_of, merge_digits, survey
 
 LARGE = str(2**64)
 
@@ -29,3 +30,15 @@ def test_what_is_said_of_a_column(batches, kind, message):
     said = " ".join(digits_lost(found, {"x": kind}))
     assert message in said
     assert bool(said) == bool(message)
+
+
+def test_columns_that_are_texts_by_the_first_rows_are_not_read_for_their_types(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,text,zip\n1,a,007\n2.5,,008\n")
+    plan, _ = ReadCsv(str(path)).plan()
+    [table] = plan.tables
+    [found] = survey(table, plan.roles)
+    assert plan.roles.texts == {"text"}  # a number of many digits would be reported
+    assert found.kinds == {"text": str, "x": float, "zip": str}
+    batch, _ = table.without(plan.roles.texts).batches()
+    assert batch.columns == {"x": ["1", "2.5"], "zip": ["007", "008"]}
