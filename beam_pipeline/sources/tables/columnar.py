@@ -42,6 +42,8 @@ _FILE_HEADER_BYTES = 8
 _LONG_ROW_BYTES = 1024
 _MEDIA = {"Image": "image", "Audio": "audio"}
 _LISTS = ("Sequence", "List", "LargeList")
+_BYTES = (pa.binary(), pa.large_binary(), pa.binary_view())
+_STRINGS = (pa.string(), pa.large_string(), *_BYTES[:2])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -236,7 +238,7 @@ def _unpacked_bytes(values: pa.Array) -> int:
     kind = values.type
     if pa.types.is_dictionary(kind):
         entries = values.dictionary
-        if _has_length(entries.type):
+        if entries.type in _STRINGS:
             lengths = pc.binary_length(entries).take(values.indices)
             return int(pc.sum(lengths).as_py() or 0)
         return _unpacked_bytes(entries) * len(values) // max(1, len(entries))
@@ -247,14 +249,6 @@ def _unpacked_bytes(values: pa.Array) -> int:
         inner = values.flatten()
         return sum(map(_unpacked_bytes, inner if isinstance(inner, list) else [inner]))
     return int(values.nbytes)
-
-
-def _has_length(kind: pa.DataType) -> bool:
-    types = pa.types
-    return any(
-        fits(kind)
-        for fits in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    )
 
 
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -338,9 +332,7 @@ def _is_file(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
         names = {kind.field(number).name for number in range(kind.num_fields)}
         return "bytes" in names <= {"bytes", "path"} and _is_file(kind.field("bytes").type)
-    types = pa.types
-    fitting = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-    return any(fits(kind) for fits in (*fitting, types.is_binary_view))
+    return kind in _BYTES or pa.types.is_fixed_size_binary(kind)
 
 
 def form_of_bytes(name: str, data: bytes) -> Form:
@@ -360,15 +352,17 @@ def form_of_bytes(name: str, data: bytes) -> Form:
     )
 
 
+def _inner(kind: pa.DataType) -> list[pa.DataType]:
+    return [kind.field(number).type for number in range(kind.num_fields)]
+
+
 def _holds_structs(kind: pa.DataType) -> bool:
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _holds_structs(kind.value_type)
-    return bool(pa.types.is_struct(kind) or pa.types.is_map(kind))
+    is_struct = pa.types.is_struct(kind) or pa.types.is_map(kind)
+    return bool(is_struct) or any(map(_holds_structs, _inner(kind)))
 
 
 def _holds_files(kind: pa.DataType) -> bool:
-    inner = [kind.field(number).type for number in range(kind.num_fields)]
-    return any(_is_file(each) or _holds_files(each) for each in inner)
+    return any(_is_file(each) or _holds_files(each) for each in _inner(kind))
 
 
 def _plain(kind: pa.DataType) -> Convert:

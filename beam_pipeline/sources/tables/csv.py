@@ -36,8 +36,9 @@ from beam_pipeline.sources.tables.table import (
 
 DEFAULT_ENCODING = "utf-8"
 _HEAD_BYTES = 1 << 16
-# What is parsed at once where no row is longer; a block takes twenty times its size in memory.
-_BLOCK_BYTES = 1 << 20
+# What is parsed at once; a row that is longer than the first is in a block of the last. A block
+# takes twenty times its size in memory.
+_BLOCKS_BYTES = (1 << 20, BATCH_BYTES)
 _ROWS = 100
 # In a tie the first wins: texts hold the others more often.
 _DELIMITERS = "\t|;,"
@@ -258,14 +259,12 @@ class CsvTable(Table):
     Attributes:
         dialect: How its rows are written.
         left_out: Columns that are not read.
-        block_bytes: What is parsed at once; a row has no more.
     """
 
     is_typed = False
 
     dialect: Dialect
     left_out: frozenset[str] = frozenset()
-    block_bytes: int = BATCH_BYTES
 
     def without(self, columns: Collection[str]) -> "CsvTable":
         """As `Table.without`."""
@@ -293,24 +292,22 @@ class CsvTable(Table):
     def _in_small_blocks(self, path: str) -> Iterator[Batch]:
         """Yield the rows of a file, and read it again in large blocks from a row that needs one."""
         done = last = 0
-        *_, largest = sizes = sorted({min(_BLOCK_BYTES, self.block_bytes), self.block_bytes})
-        for size in sizes:
-            table = dataclasses.replace(self, block_bytes=size)
+        for block_bytes in _BLOCKS_BYTES:
             try:
                 with storage.decompressed(path) as content:
-                    for batch in table._batches(_Text(content, self.dialect.encoding)):
+                    for batch in self._batches(_Text(content, self.dialect.encoding), block_bytes):
                         yield batch.after(done)
                         last = max([last, *batch.lines[-1:], *(each.line for each in batch.bad)])
                 return
             except pyarrow.ArrowInvalid:
-                if size == largest:
+                if block_bytes == _BLOCKS_BYTES[-1]:
                     raise
                 done = last
 
-    def _batches(self, text: _Text) -> Iterator[Batch]:
+    def _batches(self, text: _Text, block_bytes: int) -> Iterator[Batch]:
         bad: list[tuple[int, str]] = []
         places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
-        with _reader(text, self, bad) as reader:
+        with _reader(text, self, block_bytes, bad) as reader:
             blocks = itertools.chain(reader, [None])
             block = next(blocks)
             for following in blocks:
@@ -413,7 +410,7 @@ def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
 
 
 def _reader(
-    text: _Text, table: CsvTable, bad: list[tuple[int, str]]
+    text: _Text, table: CsvTable, block_bytes: int, bad: list[tuple[int, str]]
 ) -> pyarrow.csv.CSVStreamingReader:
     """Open a file of CSV; rows of another width are added to `bad` with their numbers."""
 
@@ -426,7 +423,7 @@ def _reader(
         pyarrow.PythonFile(text, "r"),
         pyarrow.csv.ReadOptions(
             use_threads=False,  # else rows have no numbers
-            block_size=table.block_bytes,
+            block_size=block_bytes,
             column_names=names,
             skip_rows=dialect.num_before,
             skip_rows_after_names=int(dialect.has_header),

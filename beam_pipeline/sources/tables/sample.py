@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.paths import kind_of_all
 from beam_pipeline.sources.tables.labels import are_no_classes, is_stated
 from beam_pipeline.sources.tables.names import FILE, lowered
-from beam_pipeline.sources.tables.table import Batch, Form, Table, TableFile, batch_of_rows
+from beam_pipeline.sources.tables.table import Batch, Form, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,
@@ -222,12 +222,12 @@ class Sample:
 
 
 def _first_rows(table: Table) -> Batch:
-    rows = [
-        (line, values)
-        for batch in table.head()
-        for line, values in zip(batch.lines, batch.by_row(), strict=True)
-    ][:_ROWS]
-    return batch_of_rows([values for _, values in rows], [line for line, _ in rows])
+    """Return the first rows of the first batch that has any."""
+    try:
+        first = next((batch for batch in table.rows() if batch.lines), None)
+    except RecordError as error:
+        raise DataError(f"{table.file.path}: {error}") from error
+    return first.part(0, _ROWS) if first else Batch(columns={}, lines=())
 
 
 def _prepared(table: Table, raw: Batch) -> Iterator[FirstRow]:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from beam_pipeline.errors import ConfigError, DataError, RecordError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
@@ -180,16 +180,6 @@ class Table(abc.ABC):
     def without(self, columns: Collection[str]) -> "Table":
         """Return the table without some columns, if that is faster to read."""
         return self
-
-    def head(self) -> Iterator[Batch]:
-        """Read the first rows as they are: one batch with rows, and those before it."""
-        try:
-            for batch in self.rows():
-                yield batch
-                if batch.lines:
-                    return
-        except RecordError as error:
-            raise DataError(f"{self.file.path}: {error}") from error
 
     def batches(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
         """Read the rows, with their cells prepared.
