@@ -108,9 +108,6 @@ def _with_point(value: Any) -> Any:
     return value.strip().replace(".", "").replace(",", ".") if is_number else value
 
 
-AS_THEY_ARE = Cells()
-
-
 def cells(options: TableOptions, names: Collection[str]) -> Cells:
     """Return how options prepare the cells of a table whose columns are `names`.
 

@@ -143,8 +143,13 @@ def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
 def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> Any:
     size = handle.seek(0, 2)
     handle.seek(0)
-    # A file is a stream between a magic number and a footer.
-    handle.seek(_FILE_HEADER_BYTES if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC else 0)
+    start = 0
+    if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC:  # a stream, a footer, and the magic again
+        start = _FILE_HEADER_BYTES
+        handle.seek(max(start, size - len(_FILE_MAGIC)))
+        if handle.read() != _FILE_MAGIC:
+            raise pa.ArrowInvalid("it ends before its footer does")
+    handle.seek(start)
     return pa.ipc.open_stream(pa.PythonFile(_Messages(handle, size), "r"), options=options)
 
 

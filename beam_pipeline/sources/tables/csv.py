@@ -21,7 +21,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
-from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
+from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE, lowered
 from beam_pipeline.sources.tables.read import ReadTables
 from beam_pipeline.sources.tables.table import (
@@ -558,7 +558,7 @@ class ReadCsv(ReadTables):
     def opened(self, file: TableFile) -> Table:
         """As `ReadTables.opened`; also raise DataError for too many columns."""
         lines = _first_lines(file.path, self.encoding)
-        header, cells = list(self.column_names), AS_THEY_ARE
+        header, cells = list(self.column_names), Cells()
         if not header and not self.no_header and suffix(uncompressed(file.path)) in _LISTS:
             header = [*columns_of_list(lines)]
             if are_captions(lines):

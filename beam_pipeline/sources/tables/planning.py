@@ -10,7 +10,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
-from beam_pipeline.sources.tables.cells import AS_THEY_ARE, cells
+from beam_pipeline.sources.tables.cells import Cells, cells
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.names import (
     AUDIO,
@@ -103,16 +103,9 @@ def _prepared(sample: Sample, options: TableOptions) -> Sample:
     """Return the sample with cells as options ask, and with objects as texts in JSON."""
     nested = _objects_in(sample, options).difference(options.ignore_columns)
     asked = cells(options, sample.names)
-    tables = [
-        dataclasses.replace(
-            table,
-            cells=dataclasses.replace(
-                table.cells if asked == AS_THEY_ARE else asked, as_json=nested
-            ),
-        )
-        for table in sample.tables
-    ]
-    return sample.having(tables)
+    if asked != Cells():
+        sample = sample.having([dataclasses.replace(each, cells=asked) for each in sample.tables])
+    return _with_cells(sample, as_json=nested)
 
 
 def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:

@@ -16,7 +16,7 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
-from beam_pipeline.sources.tables.cells import AS_THEY_ARE, Cells
+from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.unpacking import place_of
@@ -166,7 +166,7 @@ class Table(abc.ABC):
 
     file: TableFile
     header: tuple[str, ...] = ()
-    cells: Cells = AS_THEY_ARE
+    cells: Cells = dataclasses.field(default_factory=Cells)
     forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
 
     @abc.abstractmethod

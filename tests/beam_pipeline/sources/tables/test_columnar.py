@@ -85,6 +85,17 @@ def test_compressed_buffers_are_refused_before_they_are_unpacked(tmp_path, compr
     assert pool.max_memory() < 64 << 20
 
 
+@pytest.mark.parametrize("footer_bytes", [200, 6], ids=["batches", "magic"])
+def test_an_arrow_file_that_is_cut_is_damaged(tmp_path, footer_bytes):
+    path = tmp_path / "t.arrow"
+    table = pa.table({"x": range(1000)})
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table, max_chunksize=100)
+    path.write_bytes(path.read_bytes()[:-footer_bytes])
+    with pytest.raises(ConfigError, match="it ends before its footer does"):
+        ReadArrow(str(path)).plan()
+
+
 def test_a_view_that_rows_share_counts_for_each(tmp_path):
     shared = pa.array([LONG], pa.string_view())
     view, text = shared.buffers()[1:]
