@@ -549,7 +549,7 @@ class ReadCsv(ReadTables):
         encoding: Python's name of the files' encoding.
     """
 
-    suffixes = ("csv", "tsv", "txt", "token")
+    suffixes = ("csv", "tsv")
 
     column_names: Sequence[str] = ()
     no_header: bool = False

@@ -61,12 +61,10 @@ class _Tables:
     Attributes:
         name: The layout's.
         source: Reads them.
-        suffixes: Of files that are looked into; others are read if they are given.
     """
 
     name: str
     source: type[ReadTables]
-    suffixes: tuple[str, ...]
 
     def claim(self, tree: Tree, config: BuildConfig) -> Claim | None:
         """Return what would be read of a tree: tables that name its files, or are all its data."""
@@ -106,11 +104,11 @@ class _Tables:
         if ending in ("txt", "token"):
             return self.name == "csv" and is_list(head(path))
         is_rows = ending != "json" or place_of_rows(path) is not None
-        return ending in self.suffixes and is_rows
+        return ending in self.source.suffixes and is_rows
 
     def _metadata(self, tree: Tree) -> list[str]:
         """Return Hugging Face's metadata.csv (.jsonl), at the top or in each split's folder."""
-        metadata = f"metadata.{self.suffixes[0]}"
+        metadata = f"metadata.{self.source.suffixes[0]}"
         if metadata in tree.look().files:
             found = [metadata]
         else:
@@ -258,11 +256,8 @@ def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
     return {name: value for name, value in found.items() if value and not getattr(source, name)}
 
 
-def _table_layout(
-    name: str, sign: str, source: type[ReadTables], suffixes: tuple[str, ...] = ()
-) -> Layout:
-    tables = _Tables(name, source, suffixes or source.suffixes)
-    return Layout(name=name, sign=sign, **read_by(source), claim=tables.claim)
+def _table_layout(name: str, sign: str, source: type[ReadTables]) -> Layout:
+    return Layout(name=name, sign=sign, **read_by(source), claim=_Tables(name, source).claim)
 
 
 def _container_layout(
@@ -295,9 +290,11 @@ def _container_layout(
             return dataclasses.replace(
                 found, problem=Problem(code="values in folders", facts=facts)
             )
-        first = layout.read(dataclasses.replace(found, path=tree.path(files[0])), config, "")
-        assert isinstance(first, ReadTables)
-        return _planned(found, first) if len(files) == 1 else found
+        if len(files) > 1:
+            return found
+        only = layout.read(dataclasses.replace(found, path=tree.path(files[0])), config, "")
+        assert isinstance(only, ReadTables)
+        return _planned(found, only)
 
     layout = Layout(name=name, sign=sign, **read_by(source), claim=claim)
     return layout
@@ -307,7 +304,6 @@ CSV = _table_layout(
     "csv",
     "one .csv or .tsv file that names images, audio or arrays, or that holds all data itself",
     ReadCsv,
-    ("csv", "tsv"),
 )
 JSONL = _table_layout(
     "jsonl",

@@ -40,7 +40,8 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
             values in memory.
         ignored: Files that are left out.
         names: The files below the folder `path` that are read.
-        suffixes: Of files that are tables; "metadata." and the first is Hugging Face's.
+        suffixes: Of files that are tables, unless others are given; "metadata." and the first is
+            Hugging Face's.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
