@@ -82,7 +82,7 @@ class CheckElements(beam.PTransform):
 class PlanDataset(beam.PTransform):
     """Elements of a source, checked and assigned to splits and shards.
 
-    Yields (Assigned, PCollection[int]: together, how many records and rejects were read).
+    Yields (Assigned, PCollections of int: together, how many records and rejects were read).
 
     Attributes:
         is_balanced: Whether the elements are distributed among the workers already.
@@ -93,20 +93,21 @@ class PlanDataset(beam.PTransform):
     is_balanced: bool = False
 
     @no_annotations  # Beam allows only PCollections in hints
-    def expand(self, elements: Elements) -> tuple[Assigned, beam.PCollection[int]]:
+    def expand(self, elements: Elements) -> tuple[Assigned, tuple[beam.PCollection[int], ...]]:
         tfds.check_keys(self.config.schema)
         records, *unread = elements if isinstance(elements, tuple) else (elements,)
         balance = None if self.is_balanced else Balance()
         inspected, counts = records | "Check" >> CheckElements(self.config, self.job, balance)
-        for rejects in unread:
-            checked, others = rejects | "CheckUnread" >> CheckElements(self.config, self.job)
-            inspected = inspected._replace(
-                rejected=(inspected.rejected, checked.rejected) | "Rejects" >> beam.Flatten(),
-                statistics=(inspected.statistics, checked.statistics) | "All" >> beam.Flatten(),
-            )
-            counts = (counts, others) | "Counts" >> beam.Flatten()  # int
-        assigned = inspected | "Assign" >> AssignShards(self.config, counts, self.job)  # Assigned
-        return assigned, counts
+        # Every part is a side input of its own: to flatten parts would be a stage each.
+        checked = [
+            rejects | "CheckUnread" >> CheckElements(self.config, self.job) for rejects in unread
+        ]
+        every = inspected._replace(
+            rejected=sum((each.rejected for each, _ in checked), inspected.rejected),
+            statistics=sum((each.statistics for each, _ in checked), inspected.statistics),
+        )
+        assigned = every | "Assign" >> AssignShards(self.config, counts, self.job)  # Assigned
+        return assigned, (counts, *(others for _, others in checked))
 
 
 @dataclasses.dataclass

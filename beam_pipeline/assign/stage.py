@@ -134,14 +134,14 @@ class AssignShards(beam.PTransform):
             | "CompareKeys" >> beam.MapTuple(functools.partial(_compare_keys, spill=spill))
         )  # Statistics
         parts: Any = (
-            inspected.statistics,
+            *inspected.statistics,
             unique[_SettleDuplicates.STATISTICS],
             equal_keys,
             *near,
         )
         statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
         plan = statistics | "MakePlan" >> beam.Map(make_plan, self.config)  # Plan, one
-        rejected = (inspected.rejected, unique[_SettleDuplicates.REJECTED])
+        rejected = (*inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> beam.ParDo(
             DivideTables(shard_keys, spill), beam.pvalue.AsSingleton(plan)
         ).with_output_types(tuple[str, bytes])  # ("<split>/<shard>", table)

@@ -31,14 +31,14 @@ class InspectedInput(NamedTuple):
 
     Attributes:
         records: PCollection[bytes]: tables of records, spilled (`Job.spill`).
-        rejected: PCollection[bytes]: packed batches of Rejected, spilled.
-        statistics: PCollection: statistics of the batches.
+        rejected: PCollections of bytes: packed batches of Rejected, spilled.
+        statistics: PCollections: statistics of the batches.
         looks: PCollection[bytes]: tables of what images look like, spilled.
     """
 
     records: beam.PCollection[bytes]
-    rejected: beam.PCollection[bytes]
-    statistics: beam.PCollection[Any]
+    rejected: tuple[beam.PCollection[bytes], ...]
+    statistics: tuple[beam.PCollection[Any], ...]
     looks: beam.PCollection[bytes]
 
 
@@ -68,8 +68,8 @@ class InspectMedia(beam.PTransform):
         )
         return InspectedInput(
             records=outputs["records"],
-            rejected=outputs[_InspectBatch.REJECTED],
-            statistics=outputs[_InspectBatch.STATISTICS],
+            rejected=(outputs[_InspectBatch.REJECTED],),
+            statistics=(outputs[_InspectBatch.STATISTICS],),
             looks=outputs[_InspectBatch.LOOKS],
         )
 

@@ -83,7 +83,7 @@ class Commit(beam.PTransform):
 
     config: BuildConfig
     assigned: Assigned
-    counts: beam.PCollection[int]
+    counts: tuple[beam.PCollection[int], ...]
     job: Job
 
     def expand(self, shards: beam.PCollection[ShardInfo]) -> beam.PCollection[str]:
@@ -93,13 +93,13 @@ class Commit(beam.PTransform):
             | "CommitOnce"
             >> beam.Map(
                 _commit,
-                *map(beam.pvalue.AsIter, self.assigned.rejected),
+                *map(beam.pvalue.AsIter, (*self.counts, *self.assigned.rejected)),
                 config=self.config,
+                num_counts=len(self.counts),
                 job=self.job,
                 plan=beam.pvalue.AsSingleton(self.assigned.plan),
                 statistics=beam.pvalue.AsSingleton(self.assigned.statistics),
                 shards=beam.pvalue.AsList(shards),
-                counts=beam.pvalue.AsIter(self.counts),
             )
         )
 
@@ -114,19 +114,20 @@ def _files(shards: Sequence[ShardInfo]) -> dict[str, TemporaryFile]:
 
 def _commit(
     _: bytes,
-    *rejected: Iterable[bytes],
+    *counts_and_rejected: Iterable[Any],
     config: BuildConfig,
+    num_counts: int,
     job: Job,
-    counts: Iterable[int],
     **found: Any,
 ) -> str:
     """Run `commit` unless an earlier stage of a remote job left a problem, and leave its own."""
+    counts, rejected = counts_and_rejected[:num_counts], counts_and_rejected[num_counts:]
     with contextlib.ExitStack() as resources, errors_handed_over(job):
         if not _has_problem(job):
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
             batches = itertools.chain(*map(job.spill.all, rejected))
             rejects = sort_rejects(batches, sorting)
-            commit(config, rejects=rejects, num_read=sum(counts), **found)
+            commit(config, rejects=rejects, num_read=sum(map(sum, counts)), **found)
     return config.dataset_dir
 
 

@@ -170,9 +170,9 @@ def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
     ("case", "expected"),
     [
         ("found/class-folders", (4, 10)),
-        ("csv/table", (5, 16)),
-        ("zoo/coco-2017", (6, 16)),
-        ("voc/devkit", (6, 20)),
+        ("csv/table", (5, 13)),
+        ("zoo/coco-2017", (6, 13)),
+        ("voc/devkit", (6, 15)),
     ],
 )
 def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):

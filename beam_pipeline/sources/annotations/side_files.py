@@ -287,8 +287,9 @@ class ReadSideFiles(beam.PTransform):
             pairs  # bytes
             | "ReadAnnotations" >> beam.FlatMap(read_pairs, files, known, self.root)  # Element
         )
-        declared = pipeline | "Classes" >> beam.Create([*files.declared()])
-        return (read, declared) | beam.Flatten()
+        if not (declared := [*files.declared()]):
+            return read
+        return (read, pipeline | "Classes" >> beam.Create(declared)) | beam.Flatten()
 
 
 _Bucket = tuple[int, Iterable[bytes]]
