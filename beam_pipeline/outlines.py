@@ -105,7 +105,12 @@ class Outlines(Sequence[Rings]):
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
         """The outlines of all parts, one after the other."""
-        columns = zip(*map(dataclasses.astuple, parts), strict=True)
+        every = [*parts]
+        if len(every) == 1:
+            return every[0]
+        columns = zip(
+            *((each.coordinates, each.lengths, each.counts) for each in every), strict=True
+        )
         return cls(*map(b"".join, columns))
 
     @property

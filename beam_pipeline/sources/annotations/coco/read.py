@@ -5,6 +5,8 @@ what it says of images.
 """
 
 import dataclasses
+import operator
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,7 +16,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import DeclaredClasses, Element, Rejected
-from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.running.buckets import Buckets, send
 from beam_pipeline.running.gathering import Share, least_buckets
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import NOT_SPILLED, Spill, spill_of
@@ -33,10 +35,12 @@ from beam_pipeline.sources.annotations.coco.files import (
 from beam_pipeline.sources.annotations.coco.records import (
     ID_LISTS,
     Annotations,
+    Block,
     Caption,
     CaptionedImage,
     ImageItem,
     MapItem,
+    by_image,
     elements_of,
     other_names,
     plain_id,
@@ -54,7 +58,7 @@ _MAX_BUCKETS = 1024
 _ITEMS_AT_ONCE = 4096
 _ITEM_BYTES = 1024
 # Keys that come before those of images.
-_FACTS, _FINISHED = "", "\0"
+_FACTS, _FINISHED, _BLOCKS = "", "\0", "\0\0"
 # By these an annotation is of an object, whatever else it has.
 _OF_OBJECTS = frozenset({"bbox", "category_id", "segmentation"})
 # The source of an image is not an annotation.
@@ -104,8 +108,9 @@ def read_file(
     file: CocoFile, buckets: Buckets, spill: Spill = NOT_SPILLED
 ) -> Iterator[tuple[int, bytes]]:
     """What a file says, to the buckets of its images."""
-    reader = _Reader(file)
-    for bucket, batch in in_batches(reader.entries(), buckets):
+    reader = _Reader(file, buckets)
+    entries = ((bucket, tuple(entry)) for bucket, entry in reader.entries())
+    for bucket, batch in send(entries, size=operator.itemgetter(3)):
         yield bucket, spill.put(batch)
     once = (
         Entry(f"{_FINISHED}{number % buckets.number}", (), element)
@@ -125,13 +130,19 @@ def join_bucket(
 ) -> Iterator[Element]:
     """The elements of the images of one bucket."""
     facts: dict[str, FileFacts] = {}
+    objects: dict[str, Annotations] = {}
     for key, values in gathered(spill.all(group[1])):
         if key == _FACTS:
             facts = {each.file: each for each in values}
+        elif key == _BLOCKS:
+            objects = by_image([*values])
         elif key.startswith(_FINISHED):
             yield from values
         else:
-            yield from elements_of(key, [*values], facts, box_format, keeps_ids=keeps_ids)
+            every = [*values, *filter(None, [objects.pop(key, None)])]
+            yield from elements_of(key, every, facts, box_format, keeps_ids=keeps_ids)
+    for key, one in objects.items():  # of images that are not described
+        yield from elements_of(key, [one], facts, box_format, keeps_ids=keeps_ids)
 
 
 class _Reader:
@@ -141,9 +152,9 @@ class _Reader:
         facts: What it says once, as far as it was read.
     """
 
-    def __init__(self, file: CocoFile) -> None:
+    def __init__(self, file: CocoFile, buckets: Buckets) -> None:
         self.facts = FileFacts.of(file)
-        self._file = file
+        self._file, self._buckets = file, buckets
         self._images = Images(file)
         self._keys: set[int] = set()  # hashes: millions of names would fill the memory
         self._repeats: dict[str, int] = {}
@@ -151,8 +162,8 @@ class _Reader:
         self._rejects: list[Rejected] = []
         self._items: dict[int | str, list[dict[str, Any]]] = {}
 
-    def entries(self) -> Iterator[Entry]:
-        """What it says of images, each on its way to the others of its image."""
+    def entries(self) -> Iterator[tuple[int, Entry]]:
+        """What it says of images, each on its way to the bucket of its image."""
         try:
             for member, name, value in walk(self._file.path):
                 entry = None
@@ -167,7 +178,7 @@ class _Reader:
                 elif member == "categories" and not name:
                     self.facts.add_category(value)
                 if entry:
-                    yield entry
+                    yield self._buckets.bucket(entry.key), entry
             yield from self._waiting_items()
             self._end()
         except RecordError as error:
@@ -259,12 +270,17 @@ class _Reader:
             return None
         return Entry(self._key(image_id), (2, number), value)
 
-    def _waiting_items(self) -> Iterator[Entry]:
-        """The annotations of objects that wait, those of an image as one entry."""
+    def _waiting_items(self) -> Iterator[tuple[int, Entry]]:
+        """The annotations of objects that wait, those of a bucket as one block."""
         waiting, self._items = self._items, {}
-        for image_id, one in zip(waiting, Annotations.of_images([*waiting.values()]), strict=True):
-            order, num_bytes = (2, self._num_annotations), _ITEM_BYTES * len(one.ids)
-            yield Entry(self._key(image_id), order, one, num_bytes)
+        by_bucket: defaultdict[int, dict[str, list[dict[str, Any]]]] = defaultdict(dict)
+        for image_id, items in waiting.items():
+            key = self._key(image_id)
+            by_bucket[self._buckets.bucket(key)].setdefault(key, []).extend(items)
+        for bucket, images in by_bucket.items():
+            block = Block.of(images)
+            order, num_bytes = (self._num_annotations,), _ITEM_BYTES * sum(block.counts)
+            yield bucket, Entry(_BLOCKS, order, block, num_bytes)
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Self
 
@@ -107,20 +107,6 @@ class Annotations(NamedTuple):
     segments: Mapping[int, Any]
 
     @classmethod
-    def of_images(cls, images: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[Self]:
-        """The columns of the items of each image, cut from those of all."""
-        every = cls.of([*itertools.chain.from_iterable(images)])
-        counts = [*map(len, images)]
-        start = 0
-        for count, polygons in zip(counts, every.polygons.divided(counts), strict=True):
-            end = start + count
-            segments = {
-                at - start: every.segments[at] for at in range(start, end) if at in every.segments
-            }
-            yield cls._make([*[column[start:end] for column in every[:-2]], polygons, segments])
-            start = end
-
-    @classmethod
     def of(cls, items: Sequence[Mapping[str, Any]]) -> Self:
         """The columns of items as their file has them."""
         stated = [item.get("segmentation") for item in items]
@@ -150,6 +136,62 @@ class Annotations(NamedTuple):
         }
         polygons = Outlines.joined([part.polygons for part in parts])
         return cls._make([*columns[:-2], polygons, segments])
+
+
+@fast_pickle
+class Block(NamedTuple):
+    """Annotations of objects of some images, those of an image one after the other.
+
+    Attributes:
+        keys: Of the images.
+        counts: How many each has.
+        columns: They.
+    """
+
+    keys: tuple[str, ...]
+    counts: tuple[int, ...]
+    columns: Annotations
+
+    @classmethod
+    def of(cls, images: Mapping[str, Sequence[Mapping[str, Any]]]) -> Self:
+        """The block of items by image."""
+        items = [*itertools.chain.from_iterable(images.values())]
+        return cls(tuple(images), tuple(map(len, images.values())), Annotations.of(items))
+
+
+def by_image(blocks: Sequence[Block]) -> dict[str, Annotations]:
+    """The annotations of each image, from the blocks of a file in their order."""
+    every = Annotations.joined([block.columns for block in blocks])
+    counts = [*itertools.chain.from_iterable(block.counts for block in blocks)]
+    keys = itertools.chain.from_iterable(block.keys for block in blocks)
+    parts = defaultdict[str, list[int]](list)
+    for number, key in enumerate(keys):
+        parts[key].append(number)
+    columns: tuple[Sequence[Any], ...] = every[:-2]
+    segments = every.segments
+    numbers = [*itertools.chain.from_iterable(parts.values())]
+    if numbers != [*range(len(counts))]:
+        ends = [0, *itertools.accumulate(counts)]
+        order = [at for each in numbers for at in range(ends[each], ends[each + 1])]
+        columns = tuple(_in_order(column, order) for column in columns)
+        segments = {at: segments[place] for at, place in enumerate(order) if place in segments}
+    outlines = every.polygons.divided(counts)
+    found, start = {}, 0
+    for key, own in parts.items():
+        end = start + sum(counts[each] for each in own)
+        cut = [column[start:end] for column in columns]
+        polygons = Outlines.joined([outlines[each] for each in own])
+        others = {at - start: segments[at] for at in range(start, end) if at in segments}
+        found[key] = Annotations._make([*cut, polygons, others])
+        start = end
+    return found
+
+
+def _in_order(column: Sequence[Any], order: Sequence[int]) -> Sequence[Any]:
+    """The values of a column at some places."""
+    if isinstance(column, Boxes):
+        return Boxes(column.numbers[order].tobytes())
+    return tuple(map(column.__getitem__, order))
 
 
 @fast_pickle

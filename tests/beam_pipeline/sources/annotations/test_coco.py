@@ -9,7 +9,13 @@ from cases.reading import elements_of as read
 from beam_pipeline.records import Rejected
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.coco.files import BOXES, CocoFile
-from beam_pipeline.sources.annotations.coco.records import Annotations, ImageItem, elements_of
+from beam_pipeline.sources.annotations.coco.records import (
+    Annotations,
+    Block,
+    ImageItem,
+    by_image,
+    elements_of,
+)
 from beam_pipeline.sources.annotations.image_files import split_of_file
 
 
@@ -46,6 +52,41 @@ HUGE = int("1" * 400)
 
 def of(item: dict[str, Any]) -> Annotations:
     return Annotations.of([item])
+
+
+RUNS = {"size": [2, 2], "counts": [1, 3]}
+ONES = [
+    CAT | {"id": number, "segmentation": segmentation}
+    for number, segmentation in enumerate([None, [[0, 0, 9, 0, 9, 9]], RUNS, [[1] * 8, [2] * 6]])
+]
+
+
+@pytest.mark.parametrize("bbox", [[1, 2, 3, 4], "none", None], ids=["boxes", "a text", "no box"])
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        pytest.param([{"a": [0, 1], "b": [2, 3]}], id="one"),
+        pytest.param([{"a": [0]}, {"a": [1], "b": [2]}, {"b": [3]}], id="in order"),
+        pytest.param([{"b": [2], "a": [0]}, {"a": [1], "b": [3]}], id="scattered"),
+    ],
+)
+def test_annotations_of_an_image_meet(blocks, bbox):
+    items = [*ONES[:3], ONES[3] | {"bbox": bbox}]
+
+    found = by_image(
+        [
+            Block.of({key: [items[at] for at in numbers] for key, numbers in block.items()})
+            for block in blocks
+        ]
+    )
+
+    expected = {"a": Annotations.of(items[:2]), "b": Annotations.of(items[2:])}
+    assert found.keys() == expected.keys()
+    for key, one in expected.items():
+        assert found[key].polygons == one.polygons
+        assert found[key]._replace(boxes=[*map(tuple, found[key].boxes[:1])]) == one._replace(
+            boxes=[*map(tuple, one.boxes[:1])]
+        )
 
 
 @pytest.mark.parametrize(
