@@ -167,7 +167,7 @@ def build(
         config: What to build, from what, to where.
         options: Beam's options; the default runs in this process.
         source: Yields the records; default: the layout found at `config.input`.
-        **settings: The options below, in place of `config` or over it.
+        **settings: Options of `BuildConfig`, in place of `config` or over it.
 
     Raises:
         ConfigError: An option cannot be used, or the dataset is there already.

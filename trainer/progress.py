@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import tqdm
 
-from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.shown_text import number_text, one_line
 from tfrecord_dataset.standard_streams import stderr_of_bars
 
 _INTERVAL_S = 5.0
@@ -67,5 +67,8 @@ class Progress:
 
 
 def as_text(values: Mapping[str, float]) -> str:
-    """`loss 0.6931, accuracy 0.5000`."""
-    return ", ".join(f"{name} {value:.4f}" for name, value in values.items())
+    """`loss 0.6931, mae 38,223`."""
+    return ", ".join(
+        f"{name} {number_text(value) if abs(value) >= 1000 else format(value, '.4f')}"
+        for name, value in values.items()
+    )

@@ -117,6 +117,7 @@ def _kaggle_table(root: Path) -> None:
         _copy(image, root / f"dogs/{folder}/{number:04x}.jpg")
         table.append((f"{number:04x}", name if table is rows else _CLASSES[0]))
     write_table(root / "dogs/train.csv", rows)
+    write_table(root / "dogs/test.csv", [row[:1] for row in wanted])
     write_table(root / "dogs/sample_submission.csv", wanted)
 
 

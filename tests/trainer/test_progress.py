@@ -7,6 +7,7 @@ from trainer.progress import Progress, as_text
 
 def test_values_as_text():
     assert as_text({"loss": 0.69314, "accuracy": 0.5}) == "loss 0.6931, accuracy 0.5000"
+    assert as_text({"mae": 38223.2202, "mse": 3e9}) == "mae 38,223, mse 3e+09"
 
 
 @pytest.mark.parametrize("quiet", [False, True])

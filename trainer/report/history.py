@@ -5,6 +5,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from tfrecord_dataset.shown_text import number_text
+
 Row = Mapping[str, float]
 
 # Metric of the sentence if the loss is the criterion: the first in a row.
@@ -57,7 +59,7 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
     name = next(leading, "loss") if metric == "loss" else metric
     value = value_of(best, name)
     by = "" if name == metric else f" by the {metric}"
-    text = f"{name} {value:.4g} {where}, best{by} at epoch {best['epoch']:.0f} of {epochs}"
+    text = f"{name} {number_text(value)} {where}, best{by} at epoch {best['epoch']:.0f} of {epochs}"
     if "val_loss" not in best or len(history) < 2:
         return text
     if place == last:

@@ -100,10 +100,11 @@ def hold_out(
         )
     dataset = dataset.hold_out(split, share, _HELD_OUT)
     by = f" of {dataset.group_by!r}" if dataset.group_by else ""
+    held = dataset.num_records(_HELD_OUT)
+    of_all = held / (held + dataset.num_records(split))
     progress.say(
-        f"validation: {100 * share:.3g} % of {split}, "
-        f"{counted(dataset.num_records(_HELD_OUT), 'record')}, by their hashes{by} "
-        "(--validation-share)"
+        f"validation: {100 * of_all:.0f} % of {split}, {counted(held, 'record')}, by their "
+        f"hashes{by} (--validation-share)"
     )
     return dataset, config
 

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, number_text
 from trainer.dataset import Dataset
 from trainer.options.train import TrainConfig
 from trainer.report.history import value_of
@@ -90,9 +90,9 @@ def _closing(prepared: Prepared, recorder: Recorder, baseline: str) -> Iterator[
     else:
         best, metric = history[recorder.best_place], recorder.best.metric
         found, last = value_of(best, metric), value_of(history[-1], metric)
-        then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {last:.4g}"
+        then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {number_text(last)}"
         yield (
-            f"best: epoch {best['epoch']:g}, {metric} {found:.4g} on "
+            f"best: epoch {best['epoch']:g}, {metric} {number_text(found)} on "
             f"{prepared.validation_split}{then if best is not history[-1] else ''}"
         )
         if baseline:

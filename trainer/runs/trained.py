@@ -16,7 +16,7 @@ import tensorflow as tf
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, number_text
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
@@ -209,7 +209,7 @@ def _compare(baseline: Baseline, result: Row, split: str, progress: Progress) ->
     """Say what a trivial guess reaches, and which classes the split lacks."""
     guess = baseline.describe(result[baseline.key])
     if baseline.is_beaten_by(result):
-        progress.say(f"{baseline.metric} {result[baseline.metric]:.4g}; {guess}")
+        progress.say(f"{baseline.metric} {number_text(result[baseline.metric])}; {guess}")
     else:
         progress.warn(f"the model does not beat a trivial guess: {guess}")
     if missing := baseline.missing:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset.shown_text import number_text
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures import Accumulator, Arrays
 
@@ -45,7 +46,7 @@ class Baseline(Accumulator):
 
     def describe(self, guessed: float) -> str:
         """`always guessing RBC gives accuracy 0.62`."""
-        return f"{self.guess} gives {self.metric} {guessed:.4g}"
+        return f"{self.guess} gives {self.metric} {number_text(guessed)}"
 
     def is_beaten_by(self, result: Mapping[str, float]) -> bool:
         """Whether a model is better than the guess, by the metrics of both."""

@@ -72,7 +72,9 @@ def choose_task(
         sample_weight=options.sample_weight,
         augment=goal.default_augment(chosen) if options.augment == AUTO else options.augment,
     )
-    return task, _reason(task, features, reasons)
+    is_media = goal.leader is None and chosen[0].group in _LEADERS
+    hint = " (--inputs all adds columns)" if options.inputs is None and is_media else ""
+    return task, _reason(task, features, reasons, hint)
 
 
 def _named_inputs(
@@ -274,7 +276,10 @@ def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
     return by_name
 
 
-def _reason(task: Task, features: Mapping[str, Feature], reasons: Mapping[str, str]) -> str:
+def _reason(
+    task: Task, features: Mapping[str, Feature], reasons: Mapping[str, str], hint: str
+) -> str:
+    """What the task uses and leaves out; `hint` says how to use more."""
     inputs = {each.name: features[each.name] for each in task.inputs.values()}
     used = {*task.features, task.sample_weight}
     left_out = [each for each in features.values() if each.name not in used]
@@ -286,7 +291,7 @@ def _reason(task: Task, features: Mapping[str, Feature], reasons: Mapping[str, s
             f"{each.name} ({reasons[each.name]})" if each.name in reasons else describe(each)
             for each in left_out
         ]
-        parts.append(f"left out: {shorten(words)}")
+        parts.append(f"left out: {shorten(words)}{hint}")
     assumed = [each.assumed(features[each.name]) for each in task.inputs.values()]
     return "; ".join([*parts, *filter(None, assumed)])
 

@@ -143,7 +143,7 @@ def test_why_is_said(choose):
 
     assert reason == (
         "from image (image), metadata (tensor of float32) to label (class_label) of 2 classes; "
-        "left out: c (text)"
+        "left out: c (text) (--inputs all adds columns)"
     )
     columns = " ".join(f"c{number}=float" for number in range(50))
     assert "c5 (scalar of float32), 44 more to label" in choose(f"{columns} label")[1]
