@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from beam_pipeline.files import storage
-from beam_pipeline.outlines import Outlines
+from beam_pipeline.outlines import Boxes, Outlines
 from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rejected
 from cases.reading import values_of
 from tfrecord_dataset.shown_text import reading_order
@@ -61,7 +61,7 @@ class Shown:
                 return {"bytes": value.decode(errors="backslashreplace")}
             case dict():
                 return {str(key): self._value(each) for key, each in value.items()}
-            case list() | tuple() | Outlines():
+            case list() | tuple() | Boxes() | Outlines():
                 return [self._value(each) for each in value]
             case FileRef(offset=0, length=None):
                 return self._value(value.path)
