@@ -24,7 +24,6 @@ from beam_pipeline.sources.annotations.shapes import (
     Shapes,
     number,
     stated_size,
-    turned_corners,
 )
 from beam_pipeline.sources.malformed import malformed
 
@@ -98,12 +97,9 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
     more["occluded"] = int(shape.get("occluded") == "1")
     if shape.tag == "box":
         box = [number(shape.get(side), side) for side in _SIDES]
-        if turn := number(shape.get("rotation") or 0, "rotation"):
-            middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-            corners = turned_corners(box, turn, middle)
-            shapes.turned_box(label, corners, more)
-        else:
-            shapes.box(label, box, more)
+        middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
+        turn = number(shape.get("rotation") or 0, "rotation")
+        shapes.box(label, box, more, turn, middle)
     elif shape.tag == "polygon":
         points = re.split("[,;]", shape.get("points") or "")
         shapes.polygon(label, [[number(each, "points") for each in points]], more)

@@ -11,7 +11,7 @@ from typing import Any
 
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
-from beam_pipeline.sources.annotations.shapes import Shapes, number, stated_size, turned_corners
+from beam_pipeline.sources.annotations.shapes import Shapes, corners_of, number, stated_size
 from beam_pipeline.sources.json_items import csv_rows
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import has_image_suffix, suffix
@@ -116,20 +116,14 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
         shapes.loose_points(labels[0], [(x * across, y * down, 2.0)], _text(result, "parentID"))
         return
     if kind == "polygon":
-        points = value.get("points")
-        if not isinstance(points, list) or not all(
-            isinstance(each, list) and len(each) == 2 for each in points
-        ):
-            raise malformed(f"points {points!r:.80} are not a list of [x, y]")
-        ring = [(number(x, "x") * across, number(y, "y") * down) for x, y in points]
-        shapes.polygon(labels[0], [[each for corner in ring for each in corner]])
+        corners = corners_of(value.get("points"))
+        ring = [each * (down if at % 2 else across) for at, each in enumerate(corners)]
+        shapes.polygon(labels[0], [ring])
     else:
         x, y, width, height = (number(value.get(side), side) for side in _SIDES)
         box = (x * across, y * down, (x + width) * across, (y + height) * down)
-        if turn := number(value.get("rotation") or 0, "rotation"):
-            shapes.turned_box(labels[0], turned_corners(box, turn, box[:2]))
-        else:
-            shapes.box(labels[0], box)
+        turn = number(value.get("rotation") or 0, "rotation")
+        shapes.box(labels[0], box, degrees=turn, about=box[:2])
     shapes.group(_text(result, "id"))
 
 

@@ -15,9 +15,9 @@ from beam_pipeline.sources.annotations.shapes import (
     Shapes,
     Told,
     around,
+    corners_of,
     drawn_mask,
     naming,
-    number,
     stated_size,
 )
 from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
@@ -110,14 +110,9 @@ def _group(shape: Any) -> int | str | None:
 
 
 def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | None) -> None:
-    label, points = shape.get("label", ""), shape.get("points")
-    if not isinstance(points, list) or not all(
-        isinstance(each, list) and len(each) == 2 for each in points
-    ):
-        raise malformed(f"the points {points!r:.80} are not a list of [x, y]")
-    corners = [number(each, "a point") for corner in points for each in corner]
-    if len(points) < _FEWEST[kind]:
-        raise malformed(f"{len(points)} points; a {kind} has {_FEWEST[kind]} or more")
+    label, corners = shape.get("label", ""), corners_of(shape.get("points"))
+    if len(corners) < 2 * _FEWEST[kind]:
+        raise malformed(f"{len(corners) // 2} points; a {kind} has {_FEWEST[kind]} or more")
     if kind == "point":
         seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
         shapes.loose_points(label, seen, group)
@@ -129,7 +124,7 @@ def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | No
         left, top, *_ = box = around([corners])
         mask, drawn = drawn_mask(_decoded(shape.get("mask")), int(left), int(top), shapes.size)
         if drawn[2:] != (int(box[2]) + 1, int(box[3]) + 1):
-            raise malformed(f"a mask at {drawn} is not that of its points {points}")
+            raise malformed(f"a mask at {drawn} is not that of its points {shape['points']}")
         shapes.mask(label, mask, box)
     else:
         shapes.box(label, around([corners]))

@@ -75,8 +75,18 @@ class Shapes:
         self._attributes: list[Attributes] = []
         self._are_segments = False
 
-    def box(self, label: Label, box: Sequence[Any], more: Attributes = NONE) -> None:
-        """Adds xmin, ymin, xmax, ymax."""
+    def box(
+        self,
+        label: Label,
+        box: Sequence[Any],
+        more: Attributes = NONE,
+        degrees: float = 0.0,
+        about: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Adds xmin, ymin, xmax, ymax, which may be turned clockwise about a point."""
+        if degrees:
+            self.turned_box(label, turned_corners(box, degrees, about), more)
+            return
         self._add(label, _numbers(box, 4), (), None, more)
 
     def turned_box(self, label: Label, corners: Sequence[Any], more: Attributes = NONE) -> None:
@@ -241,6 +251,19 @@ def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple
         raise
     except Exception as error:  # decoders raise many kinds
         raise malformed(f"a mask that is not a PNG: {error}") from error
+
+
+def corners_of(points: Any) -> list[float]:
+    """x, y of one corner after the other, from a list of [x, y].
+
+    Raises:
+        RecordError: "malformed annotation".
+    """
+    if not isinstance(points, list) or not all(
+        isinstance(each, list) and len(each) == 2 for each in points
+    ):
+        raise malformed(f"the points {points!r:.80} are not a list of [x, y]")
+    return [number(each, "a point") for corner in points for each in corner]
 
 
 def stated_size(width: Any, height: Any) -> ImageSize | None:
