@@ -1,5 +1,6 @@
 """What Beam ships to remote workers with `--setup_file ./setup.py`; what is released."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -54,6 +55,31 @@ def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
     _run(bin / "beam-tfrecords", "verify", "data/cells/1.0.0", folder=tmp_path)
     for module in ("h5py", "tokenizers", "trainer", "beam_pipeline.report.page"):
         _run(bin / "python", "-c", f"import {module}", folder=tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_the_wheel_trains_on_other_versions_of_python(version, tmp_path):
+    """From an empty environment of that version: a build of the smears, and one step."""
+    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = sorted(home.glob(f"{version}.*/bin/python{version}"))
+    if not (python := found[-1] if found else shutil.which(f"python{version}")):
+        pytest.skip(f"there is no Python {version}")
+    wheel = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path]
+    _run(*wheel, _clone(tmp_path), folder=tmp_path)
+    (package,) = tmp_path.glob("beam_tfrecords*.whl")
+
+    _run(python, "-m", "venv", tmp_path / "empty", folder=tmp_path)
+    bin = tmp_path / "empty/bin"
+    pip = [bin / "pip", "install", "-q", "--constraint", ROOT / "constraints.txt"]
+    extras = f"{package}[hdf5,text,near-duplicates,detection]"
+    _run(*pip, extras, "keras", "tensorboard", "tensorflow-cpu", folder=tmp_path)
+    data = ROOT / "examples/data/blood"
+    _run(bin / "beam-tfrecords", "build", data, "--output", "data", folder=tmp_path)
+    steps = ["--epochs", "1", "--steps-per-epoch", "1", "--batch-size", "4", "--image-size", "64"]
+    train = [bin / "beam-tfrecords-train", "train", "--data", "data/blood", "--output", "run"]
+    _run(*train, *steps, folder=tmp_path)
+    assert (tmp_path / "run/model.keras").exists()
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ def of_dataset(info: Dataset) -> list[str]:
     lines += _split_option(config.get("split", {}), info.splits, stated)
     lines += _classes(info.classes)
     lines += _missing_classes(info.schema, statistics_of(info))
+    lines += _masks(info.schema, asked=bool(config.get("masks")))
     lines += _missing_shards(info)
     rejected = info.metadata["rejected"]
     lines += _rejected(rejected, "see rejects.jsonl")
@@ -77,6 +78,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     ]
     lines += _classes(main_classes(plan.schema))
     lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
+    lines += _masks(plan.schema, asked=config.masks)
     lines += _rejected(facts["rejected"])
     unread = statistics.first_sources.get(NOT_READ, [])
     more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
@@ -149,6 +151,12 @@ def _points(notes: Mapping[str, int], schema: Iterable[Feature]) -> Iterator[str
             f"note: {counted(number, 'object')} made of points in no group; if those of an image "
             f"are landmarks of one, set points: landmarks, which makes keypoints of them: {names}"
         )
+
+
+def _masks(schema: Sequence[Feature], *, asked: bool) -> Iterator[str]:
+    """A warning where masks of objects were asked for, and no object has one."""
+    if asked and not any("mask" in feature.geometry for feature in schema):
+        yield Warned("masks (--masks): no object has a mask or polygon; leave the option out")
 
 
 def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> Iterator[str]:

@@ -250,3 +250,10 @@ def test_images_without_boxes_are_counted_by_split():
     assert "without boxes: 1 of 2 in train, 2 of 2 in val\n" in text
     assert "warning: no image of val has boxes; check its annotations" in text
     assert "without boxes" not in plan_of(photo("1", "train", 1))
+
+
+def test_masks_that_no_object_has_are_a_warning():
+    record = Inspected(key="a", features={"x": ClassLabel("a")}, content_digest=digest("a"))
+
+    assert "warning: masks (--masks): no object has a mask" in plan_of(record, masks=True)
+    assert "--masks" not in plan_of(record)
