@@ -44,8 +44,8 @@ BOX_WITHOUT_AREA = "box without area"
 MAX_FRACTION = 2.0
 # Of one image: many times what the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
-# Of the image's sides: less is the rounding of whoever wrote the annotation.
 _REMEDY = "and a table, COCO or VOC has them, set box_format to"
+# Of the image's sides: less is the rounding of whoever wrote the annotation.
 _TOLERANCE = 1e-6
 
 
