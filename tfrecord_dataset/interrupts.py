@@ -12,7 +12,7 @@ from typing import Any
 _LOOK_S = 3.0
 # Cancelling a job on a cluster takes half a minute.
 _LOOKS = 15
-_ASKING = os.path.join("store", "requests.py")
+_ASKING = os.path.join("tfrecord_dataset", "store", "")
 _EXIT_CODE = 130
 
 
@@ -63,6 +63,6 @@ def _watch(signals: socket.socket, handled: threading.Event, ended: threading.Ev
 
 
 def _is_asking() -> bool:
-    """Whether a thread waits for a request's response."""
+    """Whether a thread is in the room of stores, where it waits for responses."""
     frames = sys._current_frames().values()
-    return any(frame.f_code.co_filename.endswith(_ASKING) for frame in frames)
+    return any(_ASKING in frame.f_code.co_filename for frame in frames)

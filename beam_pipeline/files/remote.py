@@ -136,7 +136,7 @@ def _read_all(url: str, at_most: int) -> bytes:
     with requests.opened(url) as found:
         if found.meta["size"] > at_most:
             raise too_large(url, at_most)
-        return bytes(found.bytes())
+        return requests.content(found)
 
 
 class Ranges:

@@ -119,7 +119,7 @@ def read(url: str) -> bytes:
             raise DatasetDamagedError(
                 f"{url} has more than the {MAX_BYTES:,} bytes that such a file may have; restore it"
             )
-        return bytes(found.bytes())
+        return requests.content(found)
 
 
 def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
@@ -138,7 +138,7 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
         with explained(file.url), requests.opened(file.url, options) as found:
             if not _is_same(_file(file.url, found.meta), file):
                 raise changed(file.url)
-            data = bytes(found.bytes())
+            data = requests.content(found)
     except FileNotFoundError as error:
         raise changed(file.url) from error
     if len(data) != length:

@@ -42,10 +42,15 @@ def bucket(url: str) -> Iterator[tuple[Any, str]]:
 def opened(url: str, options: Any = None) -> Iterator[Any]:
     """Request an object, or the part in `options`, such as {"range": (start, end)}.
 
-    Yields the library's result: `meta` as from `head`, and the content by `bytes()`.
+    Yields the library's result: `meta` as from `head`, and what `content` reads.
     """
     with bucket(url) as (store, key):
         yield obstore.get(store, key, options=options)
+
+
+def content(found: Any) -> bytes:
+    """Read the content of an opened object."""
+    return bytes(found.bytes())
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:

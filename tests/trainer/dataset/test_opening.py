@@ -44,7 +44,7 @@ A_RECORD = framed(tensorflow_example({"n": 1}))
 MIXED = r"b\.tfrecord\.gz is gzip, but .*a\.tfrecord of the same split is not"
 # Files by name, what is opened of them, and the error.
 REFUSED = {
-    "no metadata": ({SHARD: b""}, "", NotADatasetError, "interrupted.*beam_pipeline build"),
+    "no metadata": ({SHARD: b""}, "", NotADatasetError, "interrupted.*beam-tfrecords build"),
     "no JSON": ({"metadata.json": b"{"}, "", DatasetDamagedError, "build the dataset again"),
     "other JSON": ({"metadata.json": b"{}"}, "", DatasetDamagedError, "its checksum"),
     "a list": ({"metadata.json": b"[]"}, "", DatasetDamagedError, "not a dataset's metadata"),

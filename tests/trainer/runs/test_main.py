@@ -128,7 +128,7 @@ def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
 
     assert main(options(data, tmp_path / "run", "--steps-per-epoch", "1")) == 3
 
-    assert "beam_pipeline verify" in capsys.readouterr().err
+    assert "beam-tfrecords verify" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -39,8 +39,8 @@ def test_facts_are_of_the_last_seconds():
         (0.0, "20 records/s in training, 0% of the time waiting for input"),
         (
             0.25,
-            "20 records/s in training, 50% of the time waiting for input; run `python -m "
-            "trainer tune` to find the bottleneck of the input",
+            "20 records/s in training, 50% of the time waiting for input; run "
+            "`beam-tfrecords-train tune` to find the bottleneck of the input",
         ),
     ],
 )
