@@ -62,8 +62,8 @@ def cnn(train, test, epochs):
     """TensorFlow's tutorial on CIFAR-10."""
     model = keras.Sequential(
         [
-            layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(),
-            layers.Conv2D(64, 3, activation="relu"), layers.MaxPooling2D(),
+            layers.Conv2D(32, 3, activation="relu", padding="same"), layers.MaxPooling2D(),
+            layers.Conv2D(64, 3, activation="relu", padding="same"), layers.MaxPooling2D(),
             layers.Conv2D(64, 3, activation="relu", padding="same"), layers.Flatten(),
             layers.Dense(64, activation="relu"), layers.Dense(int(train[1].max()) + 1),
         ]
