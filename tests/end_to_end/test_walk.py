@@ -30,12 +30,14 @@ def test_from_a_page_to_a_model_with_both_reports(page, clone, tmp_path, opened)
     ran = pages.play(PAGES[page], tmp_path, env={**os.environ, "PYTHONPATH": str(clone)})
     check_no_warnings(ran)
     reports = [path for _, done in ran for path in _REPORT.findall(done.stderr)]
-    assert len(reports) == 2  # of the dataset and of the run
+    assert reports
 
-    data, run = (opened(tmp_path / report) for report in reports)
-    name = next(tmp_path.glob("data/*")).name
-    assert data.locator("h1").inner_text().startswith(name)
-    assert not data.locator("#checks .red").count()
-    assert "on validation" in run.locator("header").inner_text()
-    assert run.locator("#curves svg").count()
-    assert list(tmp_path.glob(f"runs/{name}/model.keras"))
+    # A dataset, then the run that trains on it; a page may show two of each.
+    for dataset, run in zip(reports[::2], reports[1::2], strict=True):
+        name = (tmp_path / dataset).parents[1].name
+        page_of_data, page_of_run = opened(tmp_path / dataset), opened(tmp_path / run)
+        assert page_of_data.locator("h1").inner_text().startswith(name)
+        assert not page_of_data.locator("#checks .red").count()
+        assert "on validation" in page_of_run.locator("header").inner_text()
+        assert page_of_run.locator("#curves svg").count()
+        assert list(tmp_path.glob(f"runs/{name}/model.keras"))
