@@ -63,6 +63,6 @@ def _watch(signals: socket.socket, handled: threading.Event, ended: threading.Ev
 
 
 def _is_asking() -> bool:
-    """Whether a thread is in the room of stores, where it waits for responses."""
+    """Whether a thread waits for the response of a store."""
     frames = sys._current_frames().values()
     return any(_ASKING in frame.f_code.co_filename for frame in frames)
