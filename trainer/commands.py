@@ -87,7 +87,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
             return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
             where = f": {file}" if file else ""
-            return f"error: {reason}{where}; fix that, and continue by --resume", 1
+            return f"error: {reason}{where}; fix that, and continue with --resume", 1
         case KeyboardInterrupt():
             return "interrupted", 130
     return None
@@ -180,8 +180,9 @@ def _parse(argv: Sequence[str]) -> Command:
             description=command.description or command.summary,
         )
         add_options(own, command.options)
-        told = "print the full traceback of an error"
-        own.add_argument("--debug", action="store_true", help=told)
+        own.add_argument(
+            "--debug", action="store_true", help="print the full traceback of an error"
+        )
     owners = {name: command.options for name, command in COMMANDS.items()}
     may_be_missing = ["data"] if argv[:1] == ["train"] else []
     return parser.read_command(argv, owners, may_be_missing=may_be_missing)

@@ -49,20 +49,6 @@ _REMEDY = "and a table, COCO or VOC has them, set box_format to"
 _TOLERANCE = 1e-6
 
 
-def place(
-    objects: Objects, frame: Frame, *, policy: Policy = "clip", stated: bool = False
-) -> Placed:
-    """`place_column` of one record.
-
-    Raises:
-        RecordError: What `place_column` returns.
-    """
-    [placed] = place_column([objects], [frame], policy=policy, stated=stated)
-    if isinstance(placed, RecordError):
-        raise placed
-    return placed
-
-
 def place_column(
     column: Sequence[Objects],
     frames: Sequence[Frame],

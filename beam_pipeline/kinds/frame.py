@@ -98,9 +98,6 @@ class Frame:
 
     def boxes(self, stated: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Stated boxes [n, 4], in fractions of the upright image."""
-        height, width = self.size
-        if self.orientation == 1:
-            return stated / (width, height, width, height)
         x1, y1 = self.point(stated[:, 0], stated[:, 1])
         x2, y2 = self.point(stated[:, 2], stated[:, 3])
         low, high = (

@@ -188,9 +188,9 @@ def _records(
     items: Iterable[Item] | None = None,
 ) -> Iterator[_Record]:
     task, features = run.task, run.features_to_predict()
-    predicted = _predicted(results_of(task.goal))
-    columns = _columns(config, results_of(task.goal))
-    own = [source for _, source in columns if source not in predicted]
+    results = results_of(task.goal)
+    predicted = _predicted(results)
+    own = [source for _, source in _columns(config, results) if source not in predicted]
     items = items or read_items(config.inputs, task, features)
     for dataset, split, chunk in _datasets(items, features, opened):
         for names in [item.row for item in chunk] if chunk else [dataset.features]:

@@ -4,9 +4,10 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import functools
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow
@@ -36,6 +37,9 @@ from tfrecord_dataset.format.metadata import ShardEntry
 _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
 
+# (offset, length) of the frames of a shard.
+_Spans = Iterable[tuple[int, int]]
+
 
 def one_by_one(info: Dataset) -> Iterator[Dataset]:
     """Split a dataset into one per shard, reduced to what a worker process needs."""
@@ -61,12 +65,14 @@ def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
     meter.beat()
     unreadable: list[str] = []
     differing: list[str] = []
-    for path, cause_in in zip(
-        index.files(shard.file, info.compressed), (_rows_cause, _lines_cause), strict=False
-    ):
+    checks: Sequence[Callable[[bytes, _Spans], str]] = (
+        functools.partial(_rows_cause, info.schema),
+        _lines_cause,
+    )
+    for path, cause_in in zip(index.files(shard.file, info.compressed), checks, strict=False):
         try:
             data = stated_bytes(info.path, path, info.files.get(path))
-            cause = cause_in(data, info.schema, reader.spans)
+            cause = cause_in(data, reader.spans)
         except FileProblemError as error:
             unreadable.append(problem(path, str(error)))
         else:
@@ -141,7 +147,7 @@ class _ShardReader:
         self.problems.append(problem(self._shard.file, cause))
 
 
-def _rows_cause(data: bytes, schema: Sequence[Feature], spans: Iterable[tuple[int, int]]) -> str:
+def _rows_cause(schema: Sequence[Feature], data: bytes, spans: _Spans) -> str:
     """Return the first difference between an index and the frames of its shard; "" if none.
 
     Raises:
@@ -158,16 +164,21 @@ def _rows_cause(data: bytes, schema: Sequence[Feature], spans: Iterable[tuple[in
                 return (
                     f"its column {field.name} is of the type {types[field.name]}, not {field.type}"
                 )
-        stated = zip(index.column(data, "offset"), index.column(data, "length"), strict=True)
+        batches = file.iter_batches(columns=["offset", "length"], use_threads=False)
+        columns = ((batch.column("offset"), batch.column("length")) for batch in batches)
+        stated = (
+            span
+            for offsets, lengths in columns
+            for span in zip(offsets.to_pylist(), lengths.to_pylist(), strict=True)
+        )
         return _first_difference("row", stated, spans)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise FileProblemError(f"it cannot be read: {reason}") from error
 
 
-def _lines_cause(data: bytes, schema: Sequence[Feature], spans: Iterable[tuple[int, int]]) -> str:
+def _lines_cause(data: bytes, spans: _Spans) -> str:
     """Return the first wrong line of a file for DALI; "" if none."""
-    del schema
     wanted = itertools.chain((b"%d %d" % span for span in spans), [b""])
     return _first_difference("line", data.split(b"\n"), wanted)
 

@@ -187,8 +187,10 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
 def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names | None:
     """Return the column of a table that names the most files below the input."""
     index = FileIndex.of(table.file.root, table.file.ignored)
+    if not index:
+        return None
     best: _Names | None = None
-    rows = [row.values for row in sample.rows if index and row.file == table.file]
+    rows = [row.values for row in sample.rows if row.file == table.file]
     for name in dict.fromkeys(itertools.chain(*rows)):
         if name in left_out or lowered(name) in LABELS.lists_of_record:
             continue

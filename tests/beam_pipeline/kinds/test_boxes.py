@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
 from PIL import Image
+from place_one import place
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
@@ -18,7 +19,6 @@ from beam_pipeline.kinds.boxes import (
     DROPPED_NO_AREA,
     DROPPED_OUTSIDE,
     FORMATS,
-    place,
 )
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Stored

@@ -12,10 +12,10 @@ import pytest
 from file_bytes import exif_of, image_bytes
 from PIL import Image as Pixels
 from PIL import ImageOps
+from place_one import place
 from pycocotools import mask as coco_masks
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.boxes import place
 from beam_pipeline.kinds.columns import Polygons, Rotated
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Stored
