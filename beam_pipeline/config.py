@@ -55,7 +55,7 @@ class BuildConfig(BuildOptions):
             if not isinstance(value := getattr(self, part), kind):
                 yield f"{part}={value!r} cannot be used: give {kind.__name__}(…)"
         is_list = isinstance(self.schema, Sequence)
-        if not is_list or not all(isinstance(each, Feature) for each in self.schema):
+        if not is_list or not all(isinstance(feature, Feature) for feature in self.schema):
             yield (
                 f"--schema {self.schema!r} cannot be used: give Features: read_schema reads a "
                 "file, parse_schema what JSON holds"

@@ -314,7 +314,7 @@ def page(results: dict[str, dict[str, dict[str, float]]]) -> str:
         if not (seeds := results.get(name)):
             continue
         medians = {
-            key: statistics.median(each[key] for each in seeds.values())
+            key: statistics.median(seed[key] for seed in seeds.values())
             for key in next(iter(seeds.values()))
         }
         shown = [shown_figure(medians.get(key)) for key in ("trivial", "sklearn", "keras", "ours")]

@@ -65,9 +65,9 @@ def section(suite: Suite, told: Mapping[str, Any]) -> str:
         f"| | {per} | CPU ms a record | peak MiB | time / ours |",
         "|---|---|---|---|---|",
         *(
-            f"| {title} | {_spread(_shown(suite, each))} | {_spread(_cpu_ms(each), 2)} | "
-            f"{_median(each, 'peak_mib'):,.0f} | {_ratio(runs, title, first, 'wall_s'):.2f} |"
-            for title, each in runs.items()
+            f"| {title} | {_spread(_shown(suite, run))} | {_spread(_cpu_ms(run), 2)} | "
+            f"{_median(run, 'peak_mib'):,.0f} | {_ratio(runs, title, first, 'wall_s'):.2f} |"
+            for title, run in runs.items()
         ),
         "",
         "| goal | ratio | |",
@@ -119,7 +119,7 @@ def _spread(figures: Sequence[float], digits: int = 1) -> str:
 
 
 def _picture(suite: Suite, runs: Mapping[str, Any]) -> str:
-    shown = {title: statistics.median(_shown(suite, each)) for title, each in runs.items()}
+    shown = {title: statistics.median(_shown(suite, run)) for title, run in runs.items()}
     unit = "/s" if suite.passes else " s"
     return bars(suite.title, shown, unit, marked=suite.contenders[0].title)
 

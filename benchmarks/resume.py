@@ -46,7 +46,7 @@ def main() -> None:
                 times[position].append(float(seconds))
                 counts[position] = max(counts.get(position, 0), int(count))
     for position, seconds in times.items():
-        listed = ", ".join(f"{each:.2f}" for each in seconds)
+        listed = ", ".join(f"{second:.2f}" for second in seconds)
         print(
             f"first batch at record {position:12,}: {statistics.median(seconds):.2f} s ({listed}), "
             f"at most {counts[position]:,} records read"

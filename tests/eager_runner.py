@@ -37,14 +37,14 @@ def yielded(transform: beam.PTransform) -> list[Any]:
     """All that a build gets of a root transform: without `Consumed`."""
     found = EagerPipeline() | transform
     collections = found if isinstance(found, tuple) else (found,)
-    values = (value.value for each in collections for value in each.values)
+    values = (value.value for collection in collections for value in collection.values)
     return [value for value in by_record(values) if not isinstance(value, Consumed)]
 
 
 def by_record(elements: Iterable[Any]) -> Iterator[Any]:
     """Elements, with a record for each of their rows."""
-    for each in elements:
-        yield from each.records() if isinstance(each, Rows) else [each]
+    for element in elements:
+        yield from element.records() if isinstance(element, Rows) else [element]
 
 
 class _Values(beam.PCollection):
@@ -107,7 +107,7 @@ class EagerPipeline(beam.Pipeline):
             runner.process(value)
         runner.finish()
         runner.teardown()
-        return {tag: _Values(self, each.values) for tag, each in outputs.items()}
+        return {tag: _Values(self, output.values) for tag, output in outputs.items()}
 
 
 class _Received(Receiver):  # type: ignore[misc]

@@ -158,7 +158,7 @@ class Cluster:
         vertices = self.get(f"/jobs/{job['jid']}")["vertices"]
         [vertex] = [each["id"] for each in vertices if stage in each["name"]]
         subtasks = self.get(f"/jobs/{job['jid']}/vertices/{vertex}")["subtasks"]
-        return [each["metrics"]["read-records"] for each in subtasks]
+        return [subtask["metrics"]["read-records"] for subtask in subtasks]
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -191,14 +191,16 @@ def directory_of(
         if name not in made:
             columns = [*_KINDS[name].split(), "weight"]
             features = [
-                {"name": each, **feature} for each in columns for feature, _ in [_COLUMNS[each]]
+                {"name": column, **feature}
+                for column in columns
+                for feature, _ in [_COLUMNS[column]]
             ]
             features = [{"key": each["name"], **each} for each in features]
             rng, records = np.random.default_rng(7), []
             for number in range(53):
                 record: Record = {"number": number}
-                for each, feature in zip(columns, features, strict=True):
-                    value = _COLUMNS[each][1](rng, number % 2, record)
+                for column, feature in zip(columns, features, strict=True):
+                    value = _COLUMNS[column][1](rng, number % 2, record)
                     record |= value if isinstance(value, dict) else {feature["name"]: value}
                 records.append(dict(pair for each in features for pair in _stored(each, record)))
             made[name] = write_dataset(

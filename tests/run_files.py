@@ -23,7 +23,7 @@ UNTRAINED: dict[str, Any] = {
 def weights_of(run: Path) -> Any:
     """All weights of a run's model, one after the other."""
     model = keras.models.load_model(run / "model.keras", compile=False)
-    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+    return np.concatenate([np.ravel(weight) for weight in model.get_weights()])
 
 
 def unsealed(file: Path) -> dict[str, Any]:

@@ -172,9 +172,9 @@ class _PrintCompletion(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, shell: Any, flag: Any = None) -> None:
         import shtab  # only for this option
 
-        for each in (parser, *_commands_of(parser).values()):
-            _show_all(each)
-            for action in each._actions:
+        for command in (parser, *_commands_of(parser).values()):
+            _show_all(command)
+            for action in command._actions:
                 is_positional = not action.option_strings and action.choices is None
                 if action.metavar in ("DIR", "DATA_DIR", "RUN", "FOLDER"):
                     action.complete = shtab.DIRECTORY

@@ -56,7 +56,7 @@ def raise_together(errors: Sequence[ConfigError]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ConfigError("; and ".join(str(each) for each in errors))
+        raise ConfigError("; and ".join(str(error) for error in errors))
 
 
 class NotADatasetError(ConfigError):

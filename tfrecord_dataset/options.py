@@ -201,12 +201,12 @@ def fields_of(owner: type) -> Mapping[str, Field]:
     found = {}
     for field in dataclasses.fields(owner):
         kind, *notes = typing.get_args(hints[field.name]) or (Any,)
-        option = next((each for each in notes if isinstance(each, Option)), None)
+        option = next((note for note in notes if isinstance(note, Option)), None)
         if option is None:
             continue
         kinds = [kind]
         if typing.get_origin(kind) in (types.UnionType, typing.Union):
-            kinds = [each for each in typing.get_args(kind) if each is not type(None)]
+            kinds = [arg for arg in typing.get_args(kind) if arg is not type(None)]
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
@@ -215,7 +215,7 @@ def fields_of(owner: type) -> Mapping[str, Field]:
             option=option,
             kind=kinds[0] if len(kinds) == 1 and kinds[0] in TYPES else Any,
             default=default,
-            group=next((each.title for each in notes if isinstance(each, Group)), ""),
+            group=next((note.title for note in notes if isinstance(note, Group)), ""),
         )
     return found
 
@@ -283,7 +283,9 @@ class _Signature(inspect.Signature):
     """A signature that is shown without types and in short lines, as `help()` prints it."""
 
     def __str__(self) -> str:
-        plain = [each.replace(annotation=each.empty) for each in self.parameters.values()]
+        plain = [
+            parameter.replace(annotation=parameter.empty) for parameter in self.parameters.values()
+        ]
         text = str(inspect.Signature(plain))
         lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
         return "\n    ".join(lines)

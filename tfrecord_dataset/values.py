@@ -134,7 +134,7 @@ def _masks(feature: Feature, encoded: Any) -> Any:
     masks = [
         _pixels(each, "L", f"key {feature.subkey('mask')!r} holds no image") for each in encoded
     ]
-    if len({each.shape for each in masks}) > 1:
+    if len({mask.shape for mask in masks}) > 1:
         raise ValueError(f"key {feature.subkey('mask')!r} holds masks of several sizes")
     return np.stack(masks) if masks else np.zeros((0, 0, 0), np.uint8)
 

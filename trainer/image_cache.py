@@ -99,7 +99,7 @@ def resolve(
 
 def row_bytes(images: Sequence[Feature], size: ImageSize) -> int:
     """The bytes of a record's images at this size."""
-    return sum(size.height * size.width * (each.shape[2] or 3) for each in images)
+    return sum(size.height * size.width * (image.shape[2] or 3) for image in images)
 
 
 def free_memory() -> int:
@@ -154,8 +154,8 @@ class KeptImages:
         self._is_kept = np.zeros(self._num_rows + 1, bool)
         self._rests: dict[int, bytes] = {}  # serialized Examples without their images
         self._room = self.num_bytes // _SHARE_OF_RESTS
-        self._keys = [each.key for each in features]
-        self._shapes = {each.name: (*size, each.shape[2] or 3) for each in features}
+        self._keys = [feature.key for feature in features]
+        self._shapes = {feature.name: (*size, feature.shape[2] or 3) for feature in features}
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
         """The rows of these records, uint8 [n, row], and whether each is kept, bool [n]."""

@@ -17,7 +17,7 @@ def check(holds: Tensor, *parts: Any) -> Any:
     `tf.debugging.Assert` is a branch around it: for that a deterministic run makes maps of
     `tf.data` sequential, and TensorFlow logs a line for each.
     """
-    return tf.raw_ops.Assert(condition=holds, data=[tf.convert_to_tensor(each) for each in parts])
+    return tf.raw_ops.Assert(condition=holds, data=[tf.convert_to_tensor(part) for part in parts])
 
 
 def checked(values: Tensor, wrong: Tensor, message: str) -> Tensor:

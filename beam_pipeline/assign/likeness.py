@@ -114,7 +114,7 @@ def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
     if not rows:
         return b""
     values = zip(*rows, strict=True)
-    arrays = [pa.array(some, each.type) for some, each in zip(values, SCHEMA, strict=True)]
+    arrays = [pa.array(some, feature.type) for some, feature in zip(values, SCHEMA, strict=True)]
     return columns.to_bytes(pa.Table.from_arrays(arrays, schema=SCHEMA))
 
 

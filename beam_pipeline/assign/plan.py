@@ -104,7 +104,7 @@ class Preview(NamedTuple):
     statistics: Statistics
 
     def __repr__(self) -> str:
-        splits = (f"{each.num_records:,} in {name}" for name, each in self.plan.splits.items())
+        splits = (f"{split.num_records:,} in {name}" for name, split in self.plan.splits.items())
         features = (feature.name for feature in self.plan.schema)
         return f"<Preview: {', '.join(splits) or 'no records'}; {', '.join(features)}>"
 

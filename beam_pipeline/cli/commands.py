@@ -172,7 +172,9 @@ def _save_open(path: str, config: BuildConfig, error: ConfigError) -> None:
     problem = error.problem if isinstance(error, ProblemError) else error
     found = error.decided if isinstance(error, ProblemError) else {}
     fields = dataclasses.fields(config)
-    undecided = {each.name for each in fields if getattr(config, each.name) in (each.default, ())}
+    undecided = {
+        field.name for field in fields if getattr(config, field.name) in (field.default, ())
+    }
     decided = {name: value for name, value in found.items() if name in undecided}
     recipe.save(path, dataclasses.replace(config, **decided), problem=problem)
     option = problem.option if isinstance(problem, Problem) else ""

@@ -25,7 +25,7 @@ def _lines(found: Difference) -> Iterator[str]:
             yield f"{_TITLES.get(name, name)}: {counted(total, 'record')} ({parts})"
             examples = found.examples[name]
             more = ", …" if total > len(examples) else ""
-            yield f"  {', '.join(printable(each, keeps='') for each in examples)}{more}"
+            yield f"  {', '.join(printable(example, keeps='') for example in examples)}{more}"
     for title, changes in (("feature", found.features), ("option", found.options)):
         for name, (old, new) in changes.items():
             yield f"{title} {name}: {_value(old)} → {_value(new)}"

@@ -208,7 +208,7 @@ def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
     Raises:
         ConfigError: An option does not exist, is missing, or has a wrong value.
     """
-    owners = {name: each.options for name, each in COMMANDS.items()}
+    owners = {name: command.options for name, command in COMMANDS.items()}
     return command_parser().read_command(words, owners, others=others)
 
 

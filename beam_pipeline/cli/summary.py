@@ -74,7 +74,8 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     if not plan.problem:
         lines += _split_option(config.split, plan.splits, statistics.states_splits)
     lines += [
-        _feature(each, of_feature(each, features), statistics.num_records) for each in plan.schema
+        _feature(feature, of_feature(feature, features), statistics.num_records)
+        for feature in plan.schema
     ]
     lines += _classes(main_classes(plan.schema))
     lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
@@ -146,7 +147,7 @@ def _missing_shards(info: Dataset) -> list[str]:
 def _points(notes: Mapping[str, int], schema: Iterable[Feature]) -> Iterator[str]:
     """What else the points in no group may be, by their names."""
     if number := notes.get(OF_A_POINT):
-        names = first_names([name for each in schema for name in each.keypoint_names])
+        names = first_names([name for feature in schema for name in feature.keypoint_names])
         yield (
             f"note: {counted(number, 'object')} made of points in no group; if those of an image "
             f"are landmarks of one, set points: landmarks, which makes keypoints of them: {names}"

@@ -262,7 +262,7 @@ def _delete_unfinished(directory: str, shards: Sequence[RecordFile], texts: Iter
         files = [
             *texts,
             metadata.FILE,
-            *(file for each in shards for file in index.files(each.relative)),
+            *(file for shard in shards for file in index.files(shard.relative)),
         ]
         LOCAL.delete_unfinished({storage.join(directory, file) for file in files})
 

@@ -168,8 +168,8 @@ def _id_keys(info: Dataset) -> frozenset[str]:
     """Keys of the Example for ids, which a build may have numbered itself."""
     if info.holds_existing_examples:
         return frozenset()
-    images = (each for each in info.schema if each.kind == "image" and not each.bare)
-    return frozenset(each.subkey("source_id") for each in images)
+    images = (feature for feature in info.schema if feature.kind == "image" and not feature.bare)
+    return frozenset(image.subkey("source_id") for image in images)
 
 
 def _index_keys(info: Dataset, shard: str) -> Iterator[str]:

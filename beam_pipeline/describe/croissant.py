@@ -73,8 +73,8 @@ def croissant(
         "description": _DESCRIPTION,
         "distribution": [
             *(
-                _file(each.file, _TFRECORD, each.sha256, f"{each.num_records} tf.train.Examples")
-                for each in entries
+                _file(entry.file, _TFRECORD, entry.sha256, f"{entry.num_records} tf.train.Examples")
+                for entry in entries
             ),
             *(
                 _file(path, _PARQUET, files[path].sha256, f"a row per record of {shard.file}")

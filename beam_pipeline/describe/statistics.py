@@ -63,7 +63,7 @@ def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
 
 def _moments(columns: Sequence[Moments], *, is_list: bool) -> dict[str, Any]:
     facts = [column.facts() for column in columns]
-    return {name: [each[name] for each in facts] for name in facts[0]} if is_list else facts[0]
+    return {name: [fact[name] for fact in facts] for name in facts[0]} if is_list else facts[0]
 
 
 def _by_count(counts: Mapping[str, int]) -> dict[str, int]:

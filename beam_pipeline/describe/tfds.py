@@ -105,10 +105,12 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
     class label, else the boxes (a dict of their lists), else the only map. Empty if one is
     missing.
     """
-    inputs = [each for kind in ("image", "audio", "text") for each in schema if each.kind == kind]
-    labels = [each for each in schema if each.kind == "class_label"]
+    inputs = [
+        feature for kind in ("image", "audio", "text") for feature in schema if feature.kind == kind
+    ]
+    labels = [feature for feature in schema if feature.kind == "class_label"]
     named = [each for each in labels if each.name == "label"]
-    boxes = [each for each in schema if each.kind == "boxes" and not each.encoding]
+    boxes = [feature for feature in schema if feature.kind == "boxes" and not feature.encoding]
     if inputs and (label := named or (labels if len(labels) == 1 else [])):
         return [{"featureKey": inputs[0].key}, {"featureKey": label[0].key}]
     if inputs and boxes:
@@ -117,7 +119,7 @@ def supervised_keys(schema: Sequence[Feature]) -> list[dict[str, Any]]:
             keys["label"] = boxes[0].subkey("class/label")
         target = {name: {"featureKey": key} for name, key in keys.items()}
         return [{"featureKey": inputs[0].key}, {"dict": {"dict": target}}]
-    maps = [each for each in schema if each.kind == "map"]
+    maps = [feature for feature in schema if feature.kind == "map"]
     if inputs and len(maps) == 1:
         return [{"featureKey": inputs[0].key}, {"featureKey": maps[0].key}]
     return []

@@ -94,7 +94,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
     def _inspected(self, batch: bytes, limits: Callable[[storage.ReadFile], Limits]) -> PackedBatch:
         settings, elements = self.settings.value, unpack(batch)
-        reader = storage.Reader(file for each in elements for file in files_of(each))
+        reader = storage.Reader(file for element in elements for file in files_of(element))
         with limits(reader.read) as (read, check):
 
             def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:

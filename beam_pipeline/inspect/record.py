@@ -235,19 +235,19 @@ def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> 
 
 def _turn(records: Sequence[_UnderWay]) -> None:
     """Turn the values of records that are `alike` with their images; finds problems."""
-    inspections = [each.inspection for each in records if each.inspection]
+    inspections = [record.inspection for record in records if record.inspection]
     for name, value in records[0].features.items():
         kind = kinds.of(value)
         if kind.has_geometry:
-            values = [each.features[name] for each in records]
-            for each, result in zip(records, _turned(kind, values, inspections), strict=True):
+            values = [record.features[name] for record in records]
+            for record, result in zip(records, _turned(kind, values, inspections), strict=True):
                 if isinstance(result, RecordError):
-                    each.problem = each.problem or result
+                    record.problem = record.problem or result
                 else:
-                    each.features = {**each.features, name: result}
-    for each, inspection in zip(records, inspections, strict=True):
-        each.notes, each.num_bytes = dict(inspection.notes), inspection.num_bytes
-        each.look, each.inspection = inspection.look, None
+                    record.features = {**record.features, name: result}
+    for record, inspection in zip(records, inspections, strict=True):
+        record.notes, record.num_bytes = dict(inspection.notes), inspection.num_bytes
+        record.look, record.inspection = inspection.look, None
 
 
 def _turned(
@@ -269,11 +269,11 @@ def _check_columns(records: Sequence[_UnderWay]) -> None:
     num_bytes = np.zeros(len(records), np.int64)
     changed: dict[str, Sequence[Value]] = {}
     try:
-        for each in records:
-            check_text("key", each.record.key)
+        for record in records:
+            check_text("key", record.record.key)
         for name, value in records[0].features.items():
             if kinds.is_by_column(value):
-                values = [each.features[name] for each in records]
+                values = [record.features[name] for record in records]
                 checked, sizes = kinds.of(value).check_column(name, values)
                 num_bytes += sizes
                 if checked is not values:
@@ -286,11 +286,11 @@ def _check_columns(records: Sequence[_UnderWay]) -> None:
         _check_columns(records[:middle])
         _check_columns(records[middle:])
         return
-    for each, size in zip(records, num_bytes.tolist(), strict=True):
-        each.num_bytes += size
+    for record, size in zip(records, num_bytes.tolist(), strict=True):
+        record.num_bytes += size
     for name, checked in changed.items():  # seldom any
-        for each, value in zip(records, checked, strict=True):
-            each.features = {**each.features, name: value}
+        for record, value in zip(records, checked, strict=True):
+            record.features = {**record.features, name: value}
 
 
 def _hold_against(under_way: _UnderWay, rules: Rules) -> None:
@@ -319,20 +319,20 @@ def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], token
 
 def _finish(records: Sequence[_UnderWay]) -> None:
     """Makes the inspected records of those that are `alike`."""
-    digests = content_digests([each.features for each in records])
-    for each, digest in zip(records, digests, strict=True):
-        if each.num_bytes > MAX_RECORD_BYTES:
-            each.problem = RecordError(
+    digests = content_digests([record.features for record in records])
+    for record, digest in zip(records, digests, strict=True):
+        if record.num_bytes > MAX_RECORD_BYTES:
+            record.problem = RecordError(
                 "record too large",
-                f"about {each.num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
+                f"about {record.num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
             )
             continue
-        each.inspected = Inspected.of(
-            each.record,
-            features=each.features,
-            notes=each.notes,
+        record.inspected = Inspected.of(
+            record.record,
+            features=record.features,
+            notes=record.notes,
             content_digest=digest,
-            num_bytes=each.num_bytes,
-            deferred=each.deferred,
-            look=each.look,
+            num_bytes=record.num_bytes,
+            deferred=record.deferred,
+            look=record.look,
         )

@@ -37,9 +37,9 @@ KINDS: tuple[Kind[Any], ...] = (
     ScalarKind(),
     STORED,
 )
-_OF_VALUES = {each: kind for kind in KINDS for each in kind.values}
+_OF_VALUES = {value: kind for kind in KINDS for value in kind.values}
 _BY_COLUMN = {each for each, kind in _OF_VALUES.items() if kind.by_column}
-_OF_FEATURES = {each: kind for kind in KINDS for each in kind.features}
+_OF_FEATURES = {feature: kind for kind in KINDS for feature in kind.features}
 _OF_TYPES = {each: kind for kind in KINDS for each in kind.types}
 
 
@@ -96,7 +96,7 @@ def observe(
     observed = {} if observed is None else observed
     for group in alike(records):
         features = [record.features for record in group]
-        columns = {name: [each[name] for each in features] for name in features[0]}
+        columns = {name: [feature[name] for feature in features] for name in features[0]}
         sources = [record.source or record.key for record in group]
         observe_columns(columns, sources, observed, existing=bool(group[0].example))
     return observed

@@ -144,7 +144,7 @@ class _Boxes:
 
     def __init__(self, column: Sequence[Objects], boxes: Sequence[Boxes]) -> None:
         self._column = column
-        self._rows = np.frombuffer(b"".join([each.data for each in boxes])).reshape(-1, 4)
+        self._rows = np.frombuffer(b"".join([box.data for box in boxes])).reshape(-1, 4)
         self._counts = [*map(len, boxes)]
         self._starts = [0, *itertools.accumulate(self._counts)]
         self._record = np.repeat(np.arange(len(column)), self._counts)

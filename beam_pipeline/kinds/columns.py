@@ -305,7 +305,7 @@ class Polygons(Column):
             return {}
         outlines = [Outlines.of(each.polygons or ((),) * len(each.boxes)) for each in column]
         texts = iter(_texts(outlines))
-        return {"polygon": [[*itertools.islice(texts, len(each))] for each in outlines]}
+        return {"polygon": [[*itertools.islice(texts, len(outline))] for outline in outlines]}
 
 
 def _outlines(values: Sequence[Sequence[Sequence[float]]]) -> Outlines:
@@ -318,7 +318,7 @@ def _outlines(values: Sequence[Sequence[Sequence[float]]]) -> Outlines:
 def _texts(outlines: Sequence[Outlines]) -> list[bytes]:
     """A JSON list of its rings for each object, as Python writes it, in a sixth of its time."""
     numbers, lengths, counts = (
-        np.concatenate([getattr(each, name) for each in outlines])
+        np.concatenate([getattr(outline, name) for outline in outlines])
         for name in ("numbers", "ring_lengths", "ring_counts")
     )
     numbers = np.round(numbers, _DECIMALS) + 0.0  # no -0.0
@@ -363,7 +363,7 @@ class Rotated(Column):
 
     def check_length(self, values: Sequence[Any], number: int) -> None:
         super().check_length(values, number)
-        if wrong := [each for each in values if len(each) not in (0, 8)]:
+        if wrong := [value for value in values if len(value) not in (0, 8)]:
             raise RecordError(
                 MALFORMED, f"a rotated box of {len(wrong[0])} numbers, not x, y of four corners"
             )
@@ -419,7 +419,7 @@ class Masks(Column):
     noun = "masks"
 
     def check(self, name: str, values: Sequence[Any]) -> tuple[Mask | None, ...]:
-        return tuple(None if each is None else checked(each) for each in values)
+        return tuple(None if value is None else checked(value) for value in values)
 
     def place(
         self, values: Sequence[Mask | None], kept: Sequence[int], frame: Frame, image: Frame

@@ -69,7 +69,7 @@ def summary(kind: str, values: Sequence[Any]) -> Value:
     if length == 1 and kind:
         number: int | float = values[0]
         return number
-    known = [each for each in values if each == each]  # not NaN
+    known = [value for value in values if value == value]  # not NaN
     minimum, maximum = min(known, default=None), max(known, default=None)
     finite_range, not_finite = None, length - len(known)
     if not all(map(math.isfinite, filter(None, (minimum, maximum)))):

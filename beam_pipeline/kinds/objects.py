@@ -158,13 +158,13 @@ class ObjectsKind(Kind[Objects]):
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
-        column: list[Objects] = [each or _NO_OBJECTS for each in values]
+        column: list[Objects] = [value or _NO_OBJECTS for value in values]
         prefix = feature.subkey("")
         boxes = [Boxes.of(each.boxes) for each in column]
-        numbers = np.frombuffer(b"".join([each.data for each in boxes])).reshape(-1, len(SIDES))
+        numbers = np.frombuffer(b"".join([box.data for box in boxes])).reshape(-1, len(SIDES))
         counts = [*map(len, boxes)]
         if feature.encoding == "flat":
-            return {feature.key: Ragged(numbers.ravel(), [len(SIDES) * each for each in counts])}
+            return {feature.key: Ragged(numbers.ravel(), [len(SIDES) * count for count in counts])}
         lists: dict[str, Sequence[FeatureValue]] = {
             f"{prefix}bbox/{side}": Ragged(of_side, counts)
             for side, of_side in zip(SIDES, numbers.T, strict=True)

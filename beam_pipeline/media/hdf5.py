@@ -20,7 +20,7 @@ _MAX_ARRAYS = 10_000
 
 def is_hdf5(path: str) -> bool:
     """Whether the file's name is one of HDF5."""
-    return path.lower().endswith(tuple(f".{each}" for each in SUFFIXES))
+    return path.lower().endswith(tuple(f".{suffix}" for suffix in SUFFIXES))
 
 
 class StoredArray(NamedTuple):

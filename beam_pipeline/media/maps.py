@@ -136,7 +136,7 @@ def sample_map(data: bytes, max_pixels: int) -> MapSample:
         if is_black + is_white < _NEARLY_ALL * levels.sum():
             return MapSample(None, None)
         colors = {(0, 0, 0): is_black, (255, 255, 255): is_white}
-        return MapSample(None, frozenset(each for each in colors if colors[each]))
+        return MapSample(None, frozenset(color for color in colors if colors[color]))
     numbers = None
     with contextlib.suppress(RecordError):
         found = _one_channel(header, image, Map(file=FileRef(path="")))

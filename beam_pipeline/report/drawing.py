@@ -114,7 +114,7 @@ def _boxes(feature: Feature, lists: Lists) -> Objects:
         boxes=tuple(map(tuple, values["boxes"].tolist())),
         format="rel_xyxy",
         labels=tuple(name.decode(errors="replace") for name in names),
-        keypoints=tuple(tuple(itertools.chain.from_iterable(each)) for each in points),
+        keypoints=tuple(tuple(itertools.chain.from_iterable(point)) for point in points),
         polygons=tuple(map(json.loads, values.get("polygons", ()))),
         masks=tuple(map(mask_of, values.get("masks", ()))),
     )

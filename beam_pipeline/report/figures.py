@@ -39,8 +39,8 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
             for name, split in dataset.splits.items()
         ],
         "classes": [classes(one, stated, records) for one in features if one.kind in LABELLED],
-        "numbers": [each for one in features for each in numbers(one, stated)],
-        "lengths": [each for one in features for each in lengths(one, stated)],
+        "numbers": [number for one in features for number in numbers(one, stated)],
+        "lengths": [length for one in features for length in lengths(one, stated)],
         "images": [images(one, records) for one in features if one.kind == "image"],
         "objects": [objects(one, records) for one in features if one.kind == "boxes"],
         "texts": [texts(one, records) for one in features if one.kind == "text"],
@@ -71,7 +71,7 @@ def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) ->
             {
                 "name": name,
                 "total": total[name],
-                "splits": [each[name] for each in counts.values()],
+                "splits": [count[name] for count in counts.values()],
             }
             for name in ordered
         ],

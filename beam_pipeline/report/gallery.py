@@ -85,7 +85,7 @@ def _named(key: str, record: Sampled, features: Sequence[Feature]) -> dict[str, 
 
 def _classes(features: Sequence[Feature], record: Sampled) -> list[str]:
     """A record's distinct classes by feature."""
-    labelled = (each for each in features if each.kind in figures.LABELLED)
+    labelled = (feature for feature in features if feature.kind in figures.LABELLED)
     return [name for each in labelled for name in dict.fromkeys(figures.names(each, record))]
 
 

@@ -178,10 +178,10 @@ def facts_of(
         "records": total,
         "bytes": sum(split["bytes"] or 0 for split in found["splits"]),
         "fingerprint": dataset.fingerprint,
-        "checks": [each._asdict() for each in checks(metadata, found)],
+        "checks": [check._asdict() for check in checks(metadata, found)],
         "figures": found,
         "rejected": metadata.get("rejected", {}),
-        "rejects": [as_shown(each) for each in rejects],
+        "rejects": [as_shown(reject) for reject in rejects],
         "duplicates": duplicates,
         "equal_shown": equal_shown,
         "near_duplicates": near,
@@ -199,9 +199,9 @@ def facts_of(
 def _pattern(split: Split) -> tuple[str, str]:
     """Return the folder of a split's shards, and a glob of their names."""
     folder = split.files[0].rpartition("/")[0]
-    names = [each.removeprefix(f"{folder}/") for each in split.files]
+    names = [file.removeprefix(f"{folder}/") for file in split.files]
     letters = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False))
-    same = "".join(each[0] for each in letters)
+    same = "".join(letter[0] for letter in letters)
     return folder, same if len(names) == 1 else f"{same}*"
 
 
@@ -216,9 +216,9 @@ def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator
 
 def _of_each_split(records: Sequence[Sampled], most: int) -> Iterator[Sampled]:
     """Take equally many of each split, up to a few more than `most` in all."""
-    splits = sorted({each.split for each in records})
+    splits = sorted({record.split for record in records})
     for split in splits:
-        of_split = (each for each in records if each.split == split)
+        of_split = (record for record in records if record.split == split)
         yield from itertools.islice(of_split, -(-most // len(splits)))
 
 

@@ -57,7 +57,7 @@ class Share(beam.PTransform):
     @no_annotations  # Beam allows only PCollections in hints
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         values = pipeline | beam.Create(self.values, reshuffle=False)
-        files = [each for each in self.values if not isinstance(each, Element)]
+        files = [value for value in self.values if not isinstance(value, Element)]
         return values | Balance() if len(files) > 1 else values
 
 

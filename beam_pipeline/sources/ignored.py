@@ -45,7 +45,7 @@ class Ignored:
     def fitting(self, relative: str) -> frozenset[str]:
         """The patterns that match a path."""
         path = joined(self.base, relative)
-        return frozenset(each for each in self.patterns if _fits(path, each))
+        return frozenset(pattern for pattern in self.patterns if _fits(path, pattern))
 
     def kept(self, folder: str, names: Sequence[str]) -> Sequence[str]:
         """Filter names in a folder that are not left out."""

@@ -28,8 +28,12 @@ class KarpathyFiles(ItemFiles):
         has_names = isinstance(name, str) and isinstance(home, str) and isinstance(split, str)
         if not (has_names and name and split and isinstance(sentences, list)):
             raise malformed(f"needs a filename, a split and sentences, has {stated!r:.80}")
-        captions = [each.get("raw") if isinstance(each, dict) else None for each in sentences]
-        texts = tuple(each for each in captions if isinstance(each, str) and each.strip())
+        captions = [
+            sentence.get("raw") if isinstance(sentence, dict) else None for sentence in sentences
+        ]
+        texts = tuple(
+            caption for caption in captions if isinstance(caption, str) and caption.strip()
+        )
         left = ["sentence without text"] * (len(captions) - len(texts))
         return Item(joined(home, name), {"captions": texts}, not_kept(left), split=split)
 

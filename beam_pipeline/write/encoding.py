@@ -121,9 +121,9 @@ class Encoder:
         Raises:
             RecordError: A record's values do not fit the schema (`Kind.encode`).
         """
-        others = [each for each in records if not each.example]
+        others = [record for record in records if not record.example]
         made = iter(encode_columns(self.values(others), self._lists) if others else ())
-        return [each.example or next(made) for each in records]
+        return [record.example or next(made) for record in records]
 
     def encode_rows(
         self, columns: Mapping[str, Sequence[Any]], keys: Sequence[str], ids: Sequence[str]
@@ -147,11 +147,11 @@ class Encoder:
             RecordError: A record's values do not fit the schema (`Kind.encode`).
         """
         stored = [
-            Stored(each.record.key, each.record.source_id, each.payloads, self._numbers)
-            for each in records
+            Stored(record.record.key, record.record.source_id, record.payloads, self._numbers)
+            for record in records
         ]
         return self._values(
-            stored, lambda name: [each.record.features.get(name) for each in records]
+            stored, lambda name: [record.record.features.get(name) for record in records]
         )
 
     def _values(

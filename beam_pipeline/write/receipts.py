@@ -158,7 +158,7 @@ def _drop_unfinished(config: BuildConfig) -> None:
     kept = set(_finished_files(config))
     if kept:
         files = storage.list_files(folder)
-        storage.delete_all(each.path for each in files if each.path not in kept)
+        storage.delete_all(file.path for file in files if file.path not in kept)
         return
     storage.delete([folder])
     if storage.is_remote(folder):

@@ -70,7 +70,7 @@ def lines_of(packed: bytes) -> list[_Line]:
     rejects = [each for each in unpack(packed) if isinstance(each, Rejected)]
     # JSON escapes line ends, so every line break ends a reject.
     text = printable(without_secrets("".join(map(_line, rejects))))
-    orders = (_order((each.source, each.reason, each.detail)) for each in rejects)
+    orders = (_order((reject.source, reject.reason, reject.detail)) for reject in rejects)
     return list(zip(orders, text.split("\n")[:-1], strict=True))
 
 

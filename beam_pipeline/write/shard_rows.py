@@ -57,12 +57,12 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
     few: list[pa.Table] = []
     num_rows = num_bytes = 0
     first, last = 2**64, 0
-    for each in columns.parts(tables, 1):
-        positions = columns.numbers(each, "position")
+    for part in columns.parts(tables, 1):
+        positions = columns.numbers(part, "position")
         first, last = min(first, int(positions.min())), max(last, int(positions.max()))
-        num_rows += each.num_rows
-        num_bytes += each.nbytes
-        few.append(each)
+        num_rows += part.num_rows
+        num_bytes += part.nbytes
+        few.append(part)
         if num_bytes >= _MAX_BYTES:
             few.clear()
     if few:

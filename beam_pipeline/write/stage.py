@@ -158,8 +158,8 @@ class _WriteShard(beam.DoFn):
     def _finished(self, shards: Iterator[_Written]) -> Iterator[ShardInfo]:
         """Yield each shard once it has a receipt."""
         try:
-            for each in shards:
-                yield from self._receipts.call(self._finish, each)
+            for shard in shards:
+                yield from self._receipts.call(self._finish, shard)
         except BaseException:
             self._receipts.wait()
             raise
@@ -248,7 +248,7 @@ class _WriteShard(beam.DoFn):
         folder = storage.join(root, shard.split)
         storage.make_dirs(folder)
         prefix = storage.join(root, "index", f"{attempt}-{shard.split}")
-        paths = [f"{prefix}{os.path.splitext(each)[1]}" for each in files[1:]]
+        paths = [f"{prefix}{os.path.splitext(file)[1]}" for file in files[1:]]
         with index.writing(shard.plan.schema, paths) as index_writer:
             writer = sink.open_writer(folder, attempt)
             try:

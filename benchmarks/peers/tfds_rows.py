@@ -44,7 +44,9 @@ class Rows(tfds.core.GeneratorBasedBuilder):
 
     def _generate_examples(self, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         dtypes = {name: feature.np_dtype for name, feature in self.info.features.items()}
-        numbers = {name: np.dtype(each).type for name, each in dtypes.items() if each != np.object_}
+        numbers = {
+            name: np.dtype(dtype).type for name, dtype in dtypes.items() if dtype != np.object_
+        }
         with path.open(newline="", encoding="utf-8") as file:
             for key, row in enumerate(csv.DictReader(file)):
                 yield key, {**row, **{name: make(row[name]) for name, make in numbers.items()}}

@@ -46,8 +46,15 @@ def test_other_values_are_no_rows(values):
 def observed(packed):
     """What is counted of the values of each feature."""
     return {
-        name: (each.types, each.example, each.minimum, each.maximum, each.strings, each.classes)
-        for name, each in packed.statistics.features().items()
+        name: (
+            feature.types,
+            feature.example,
+            feature.minimum,
+            feature.maximum,
+            feature.strings,
+            feature.classes,
+        )
+        for name, feature in packed.statistics.features().items()
     }
 
 

@@ -156,7 +156,9 @@ def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
     job = pipeline.to_runner_api()
 
     urn = common_urns.primitives.GROUP_BY_KEY.urn
-    grouped = [each for each in job.components.transforms.values() if each.spec.urn == urn]
+    grouped = [
+        transform for transform in job.components.transforms.values() if transform.spec.urn == urn
+    ]
     names = [
         re.sub("(/Reshuffle/ReshufflePerKey)?/GroupByKey$", "", each.unique_name)
         for each in grouped
@@ -190,6 +192,8 @@ def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
     job = pipeline.to_runner_api()
 
     urn = common_urns.primitives.GROUP_BY_KEY.urn
-    shuffles = [each for each in job.components.transforms.values() if each.spec.urn == urn]
+    shuffles = [
+        transform for transform in job.components.transforms.values() if transform.spec.urn == urn
+    ]
     _, stages = FnApiRunner().create_stages(job)
     assert (len(shuffles), len(list(stages))) == expected

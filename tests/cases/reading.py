@@ -71,7 +71,7 @@ def elements_of(path: Path | str, **options: Any) -> list[Any]:
 
 def records_of(path: Path | str, **options: Any) -> list[Record]:
     """The records among `elements_of`."""
-    return [each for each in elements_of(path, **options) if isinstance(each, Record)]
+    return [element for element in elements_of(path, **options) if isinstance(element, Record)]
 
 
 def values_of(array: Array) -> np.ndarray:

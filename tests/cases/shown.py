@@ -31,14 +31,14 @@ class Shown:
 
     def records(self, elements: Iterable[Element]) -> str:
         """A line for each record, by key, below those for classes."""
-        return self._lines(each for each in elements if not isinstance(each, Rejected))
+        return self._lines(element for element in elements if not isinstance(element, Rejected))
 
     def rejects(self, elements: Iterable[Element]) -> str:
         """A line for each reject, by source."""
-        return self._lines(each for each in elements if isinstance(each, Rejected))
+        return self._lines(element for element in elements if isinstance(element, Rejected))
 
     def _lines(self, elements: Iterable[Element]) -> str:
-        lines = sorted((_place(each), self._line(each)) for each in elements)
+        lines = sorted((_place(element), self._line(element)) for element in elements)
         return "".join(f"{line}\n" for _, line in lines)
 
     def _line(self, element: Element) -> str:

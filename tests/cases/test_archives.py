@@ -67,7 +67,7 @@ def with_contents(value):
         except BeamTFRecordsError as error:
             return str(error)
     if dataclasses.is_dataclass(value):
-        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return type(value).__name__, with_contents(fields)
     if isinstance(value, dict):
         return {name: with_contents(each) for name, each in value.items()}
@@ -86,7 +86,7 @@ def read(options, root, scratch):
         elements = yielded(source)
     except BeamTFRecordsError as error:
         return text(str(error))
-    return text(found.summary), sorted(text(repr(with_contents(each))) for each in elements)
+    return text(found.summary), sorted(text(repr(with_contents(element))) for element in elements)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_records_know_where_their_files_lie(tmp_path):
         (tmp_path / "in" / path).write_bytes(path.encode())
     archive = packed(tmp_path / "in", "stored")
     elements = yielded(source_at(archive)[1])
-    files = [each.features["image"].file for each in elements if isinstance(each, Record)]
+    files = [element.features["image"].file for element in elements if isinstance(element, Record)]
     assert len(files) == 2
     assert all(re.fullmatch(r".*/in\.zip:@\d+,9,9,stored,\w{8}/\d\.jpg", f.path) for f in files)
 
@@ -211,7 +211,7 @@ def test_webdataset_s_tars_are_no_trees(tmp_path, how, options):
     archive = packed(tmp_path / "in", how)
     summary, elements = read(options, archive, f"{tmp_path}/s")
     assert summary == f"tar: in.{how}"
-    assert [re.search(r"'key': '(.*?)'", each)[1] for each in elements] == [
+    assert [re.search(r"'key': '(.*?)'", element)[1] for element in elements] == [
         f"in.{how}/a/1",
         f"in.{how}/b/2",
     ]

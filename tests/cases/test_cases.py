@@ -125,7 +125,7 @@ def test_a_recipe_reads_what_is_refused_without_it(tmp_path, name):
     config = BuildConfig(**recipe.load(str(copy)))
     claim = find_input(config)
     elements = yielded(source_of(complete(config, claim), claim, f"{root}.scratch"))
-    assert any(isinstance(each, Record) for each in elements)
+    assert any(isinstance(element, Record) for element in elements)
 
 
 def test_every_refused_tree_and_every_open_layout_has_a_recipe():

@@ -246,7 +246,7 @@ def points_by_name(value):
     """The points that each object of an inspected value has."""
     rows = value.keypoints or ((),) * len(value.boxes)
     triples = [zip(row[::3], row[1::3], row[2::3], strict=True) for row in rows]
-    return [dict(zip(value.keypoint_names, each, strict=False)) for each in triples]
+    return [dict(zip(value.keypoint_names, triple, strict=False)) for triple in triples]
 
 
 def points_read(feature, values):

@@ -59,7 +59,7 @@ class Workers:
             return self._pythons[key]
 
     def _staged(self, packages: list[dict[str, str]], name: str) -> bytes:
-        (location,) = (each["location"] for each in packages if each["name"] == name)
+        (location,) = (package["location"] for package in packages if package["name"] == name)
         return self.service.objects[location.removeprefix("storage.googleapis.com/")]
 
 

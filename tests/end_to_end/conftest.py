@@ -139,8 +139,10 @@ def readers_agree(tmp_path: Path) -> Callable[..., None]:
         stored = list(read_examples(info, split))
         limit = ["--split", split, "--limit", str(len(stored))]
         assert commands.main(["show", info.path, *limit, "--images", str(tmp_path / "shown")]) == 0
-        images = {each.key: each.name for each in info.schema if each.kind in ("image", "map")}
-        raw = {each.key for each in info.schema if each.encoding == "bytes"}
+        images = {
+            feature.key: feature.name for feature in info.schema if feature.kind in ("image", "map")
+        }
+        raw = {feature.key for feature in info.schema if feature.encoding == "bytes"}
         assert len([*(tmp_path / "shown").glob("*.jpg")]) == (len(stored) if images else 0)
 
         builder = tfds.builder_from_directory(info.path)
@@ -191,7 +193,7 @@ def command_here() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         main = commands.main if module == "beam_pipeline" else trainer_main.main
-        words = [str(each) for each in arguments]
+        words = [str(argument) for argument in arguments]
         with (
             contextlib.redirect_stdout(io.StringIO()) as stdout,
             contextlib.redirect_stderr(io.StringIO()) as stderr,

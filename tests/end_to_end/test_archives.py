@@ -17,9 +17,9 @@ def built(source: Path | str, output: Path | str) -> dict[str, bytes]:
     config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)
     folder = build(config).path
     return {
-        each.relative: storage.read_bytes(FileRef(path=each.path))
-        for each in storage.list_files(folder)
-        if ".tfrecord" in each.relative and "/" not in each.relative
+        file.relative: storage.read_bytes(FileRef(path=file.path))
+        for file in storage.list_files(folder)
+        if ".tfrecord" in file.relative and "/" not in file.relative
     }
 
 

@@ -61,11 +61,11 @@ def test_bad_files_fail_the_build_and_are_listed(bad_folders, tmp_path, capsys):
     assert [path.name for path in directory.iterdir()] == ["rejects.jsonl"]
 
     rejects = rejects_of(directory)
-    sources = [each["source"] for each in rejects]
+    sources = [reject["source"] for reject in rejects]
     assert sorted(sources) == sorted({*BAD, "README.txt", "cat/notes.txt"})
-    assert all(each.keys() == {"source", "reason", "detail"} for each in rejects)
-    assert all(each["reason"] and each["detail"] for each in rejects)
-    reasons = {each["source"]: each["reason"] for each in rejects}
+    assert all(reject.keys() == {"source", "reason", "detail"} for reject in rejects)
+    assert all(reject["reason"] and reject["detail"] for reject in rejects)
+    reasons = {reject["source"]: reject["reason"] for reject in rejects}
     assert reasons["cat/empty.jpg"] == "empty file"
     assert reasons["cat/truncated.jpg"] == "truncated image"
     assert reasons["README.txt"] == "no data file"
@@ -126,7 +126,7 @@ def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_image, digests,
             assert path.name == "build.json" or str(tmp_path) not in path.read_text()
     assert found[0] == found[1]
     rejects = rejects_of(output / "pets/1.0.0")
-    assert [each["reason"] for each in rejects] == ["missing file", "unreadable file"]
+    assert [reject["reason"] for reject in rejects] == ["missing file", "unreadable file"]
     assert "missing.jpg" in rejects[0]["detail"]
 
 
@@ -141,5 +141,5 @@ def test_names_that_are_no_utf8(tmp_path, class_folders, command):
     # As a process: its output, too, must hold such names.
     done = command("beam_pipeline", "build", root, "--output", output, "--max-bad-fraction", "0.5")
     assert done.returncode == 0, done.stderr
-    assert [each["reason"] for each in rejects_of(output / "pets/1.0.0")] == ["not UTF-8"] * 2
+    assert [reject["reason"] for reject in rejects_of(output / "pets/1.0.0")] == ["not UTF-8"] * 2
     assert open_dataset(done.stdout.strip()).num_records("train") == 6

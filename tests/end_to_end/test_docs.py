@@ -136,7 +136,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
         assert file.exists(), target
         if anchor:
             headings = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
-            anchors = {re.sub(r"[^\w -]", "", each.lower()).strip() for each in headings}
+            anchors = {re.sub(r"[^\w -]", "", heading.lower()).strip() for heading in headings}
             assert anchor in {each.replace(" ", "-") for each in anchors}, (target, anchor)
 
 

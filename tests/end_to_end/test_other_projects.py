@@ -218,7 +218,7 @@ def test_beam_reads_all_shards_of_a_pattern(opened):
     from apache_beam.testing.util import assert_that, equal_to
 
     info = opened("packed")
-    expected = [each["image/filename"][0] for each in read_examples(info, "train")]
+    expected = [example["image/filename"][0] for example in read_examples(info, "train")]
     with beam.Pipeline("FnApiRunner") as pipeline:
         names = (
             pipeline
@@ -260,9 +260,9 @@ def test_the_index_opens_as_one_table(opened):
     info = opened("packed")
     folder = f"{info.path}/index"
     expected = {
-        each["image/filename"][0].decode()
+        example["image/filename"][0].decode()
         for split in info.splits
-        for each in read_examples(info, split)
+        for example in read_examples(info, split)
     }
     rows = duckdb.sql(f"select key, labels[1] from '{folder}/*.parquet'").fetchall()
     tables = [

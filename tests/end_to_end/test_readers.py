@@ -87,7 +87,9 @@ def source_ids(info):
     import tensorflow as tf
 
     texts = [
-        each["image/source_id"][0] for split in info.splits for each in read_examples(info, split)
+        example["image/source_id"][0]
+        for split in info.splits
+        for example in read_examples(info, split)
     ]
     return tf.strings.to_number(texts, tf.int64).numpy().tolist()
 
@@ -107,10 +109,12 @@ def test_numbers_count_on_from_chunk_to_chunk(tmp_path, monkeypatch, class_folde
 
 def test_cocos_own_ids_and_areas_stay(zoo):
     assert sorted(source_ids(zoo)) == list(range(12))
-    names = [each.decode() for each in names_of(zoo, "train")]
+    names = [name.decode() for name in names_of(zoo, "train")]
     assert names == [f"images/{number}.jpg" for number in source_ids(zoo)]
     assert names != sorted(names)
-    areas = [area for each in read_examples(zoo, "train") for area in each["image/object/area"]]
+    areas = [
+        area for example in read_examples(zoo, "train") for area in example["image/object/area"]
+    ]
     assert sorted(areas) == AREAS
 
 

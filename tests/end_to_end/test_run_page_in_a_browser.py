@@ -49,7 +49,9 @@ def path(tmp_path_factory):
     image = random.integers(0, 256, (90, 120, 3)).astype(np.uint8)
     examples = [
         Pictured(
-            pictures={name: pictures.picture(image, each) for name, each in one.overlays.items()},
+            pictures={
+                name: pictures.picture(image, overlay) for name, overlay in one.overlays.items()
+            },
             text=f"{HOSTILE}: {one.text}",
         )
         for one in boxes.examples()[:4]

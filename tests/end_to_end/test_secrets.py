@@ -68,7 +68,7 @@ def told_in(name, data):
             texts.append(zlib.decompress(data[start:]))
         except zlib.error:
             continue
-    return [(name, each) for each in SECRETS if any(each.encode() in text for text in texts)]
+    return [(name, secret) for secret in SECRETS if any(secret.encode() in text for text in texts)]
 
 
 def test_what_is_written_down_of_options_tells_none():

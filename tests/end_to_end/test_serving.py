@@ -39,7 +39,7 @@ def test_the_page_runs_and_says_what_predict_says(tmp_path):
         assert float(probability) == pytest.approx(row["probability"], abs=tolerance)
     loaded = keras.models.load_model(tmp_path / "served/cells.keras", compile=False)
     assert loaded.output_shape == (None, 3)
-    printed = [pages.run(["python", "-c", each], tmp_path).stdout for each in runtimes]
+    printed = [pages.run(["python", "-c", runtime], tmp_path).stdout for runtime in runtimes]
     shares = [[float(each) for each in re.findall(r"\d\.[\de.-]+", text)] for text in printed]
     assert len(shares[0]) == 3
     assert shares[1] == pytest.approx(shares[0], abs=1e-4)

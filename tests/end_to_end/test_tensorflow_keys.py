@@ -47,7 +47,7 @@ def detection(number):
         "image/object/bbox/xmax": [0.5 + each for each in side] or None,
         "image/object/bbox/ymax": [0.75 for _ in side] or None,
         "image/object/class/label": labels or None,
-        "image/object/class/text": [NAMES[each] for each in labels] or None,
+        "image/object/class/text": [NAMES[label] for label in labels] or None,
         "image/object/is_crowd": [0 for _ in labels] or None,
     }
 
@@ -75,7 +75,7 @@ def written(tmp_path):
                 {key: [] if values is None else values for key, values in example(number).items()}
                 for number in numbers
             )
-            content = b"".join(framed(encode(each)) for each in records)
+            content = b"".join(framed(encode(record)) for record in records)
             (folder / f"train-{shard:05d}-of-00002").write_bytes(content)
         return folder
 
@@ -111,7 +111,7 @@ def test_boxes_and_their_classes(written, opened):
     assert boxes.classes == CLASSES
     assert boxes.attributes == {"is_crowd": "int64"}
     records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
-    assert [each["box_labels"].tolist() for each in records] == [[], [0], [0, 1], [0, 1, 3]] * 2
+    assert [record["box_labels"].tolist() for record in records] == [[], [0], [0, 1], [0, 1, 3]] * 2
     np.testing.assert_allclose(records[1]["boxes"], [[0.25, 0.25, 0.75, 0.75]])
 
 
@@ -123,7 +123,7 @@ def test_labels_from_1(written, opened):
     # Of the first records nobody knows whether there is a third class.
     assert dataset.features["label"].classes == (() if opened is bare else CLASSES)
     records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
-    assert [each["label"] for each in records] == [0, 1, 3, 0, 1, 3, 0, 1]
+    assert [record["label"] for record in records] == [0, 1, 3, 0, 1, 3, 0, 1]
 
 
 def open_for_evaluate(path, **options):

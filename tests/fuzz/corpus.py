@@ -54,7 +54,7 @@ def webps() -> list[bytes]:
 
 def plain_images() -> list[bytes]:
     """GIF, BMP and TIFF, in colours and in grey."""
-    return [each for kind in ("GIF", "BMP", "TIFF") for each in images(kind, "RGB", "L")]
+    return [image for kind in ("GIF", "BMP", "TIFF") for image in images(kind, "RGB", "L")]
 
 
 def other_images() -> list[bytes]:

@@ -199,7 +199,7 @@ def _in_zip(draw: random.Random, data: bytes) -> bytes:
     """One of the files in a zip is changed: its JSON, or that of its lines, or one in it."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
-    names = [each for each in parts if parts[each] and each != corpus.OPTIONS]
+    names = [part for part in parts if parts[part] and part != corpus.OPTIONS]
     if not names:
         return mutated(draw, data, [data])
     name = draw.choice(names)

@@ -47,7 +47,7 @@ def train(data, output, *options):
 
 def weights(output):
     model = keras.models.load_model(output / "model.keras", compile=False)
-    return np.concatenate([np.ravel(each) for each in model.get_weights()])
+    return np.concatenate([np.ravel(weight) for weight in model.get_weights()])
 
 
 def test_it_trains_what_the_cpu_trains(data, tmp_path):

@@ -127,11 +127,11 @@ class _Parser:
     def _paths(self, arguments: _Arguments) -> list[tuple[Node, str, Node | None]]:
         """(folder, name, what is there) of each path that is named below the root."""
         found, above = [], ""
-        for each in arguments:
-            if each["fd"]:
-                above = _text(each["path"])
-            elif each["text"] is not None:
-                path = os.path.join(above, _text(each["text"]))
+        for argument in arguments:
+            if argument["fd"]:
+                above = _text(argument["path"])
+            elif argument["text"] is not None:
+                path = os.path.join(above, _text(argument["text"]))
                 folder = self._node(os.path.dirname(path))
                 if folder is not None:
                     found.append((folder, os.path.basename(path), self._node(path)))
@@ -140,7 +140,7 @@ class _Parser:
     # Open files.
 
     def _open(self, arguments: _Arguments) -> None:
-        flags = "|".join(each["word"] for each in arguments if each["word"])
+        flags = "|".join(argument["word"] for argument in arguments if argument["word"])
         for folder, name, node in self._paths(arguments):
             if node is None:
                 node = self._recording.new_file()
@@ -164,7 +164,9 @@ class _Parser:
             position[0] = self._result
 
     def _write(self, arguments: _Arguments) -> None:
-        data = b"".join(_bytes(each["text"]) for each in arguments if each["text"] is not None)
+        data = b"".join(
+            _bytes(argument["text"]) for argument in arguments if argument["text"] is not None
+        )
         self._append(arguments[0], data[: self._result])
 
     def _append(self, target: re.Match[str], data: bytes) -> None:
@@ -203,7 +205,7 @@ class _Parser:
 
     def _rename(self, arguments: _Arguments) -> None:
         (folder, old, node), (target, new, there) = self._paths(arguments)
-        exchange = any(each["word"] == "RENAME_EXCHANGE" for each in arguments)
+        exchange = any(argument["word"] == "RENAME_EXCHANGE" for argument in arguments)
         if node != there:  # else there is nothing to do
             self._add(Names(((folder, old, there if exchange else None), (target, new, node))))
 
@@ -226,7 +228,9 @@ class _Parser:
 
 
 def _refuse(arguments: _Arguments) -> None:
-    raise NotImplementedError(f"a call that is not simulated: {[each[0] for each in arguments]}")
+    raise NotImplementedError(
+        f"a call that is not simulated: {[argument[0] for argument in arguments]}"
+    )
 
 
 def _bytes(text: str) -> bytes:

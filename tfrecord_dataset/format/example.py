@@ -190,7 +190,7 @@ def encode_columns(
     for key in _in_order(tuple(columns)):
         parts += _entries(key, columns[key], (kinds or {}).get(key))
     examples = map(b"".join, zip(*parts, strict=True))
-    return [b"".join((_start(len(each)), each)) for each in examples]
+    return [b"".join((_start(len(example)), example)) for example in examples]
 
 
 @functools.lru_cache(256)

@@ -130,7 +130,7 @@ def describe_list(kind: str) -> str:
 def list_specs(feature: Feature) -> dict[str, ListSpec]:
     """Return the list of each key of `feature`; its main key is first, except for boxes."""
     if feature.kind == "boxes" and not feature.encoding:
-        return _of_objects(feature, (each.stored for each in object_columns(feature)))
+        return _of_objects(feature, (column.stored for column in object_columns(feature)))
     specs = {feature.key: _of_key(feature)}
     if not feature.bare:
         length = None if feature.kind == "class_label" and feature.shape else 1
@@ -142,7 +142,7 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
 def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
     """Return the lists from which a feature's values are made: the main key's, or the boxes'."""
     if feature.kind == "boxes" and not feature.encoding:
-        return _of_objects(feature, (each.lists for each in object_columns(feature)))
+        return _of_objects(feature, (column.lists for column in object_columns(feature)))
     return {feature.key: _of_key(feature)}
 
 
@@ -179,7 +179,7 @@ def default_values(feature: Feature, length: int) -> Sequence[Any]:
     default = feature.default
     is_list = isinstance(default, Sequence) and not isinstance(default, str | bytes)
     values = default if is_list else [default] * length
-    return [each.encode() if isinstance(each, str) else each for each in values]
+    return [value.encode() if isinstance(value, str) else value for value in values]
 
 
 def num_values(shape: Iterable[int | None]) -> int:

@@ -112,7 +112,7 @@ def equalize(image: Tensor, strength: Tensor) -> Tensor:
     """Equalise each channel's histogram."""
     del strength
     channels = tf.unstack(tf.cast(tf.round(image), tf.int32), axis=-1)
-    return tf.cast(tf.stack([_equalized(each) for each in channels], axis=-1), tf.float32)
+    return tf.cast(tf.stack([_equalized(channel) for channel in channels], axis=-1), tf.float32)
 
 
 def _equalized(channel: Tensor) -> Tensor:

@@ -284,7 +284,7 @@ class Dataset(Contents):
         """Return the cached images of a split for a resolved cache; None without one."""
         if cache.max_bytes is None or size is None:
             return None
-        key = (split, size, *(each.name for each in images))
+        key = (split, size, *(image.name for image in images))
         if key not in self._kept:
             num_records = super().num_records(split)
             self._kept[key] = KeptImages(cache.max_bytes, images, size, num_records)

@@ -60,12 +60,12 @@ def _reader(feature: Feature) -> Reader:
 
 def images_of(features: Sequence[Feature]) -> list[Feature]:
     """Select images, which are decoded at the requested size and view."""
-    return [each for each in features if isinstance(_reader(each), Image)]
+    return [feature for feature in features if isinstance(_reader(feature), Image)]
 
 
 def keepable(features: Sequence[Feature]) -> list[Feature]:
     """Select features with cacheable pixels: images, and 8-bit maps."""
-    return [each for each in images_of(features) if each.dtype == "uint8"]
+    return [image for image in images_of(features) if image.dtype == "uint8"]
 
 
 def parse_spec(feature: Feature) -> Mapping[str, Any]:
@@ -123,10 +123,10 @@ def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decodin
             decoded |= reader.decode(feature, parsed, decoding)
             continue
         specs = {
-            each.name: tf.RaggedTensorSpec(each.shape, each.dtype, ragged_rank=0)
-            if each.varies
-            else tf.TensorSpec(each.shape, each.dtype)
-            for each in reader.outputs(feature, decoding)
+            output.name: tf.RaggedTensorSpec(output.shape, output.dtype, ragged_rank=0)
+            if output.varies
+            else tf.TensorSpec(output.shape, output.dtype)
+            for output in reader.outputs(feature, decoding)
         }
         decoded |= tf.map_fn(
             functools.partial(reader.decode, feature, decoding=decoding),
@@ -170,6 +170,6 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
         if recall is not None:
             stored = recall(lambda: decode_stored(keepable(images), parsed, decoding, _reader))
         decoded = read_record(features, parsed, decoding, seed, _reader, stored)
-        return {each.name: decoded[each.name] for each in outputs(features, decoding)}
+        return {output.name: decoded[output.name] for output in outputs(features, decoding)}
 
     return parse

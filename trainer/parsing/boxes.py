@@ -48,11 +48,11 @@ class Boxes(Reader):
     reads_batches: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        return [_output(feature, each, decoding) for each in _columns(feature, decoding)]
+        return [_output(feature, column, decoding) for column in _columns(feature, decoding)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         columns = _columns(feature, decoding)
-        return {each.name: _values(feature, each, parsed, decoding) for each in columns}
+        return {column.name: _values(feature, column, parsed, decoding) for column in columns}
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
         """Select the boxes that are visible enough, with all of their columns, cut at the view."""

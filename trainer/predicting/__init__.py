@@ -266,7 +266,7 @@ def _predicted(results: Results) -> dict[str, str]:
 def _columns(config: PredictConfig, results: Results) -> list[tuple[str, str]]:
     """The columns of a CSV file: (name, source). `id=key` names the column of `key` "id"."""
     columns = config.columns or ("source", *results.columns)
-    pairs = (each.partition("=") for each in columns)
+    pairs = (column.partition("=") for column in columns)
     return [(name, source or name) for name, _, source in pairs]
 
 

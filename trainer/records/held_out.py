@@ -57,4 +57,4 @@ def identities(split: Split, group_by: str) -> list[bytes]:
             "does not contain them; choose another split with --validation-split, or none"
         )
     index = split.index()
-    return [each for shard in range(len(split.files)) for each in index.checksums(shard)]
+    return [checksum for shard in range(len(split.files)) for checksum in index.checksums(shard)]

@@ -60,8 +60,8 @@ def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any
     image.thumbnail((side, side))  # before drawing boxes, to keep their line width
     scale = (image.width, image.height) * 2
     boxes = [
-        {**each, "box": [at * by for at, by in zip(each["box"], scale, strict=True)]}
-        for each in overlay.boxes
+        {**box, "box": [at * by for at, by in zip(box["box"], scale, strict=True)]}
+        for box in overlay.boxes
     ]
     return with_boxes(image, boxes)
 

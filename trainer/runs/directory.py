@@ -137,7 +137,7 @@ class RunDirectory:
         made: list[Path] = []
         with contextlib.ExitStack() as held:
             try:
-                made += [each for each in (path, *path.parents) if not each.exists()]
+                made += [parent for parent in (path, *path.parents) if not parent.exists()]
                 held.enter_context(durable.exclusive(os.fspath(path), busy))
                 with tempfile.TemporaryFile(dir=path):
                     pass

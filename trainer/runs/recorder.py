@@ -147,7 +147,7 @@ class Recorder:
     def sees_steps(self) -> bool:
         """Whether a callback has an `on_train_batch_end` of its own."""
         usual = keras.callbacks.Callback.on_train_batch_end
-        hooks = (each.on_train_batch_end for each in self._callbacks.callbacks)
+        hooks = (callback.on_train_batch_end for callback in self._callbacks.callbacks)
         return any(getattr(hook, "__func__", hook) is not usual for hook in hooks)
 
     def advance(self, done: Done) -> None:

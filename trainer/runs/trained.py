@@ -105,7 +105,7 @@ class TrainedRun:
 
     def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
         """Those of these names."""
-        return {name: each for name, each in self.features.items() if name in names}
+        return {name: feature for name, feature in self.features.items() if name in names}
 
     def features_to_predict(self) -> dict[str, Feature]:
         """Those of the inputs, as they are read of records to predict for."""

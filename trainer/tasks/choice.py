@@ -26,7 +26,7 @@ _COLUMNS_OF_TABLE = 5
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
 # What is where in an image: learned where nothing is said of the image as a whole.
-_IN_IMAGES = [each for each in TARGETS.values() if each.leader is not None]
+_IN_IMAGES = [target for target in TARGETS.values() if target.leader is not None]
 _SHOWN = 6
 
 
@@ -60,7 +60,7 @@ def choose_task(
     if options.inputs is not None and not takes_all:
         chosen = _named_inputs(features, options, not_inputs, columns)
     else:
-        rest = {name: each for name, each in features.items() if name not in not_inputs}
+        rest = {name: feature for name, feature in features.items() if name not in not_inputs}
         chosen = _inputs_by_schema(
             rest, goal.leader, options, columns, reasons, takes_all=takes_all
         )
@@ -131,13 +131,13 @@ def _inputs_by_schema(
         ConfigError: There is none, or there are several and none is named like its kind.
     """
     candidates = {
-        name: kind.from_feature(each, options)
-        for name, each in features.items()
-        if (kind := input_type(each)) is not None
+        name: kind.from_feature(feature, options)
+        for name, feature in features.items()
+        if (kind := input_type(feature)) is not None
     }
     if leader is not None:
         return [_lead(candidates, leader, features, ())]
-    groups = {each.group for each in candidates.values()}
+    groups = {candidate.group for candidate in candidates.values()}
     first = next((group for group in _LEADERS if group in groups), TABLE)
     if first in ("text", "array", TABLE) or takes_all:
         table, unsuitable = _table(features, options, columns())
@@ -150,12 +150,14 @@ def _inputs_by_schema(
         if not table:
             raise _no_input(first, features)
         return [*table.values()]
-    names = [*table] or [name for name, each in candidates.items() if each.group == "numbers"]
-    leaders = {name: each for name, each in candidates.items() if name not in table}
+    names = [*table] or [
+        name for name, candidate in candidates.items() if candidate.group == "numbers"
+    ]
+    leaders = {name: candidate for name, candidate in candidates.items() if name not in table}
     lead = _lead(leaders, first, features, names)
     reasons.pop(lead.name, None)
     joining = table if takes_all else {}
-    vectors = {name: candidates[name] for name, each in features.items() if _joins(each)}
+    vectors = {name: candidates[name] for name, feature in features.items() if _joins(feature)}
     return [lead, *(each for name, each in ({**vectors, **joining}).items() if name != lead.name)]
 
 
@@ -185,7 +187,9 @@ def _text_leads(
 ) -> bool:
     """Whether to learn from a text instead of a table's columns."""
     texts = [
-        name for name, each in candidates.items() if each.group == "text" and name not in table
+        name
+        for name, candidate in candidates.items()
+        if candidate.group == "text" and name not in table
     ]
     long = [name for name in texts if reasons.get(name) == ColumnKind.TEXT.reason]
     return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
@@ -213,14 +217,18 @@ def _lead(
     table: Sequence[str],
 ) -> Input:
     """The only one; or the one named like its kind, or the only one that is not of strings."""
-    members = [each for each in candidates.values() if each.group == group]
+    members = [candidate for candidate in candidates.values() if candidate.group == group]
     if not members:
         raise _no_input(group, features)
-    of_numbers = [each for each in members if features[each.name].dtype != "string"]
-    for some in (members, [each for each in members if each.name == each.group], of_numbers):
+    of_numbers = [member for member in members if features[member.name].dtype != "string"]
+    for some in (
+        members,
+        [member for member in members if member.name == member.group],
+        of_numbers,
+    ):
         if len(some) == 1:
             return some[0]
-    names = shorten([describe(features[each.name]) for each in members])
+    names = shorten([describe(features[member.name]) for member in members])
     instead = f", such as all numbers: --inputs {','.join(table)}" if table else ""
     raise ConfigError(
         f"the dataset has several features of kind {group!r}: {names}; name those to learn from by "
@@ -255,9 +263,9 @@ def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) 
 def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> None:
     """Raise UnknownNameError unless a feature is one number per record, and not the target."""
     weights = [
-        each.name
-        for each in features.values()
-        if each.name != goal.name and each.kind == "scalar" and Numbers.suits(each)
+        feature.name
+        for feature in features.values()
+        if feature.name != goal.name and feature.kind == "scalar" and Numbers.suits(feature)
     ]
     if name not in weights:
         raise UnknownNameError("number per record, for --sample-weight,", name, weights)
@@ -282,7 +290,7 @@ def _reason(
     """What the task uses and leaves out; `hint` says how to use more."""
     inputs = {each.name: features[each.name] for each in task.inputs.values()}
     used = {*task.features, task.sample_weight}
-    left_out = [each for each in features.values() if each.name not in used]
+    left_out = [feature for feature in features.values() if feature.name not in used]
     num_classes = len(task.classes)
     classes = f" of {num_classes} class{'es' * (num_classes > 1)}" if num_classes else ""
     parts = [f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}"]
@@ -318,9 +326,9 @@ def choose_target(
     """
     if name is not None and name not in features:
         raise UnknownNameError("feature for the target", name, features)
-    kinds = [each for each in TARGETS.values() if task in (None, each.learns)]
+    kinds = [target for target in TARGETS.values() if task in (None, target.learns)]
     feature = features[name or _usual(_suiting(features, kinds, task))]
-    suitable = {each.learns: each for each in kinds if each.suits(feature)}
+    suitable = {kind.learns: kind for kind in kinds if kind.suits(feature)}
     usual = "regression" if feature.dtype.startswith("float") else "classification"
     found = suitable.get(usual) or next(iter(suitable.values()), None)
     if found is None:
@@ -337,9 +345,9 @@ def _suiting(
 ) -> Mapping[str, Feature]:
     """The features that a task can learn."""
     suiting = {
-        name: each
-        for name, each in features.items()
-        if task is None or any(kind.suits(each) for kind in kinds)
+        name: feature
+        for name, feature in features.items()
+        if task is None or any(kind.suits(feature) for kind in kinds)
     }
     if not suiting:
         raise ConfigError(
@@ -362,15 +370,15 @@ def shorten(words: Sequence[str]) -> str:
 
 
 def _usual(features: Mapping[str, Feature]) -> str:
-    labels = [each.name for each in features.values() if each.kind == "class_label"]
+    labels = [feature.name for feature in features.values() if feature.kind == "class_label"]
     if len(labels) == 1:
         return labels[0]
-    learnable = [each.name for each in features.values() if each.kind in _LEARNABLE]
+    learnable = [feature.name for feature in features.values() if feature.kind in _LEARNABLE]
     usual = [name for name in _USUAL_NAMES if name in (labels or learnable)]
     if usual:
         return usual[0]
     for kind in _IN_IMAGES:
-        of_kind = [each.name for each in features.values() if kind.suits(each)]
+        of_kind = [feature.name for feature in features.values() if kind.suits(feature)]
         if len(of_kind) == 1 and not labels:
             return of_kind[0]
     names = _list_features(features)

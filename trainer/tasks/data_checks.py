@@ -56,7 +56,7 @@ def warnings(
 
 def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
     numbers = [each for each in task.inputs.values() if isinstance(each, Numbers)]
-    missing = {each.name: max(each.missing) for each in numbers if any(each.missing)}
+    missing = {number.name: max(number.missing) for number in numbers if any(number.missing)}
     if missing:
         what = "the model of --model-fn has to handle them"
         if not own_model:
@@ -95,7 +95,7 @@ def _class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | No
     numbers = [
         task.goal.number_of(each if isinstance(each, bytes) else each - offset) for each in stored
     ]
-    return Counter(task.classes[each] for each in numbers if 0 <= each < len(task.classes))
+    return Counter(task.classes[number] for number in numbers if 0 <= number < len(task.classes))
 
 
 def _is_constant(column: Column) -> bool:

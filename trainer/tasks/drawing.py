@@ -40,13 +40,13 @@ def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
     canvas, shown = ImageDraw.Draw(image), ImageSize(image.height, image.width)
     line = max(1, round(min(image.size) / 250))
     font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))
-    for each in reversed(boxes):
-        color = _COLORS[each["label"] % len(_COLORS)]
-        canvas.rectangle(each["box"], outline=color, width=line)
-        _, _, *size = canvas.textbbox((0, 0), each["text"], font=font)
-        corner = label_corner(each["box"], (size[0], size[1]), shown)
-        canvas.rectangle(canvas.textbbox(corner, each["text"], font=font), fill=color)
-        canvas.text(corner, each["text"], fill="white", font=font)
+    for box in reversed(boxes):
+        color = _COLORS[box["label"] % len(_COLORS)]
+        canvas.rectangle(box["box"], outline=color, width=line)
+        _, _, *size = canvas.textbbox((0, 0), box["text"], font=font)
+        corner = label_corner(box["box"], (size[0], size[1]), shown)
+        canvas.rectangle(canvas.textbbox(corner, box["text"], font=font), fill=color)
+        canvas.text(corner, box["text"], fill="white", font=font)
     return image
 
 

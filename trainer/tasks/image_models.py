@@ -223,7 +223,7 @@ def _load_all(backbone: keras.Model, path: str) -> None:
             f"--weights {path} does not fit {backbone.name} without its head: {error}; give the "
             "file whose name ends in notop.h5, or one saved by save_weights of the same model"
         ) from error
-    missing = [each.path for each in backbone.weights if np.isnan(np.asarray(each)).any()]
+    missing = [weight.path for weight in backbone.weights if np.isnan(np.asarray(weight)).any()]
     if missing:
         raise ConfigError(
             f"--weights {path} covers {len(backbone.weights) - len(missing)} of "

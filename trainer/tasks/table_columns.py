@@ -114,10 +114,10 @@ def sample_columns(
         names: Of features; None for all. Other features than columns are left out.
     """
     features = [
-        each
-        for each in dataset.features.values()
-        if each.kind in ("scalar", "text", "class_label") and not each.shape
-        if names is None or each.name in names
+        feature
+        for feature in dataset.features.values()
+        if feature.kind in ("scalar", "text", "class_label") and not feature.shape
+        if names is None or feature.name in names
     ]
     index, num_records = dataset.index(split), dataset.num_records(split)
     most = _MOST_BYTES * index.num_records // max(1, index.num_bytes)
@@ -125,11 +125,11 @@ def sample_columns(
     numbers = np.arange(count) * num_records // count
     if split in dataset.parts:
         numbers = dataset.parts[split][numbers]
-    keys = {each.key for each in features}
+    keys = {feature.key for feature in features}
     rows = [example.lists(record, keys) for record in RecordReader(index).read(numbers)]
     return {
-        each.name: Column.of(each, [_value(row, each.key) for row in rows], num_records)
-        for each in features
+        feature.name: Column.of(feature, [_value(row, feature.key) for row in rows], num_records)
+        for feature in features
     }
 
 

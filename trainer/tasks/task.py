@@ -100,7 +100,7 @@ class Task:
     @property
     def metrics(self) -> Mapping[str, PerExample]:
         """Metrics by name; each is a mean over examples."""
-        own = {name: converted(each) for name, each in self.more_metrics.items()}
+        own = {name: converted(metric) for name, metric in self.more_metrics.items()}
         return {**self.goal.metrics, **own}
 
     @property
@@ -147,7 +147,9 @@ class Task:
         @unconverted
         def step(columns: Tensors) -> tuple[Any, ...]:
             weights = [columns[self.sample_weight]] if self.sample_weight in columns else []
-            weights = [positive(self.sample_weight, tf.cast(each, tf.float32)) for each in weights]
+            weights = [
+                positive(self.sample_weight, tf.cast(weight, tf.float32)) for weight in weights
+            ]
             return inputs_step(columns), target_step(columns), *weights
 
         return step

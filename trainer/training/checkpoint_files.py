@@ -24,7 +24,7 @@ _UNFINISHED = ".unfinished-"
 
 def steps_in(directory: Path) -> list[int]:
     """Steps of the checkpoints, intact or damaged, newest first."""
-    found = (_OF_STEP.fullmatch(each.name) for each in _entries(directory))
+    found = (_OF_STEP.fullmatch(entry.name) for entry in _entries(directory))
     return sorted((int(each[1]) for each in found if each), reverse=True)
 
 
@@ -79,9 +79,9 @@ def delete(directory: Path, step: int) -> None:
 
 def delete_unfinished(directory: Path) -> None:
     """Delete the leftovers of a killed run's saves and deletions."""
-    for each in _entries(directory):
-        if each.name.startswith(_UNFINISHED):
-            _remove(each)
+    for entry in _entries(directory):
+        if entry.name.startswith(_UNFINISHED):
+            _remove(entry)
 
 
 def _folder(directory: Path, step: int) -> Path:

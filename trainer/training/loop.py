@@ -269,7 +269,7 @@ class Step:
                 losses += penalty
             loss = plan.optimizer.scale_loss(loss) if self._scales_loss else loss
         gradients = tape.gradient(loss, model.trainable_variables)
-        if all(each is None for each in gradients):
+        if all(gradient is None for gradient in gradients):
             raise ConfigError(
                 "the loss does not depend on the model's weights; compute it from the model's "
                 "outputs, and give the model trainable weights"

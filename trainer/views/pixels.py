@@ -167,7 +167,7 @@ def _scale(
         stored: Dtype of the output of `decode`.
     """
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
-    by_ratio, by_scale = (tf.gather_nd(tf.constant(each), quarters) for each in _ways(ratios))
+    by_ratio, by_scale = (tf.gather_nd(tf.constant(way), quarters) for way in _ways(ratios))
     decodes = [functools.partial(decode, ratio) for ratio in ratios]
     pixels = (tf.switch_case(by_ratio, decodes) if decodes[1:] else decode(1))[None]
     scales = [functools.partial(scale, pixels, size) for scale in _SCALES]

@@ -16,10 +16,10 @@ class ExampleChecker:
     """Check Examples, as lists by key, against a schema."""
 
     def __init__(self, schema: Sequence[Feature]):
-        self._kinds = [(each, kinds.named(each)) for each in schema]
+        self._kinds = [(feature, kinds.named(feature)) for feature in schema]
         self._specs = schema_specs(schema)
         # Keys in features.json, which every Example by this project has.
-        written = (each for each in schema if not each.bare)
+        written = (feature for feature in schema if not feature.bare)
         self._keys = frozenset(key for each in written for key in tfds.leaves(each))
 
     def causes(self, example: Lists) -> Iterator[str]:

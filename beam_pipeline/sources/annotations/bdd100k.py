@@ -53,7 +53,7 @@ def _is_polygon(outline: Any) -> bool:
     vertices = outline.get("vertices") if isinstance(outline, dict) else None
     return (
         isinstance(vertices, list)
-        and all(isinstance(each, list) and len(each) == 2 for each in vertices)
+        and all(isinstance(vertex, list) and len(vertex) == 2 for vertex in vertices)
         and bool(outline.get("closed"))
         and "C" not in str(outline.get("types"))
     )

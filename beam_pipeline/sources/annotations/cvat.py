@@ -102,7 +102,7 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
         shapes.box(label, box, more, turn, middle)
     elif shape.tag == "polygon":
         points = re.split("[,;]", shape.get("points") or "")
-        shapes.polygon(label, [[number(each, "points") for each in points]], more)
+        shapes.polygon(label, [[number(point, "points") for point in points]], more)
     elif shape.tag == "mask":
         _add_mask(shapes, label, shape, more)
     elif shape.tag == "skeleton":
@@ -113,7 +113,7 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
     elif shape.tag == "points":
         seen = 2.0 - int(more["occluded"])
         texts = (shape.get("points") or "").split(";")
-        shapes.loose_points(label, [(*_pair(each), seen) for each in texts], group, more)
+        shapes.loose_points(label, [(*_pair(text), seen) for text in texts], group, more)
         is_part = group or shapes.are_landmarks
         yield from (f"{name} of a point" for name in more if is_part and name != "occluded")
     else:

@@ -29,7 +29,7 @@ class DotaFiles(SideFiles):
             if header := _HEADER.match(line):
                 shapes.left.append(header[1].lower())
             elif len(fields) in (9, 10):
-                corners = [number(each, f"line {place}: a corner") for each in fields[:8]]
+                corners = [number(field, f"line {place}: a corner") for field in fields[:8]]
                 difficult = int(number(fields[9] if fields[9:] else 0, f"line {place}: difficult"))
                 shapes.turned_box(fields[8], corners, {"difficult": difficult})
             elif fields:

@@ -214,7 +214,7 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
         else:
             path = uncompressed(unsigned(tree.input)) if tree.is_file else ""
             fits = [each for each in formats if suffix(path) == each.suffix]
-            is_one = any(each.sign.search(head(tree.input)) for each in fits)
+            is_one = any(fit.sign.search(head(tree.input)) for fit in fits)
             reads = [*tree.files()] if is_one or (fits and is_named) else []
         if not reads:
             return None

@@ -44,7 +44,7 @@ class KittiFiles(SideFiles):
 def _add(shapes: Shapes, fields: Sequence[str]) -> None:
     if len(fields) not in (15, 16):
         raise malformed(f"{len(fields)} columns; an object has 15, or 16 with a score")
-    row = [number(each, f"column {place}") for place, each in enumerate(fields[1:], start=2)]
+    row = [number(field, f"column {place}") for place, field in enumerate(fields[1:], start=2)]
     if not row[1].is_integer():
         raise malformed(f"occluded is {fields[2]!r}, not a whole number from 0 to 3")
     if fields[0] == "DontCare":

@@ -73,7 +73,7 @@ def _results(task: Mapping[str, Any], left: list[str]) -> list[dict[str, Any]]:
     annotations = task.get("annotations")
     if not isinstance(annotations, list):
         raise malformed("a task without annotations")
-    those = (each for each in annotations if isinstance(each, dict))
+    those = (annotation for annotation in annotations if isinstance(annotation, dict))
     whole = [each for each in those if not each.get("was_cancelled")]
     left += ["annotation of another"] * (len(whole) - 1)
     found = whole[0].get("result") if whole else []
@@ -87,7 +87,7 @@ def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name, value in members.items():
         if isinstance(value, list):
             shapes = [each for each in value if isinstance(each, dict)]
-            yield from ({"value": each, **each} for each in shapes)
+            yield from ({"value": shape, **shape} for shape in shapes)
         elif name == "choice" and value:
             stated = value.get("choices") if isinstance(value, dict) else [value]
             yield {"value": {"choices": stated}}
@@ -117,7 +117,7 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
         return
     if kind == "polygon":
         corners = corners_of(value.get("points"))
-        ring = [each * (down if at % 2 else across) for at, each in enumerate(corners)]
+        ring = [corner * (down if at % 2 else across) for at, corner in enumerate(corners)]
         shapes.polygon(labels[0], [ring])
     else:
         x, y, width, height = (number(value.get(side), side) for side in _SIDES)

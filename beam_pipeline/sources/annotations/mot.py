@@ -46,7 +46,7 @@ class MotFiles(ItemFiles):
         sequence, frame, rows = stated
         shapes = self.shapes()
         for place, fields in rows:
-            numbers = [number(each, f"line {place}: a column") for each in fields]
+            numbers = [number(field, f"line {place}: a column") for field in fields]
             if len(numbers) != 9 or not 1 <= numbers[7] <= len(_CLASSES):
                 raise malformed(
                     f"line {place}: {len(numbers)} columns; 9 with a class are expected"

@@ -172,14 +172,14 @@ class Shapes:
     def objects(self) -> Objects:
         """All of them; an attribute that some lack is -1 there, or "" among texts."""
         self._join_groups()
-        names = sorted({name for each in self._attributes for name in each})
+        names = sorted({name for attribute in self._attributes for name in attribute})
         others = {name for named in self._points for name in named}.difference(self.point_names)
         point_names = (*self.point_names, *in_order(others)) if any(self._points) else ()
         check_points(len(self._points), point_names)
         return Objects(
             boxes=tuple(self._boxes),
             format=self.format,
-            labels=tuple(each for each in self._labels if each),
+            labels=tuple(label for label in self._labels if label),
             attributes={name: self._column(name) for name in names},
             keypoints=tuple(_row(named, point_names) for named in self._points)
             if point_names
@@ -210,7 +210,7 @@ class Shapes:
                 self.points(None, named)
 
     def _column(self, name: str) -> tuple[Attribute, ...]:
-        given = [each.get(name) for each in self._attributes]
+        given = [attribute.get(name) for attribute in self._attributes]
         absent = "" if any(isinstance(each, str) for each in given) else -1
         return tuple(absent if each is None else each for each in given)
 
@@ -260,7 +260,7 @@ def corners_of(points: Any) -> list[float]:
         RecordError: "malformed annotation".
     """
     if not isinstance(points, list) or not all(
-        isinstance(each, list) and len(each) == 2 for each in points
+        isinstance(point, list) and len(point) == 2 for point in points
     ):
         raise malformed(f"the points {points!r:.80} are not a list of [x, y]")
     return [number(each, "a point") for corner in points for each in corner]
@@ -303,7 +303,7 @@ def naming(where: str) -> Iterator[None]:
 def _numbers(values: Sequence[Any], count: int | None = None) -> Ring:
     if not isinstance(values, list | tuple) or count not in (None, len(values)):
         raise malformed(f"{values!r:.80} are not the numbers of a shape")
-    return tuple(number(each, "a coordinate") for each in values)
+    return tuple(number(value, "a coordinate") for value in values)
 
 
 def _checked(label: Any) -> str:

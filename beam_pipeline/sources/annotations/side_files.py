@@ -219,7 +219,8 @@ def _paired(images: Sequence[str], names: Mapping[str, str], files: SideFiles) -
             continue
         detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
         rejected |= {
-            each: Rejected(source=each, reason="two annotations", detail=detail) for each in owners
+            owner: Rejected(source=owner, reason="two annotations", detail=detail)
+            for owner in owners
         }
     return Paired(
         pairs, [*rejected.values()], [each for each in images if each not in claims], alone
@@ -324,13 +325,13 @@ def send_by_image(
 def pair_by_image(bucket: _Bucket, files: SideFiles, known: Known) -> Iterator[bytes]:
     """What the files of one bucket are, once annotations have named their images."""
     values = [*gather(bucket[1])]
-    pairs = [each for each in values if isinstance(each, Pair)]
+    pairs = [value for value in values if isinstance(value, Pair)]
     images = sorted(each.image for each in pairs if not each.annotation)
     names = {each.annotation: each.named for each in sorted(pairs) if not each.image and each.named}
     paired = _paired(images, names, files)
     alone = [each.annotation for each in pairs if not each.image and not each.named]
     whole = [each for each in pairs if each.image and each.annotation]
-    rejected = [each for each in values if isinstance(each, Rejected)]
+    rejected = [value for value in values if isinstance(value, Rejected)]
     return _judged(
         Paired(
             [*whole, *paired.pairs],

@@ -38,7 +38,7 @@ class VisDroneFiles(SideFiles):
             fields = [each for each in line.split(",") if each.strip()]
             if not fields:
                 continue
-            numbers = [int(number(each, f"line {place}: a column")) for each in fields]
+            numbers = [int(number(field, f"line {place}: a column")) for field in fields]
             if len(numbers) != 8 or not 0 <= numbers[5] < len(_CLASSES):
                 raise malformed(f"line {place}: {line!r:.80} is not 8 numbers with a category")
             x, y, width, height, _, category, truncated, occluded = numbers

@@ -68,7 +68,9 @@ def parse_xml(data: bytes) -> Element:
 
 def _add(shapes: Shapes, name: str, item: Element) -> None:
     """Add an object: its upright box if it has one, else its turned box or polygon."""
-    more = {each: _whole_number(item.findtext(each), each) for each in _ATTRIBUTES}
+    more = {
+        attribute: _whole_number(item.findtext(attribute), attribute) for attribute in _ATTRIBUTES
+    }
     box, turned, corners = item.find("bndbox"), item.find("robndbox"), item.findall("polygon/pt")
     if box is None and turned is not None:
         shapes.turned_box(name, _turned(turned), more)
@@ -90,7 +92,7 @@ def _turned(box: Element) -> list[float]:
 
 
 def _read(element: Element, members: Sequence[str]) -> list[float]:
-    return [number(element.findtext(each), f"<{each}>") for each in members]
+    return [number(element.findtext(member), f"<{member}>") for member in members]
 
 
 def _left_behind(item: Element) -> Iterator[str]:

@@ -50,7 +50,7 @@ class VottFiles(ItemFiles):
             shapes.left += ["second tag"] * (len(tags) - 1)
             if kind == "POLYGON" and isinstance(region.get("points"), list):
                 corners = map(_object, region["points"])
-                shapes.polygon(tags[0], [[each.get(axis) for each in corners for axis in "xy"]])
+                shapes.polygon(tags[0], [[corner.get(axis) for corner in corners for axis in "xy"]])
             else:
                 box = _object(region.get("boundingBox"))
                 x, y, width, height = (number(box.get(side), side) for side in _SIDES)

@@ -44,8 +44,8 @@ class WiderFaceFiles(ItemFiles):
             fields = row.split()
             if len(fields) != 4 + len(_ATTRIBUTES):
                 raise malformed(f"a face {row!r:.80} of {len(fields)} numbers, not of 10")
-            x, y, width, height = (number(each, "a side") for each in fields[:4])
-            more = [int(number(each, "an attribute")) for each in fields[4:]]
+            x, y, width, height = (number(field, "a side") for field in fields[:4])
+            more = [int(number(field, "an attribute")) for field in fields[4:]]
             box = (x, y, x + width, y + height)
             shapes.box("face", box, dict(zip(_ATTRIBUTES, more, strict=True)))
         return Item(name, *shapes.told())

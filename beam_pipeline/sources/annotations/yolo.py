@@ -192,7 +192,9 @@ def _read_yaml(path: str, paths: _Paths) -> YoloConfig:
         )
     if base := _said(values.get("path")):
         places = [*paths.candidates(base)]
-        homes = (each for each in places if paths.is_allowed(each) and storage.is_directory(each))
+        homes = (
+            place for place in places if paths.is_allowed(place) and storage.is_directory(place)
+        )
         paths = dataclasses.replace(paths, bases=[next(homes, places[0]), paths.root])
     splits: dict[str, tuple[str, ...]] = {}
     for key in filter(is_split, values):

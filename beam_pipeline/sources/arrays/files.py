@@ -172,8 +172,8 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
     for split, names in by_split.items():
         arrays = {column: members[name] for column, name in names.items()}
         columns = {
-            column: _column(file.path, names[column], each, names[column])
-            for column, each in arrays.items()
+            column: _column(file.path, names[column], array, names[column])
+            for column, array in arrays.items()
         }
         name = f"{file.relative}/{split}" if split else file.relative
         yield _table(name, split or file.split, columns)

@@ -70,18 +70,18 @@ class ArrayTable(Table):
 
     def without(self, columns: Collection[str]) -> Table:
         """As `Table.without`."""
-        kept = {name: each for name, each in self.columns.items() if name not in columns}
+        kept = {name: column for name, column in self.columns.items() if name not in columns}
         return dataclasses.replace(self, columns=kept)
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`; what is compressed is unpacked into `scratch` once."""
         folder = scratch.folder if scratch else ""
-        columns = {name: _stored(name, each, folder) for name, each in self.columns.items()}
-        inline = sum(each.row_bytes for each in columns.values() if each.is_inline)
+        columns = {name: _stored(name, column, folder) for name, column in self.columns.items()}
+        inline = sum(column.row_bytes for column in columns.values() if column.is_inline)
         step = max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, inline)))
         for start in range(0, self.num_rows, step):
             stop = min(start + step, self.num_rows)
-            cells = {name: _cells(each, start, stop) for name, each in columns.items()}
+            cells = {name: _cells(column, start, stop) for name, column in columns.items()}
             yield Batch(columns=cells, lines=range(start, stop))
 
 

@@ -123,7 +123,7 @@ def _names_files(path: str, classes: Sequence[str]) -> bool:
     """Whether a list begins with paths in class folders."""
     lines = head(path).decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
     folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
-    return bool(folders) and all(not {*classes}.isdisjoint(each) for each in folders)
+    return bool(folders) and all(not {*classes}.isdisjoint(folder) for folder in folders)
 
 
 LAYOUT = Layout(

@@ -112,7 +112,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     if not (maps := _maps(tree, files)):
         return None
     kinds = set(map(label_kind, maps))
-    labels = next((each for each in _LABELS if each in kinds), "")
+    labels = next((label for label in _LABELS if label in kinds), "")
     files = dataclasses.replace(files, labels=labels)
     maps = [path for path in maps if files.annotates(path)]
     images = _Images(

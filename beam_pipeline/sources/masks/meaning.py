@@ -84,8 +84,8 @@ def _csv(rows: Sequence[str]) -> Classes | None:
     except csv.Error:
         return None
     columns = {each.strip().lower(): place for place, each in enumerate(header)}
-    name = next((columns[each] for each in columns if each in _NAMES), None)
-    number = next((columns[each] for each in columns if each in _NUMBERS), None)
+    name = next((columns[column] for column in columns if column in _NAMES), None)
+    number = next((columns[column] for column in columns if column in _NUMBERS), None)
     color = next((each for each in _COLORS if columns.keys() >= set(each)), None)
     places = [columns[each] for each in color] if color else [number]
     if name is None or None in places or any(len(row) != len(header) for row in cells):

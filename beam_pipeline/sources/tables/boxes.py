@@ -161,7 +161,7 @@ def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     elif members:
         corners, box_format = _corner_names(members)
         columns = [renamed.pop(corner) for corner in corners]
-        lengths = {len(each) if isinstance(each, list) else -1 for each in columns}
+        lengths = {len(column) if isinstance(column, list) else -1 for column in columns}
         if len(lengths) > 1 or -1 in lengths:
             raise malformed(f"{', '.join(corners)} are not lists of one length")
         renamed[""] = [list(box) for box in zip(*columns, strict=True)]

@@ -340,7 +340,7 @@ class CsvTable(Table):
     ) -> Iterator[BadRow]:
         """Yield rows of the right width that cannot be used."""
         if not text.is_readable:
-            found = [compute.match_substring(each, _UNREADABLE) for each in block.columns]
+            found = [compute.match_substring(column, _UNREADABLE) for column in block.columns]
             for at in numpy.flatnonzero(functools.reduce(compute.or_, found)).tolist():
                 why = f"not {self.dialect.encoding}; set encoding if the file has another"
                 yield BadRow(int(lines[at]), why)

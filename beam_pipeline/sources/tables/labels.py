@@ -123,7 +123,7 @@ def are_no_classes(values: Sequence[Any]) -> bool:
     There is a number with a fraction, a list in a list, or a list with a value twice; or many are
     written as if they had a fraction.
     """
-    is_written_so = any(not isinstance(each, list) and "." in str(each) for each in values)
+    is_written_so = any(not isinstance(value, list) and "." in str(value) for value in values)
     many = len(set(map(str, values))) > _MANY_WRITTEN_SO
     return (many and is_written_so) or any(map(_is_no_class, values))
 

@@ -285,7 +285,7 @@ def _container_layout(
             path=tree.input,
             understood=(("files", shown(files, "file") + splits_shown(files)),),
         )
-        if stated := next((each for each in files if "=" in folder(each)), ""):
+        if stated := next((file for file in files if "=" in folder(file)), ""):
             facts = {"path": tree.input, "file": stated}
             return dataclasses.replace(
                 found, problem=Problem(code="values in folders", facts=facts)

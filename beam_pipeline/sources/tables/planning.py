@@ -104,7 +104,7 @@ def _prepared(sample: Sample, options: TableOptions) -> Sample:
     nested = _objects_in(sample, options).difference(options.ignore_columns)
     asked = cells(options, sample.names)
     if asked != Cells():
-        sample = sample.having([dataclasses.replace(each, cells=asked) for each in sample.tables])
+        sample = sample.having([dataclasses.replace(table, cells=asked) for table in sample.tables])
     return _with_cells(sample, as_json=nested)
 
 
@@ -152,11 +152,11 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
         ConfigError: Names may be those of several files.
     """
     has_files = any(each.media and each.exists for each in sample.columns.values())
-    files = {each.name for each in options.schema if each.kind in ("image", "audio")}
+    files = {feature.name for feature in options.schema if feature.kind in ("image", "audio")}
     if has_files or options.image_template or (options.schema and not files):
         return sample
     left_out = {*options.ignore_columns, *options.labels, options.split_column}
-    left_out |= {each.name for each in options.schema if each.name not in files}
+    left_out |= {feature.name for feature in options.schema if feature.name not in files}
     found = [_names_in(sample, table, left_out) for table in sample.tables]
     best = max(filter(None, found), key=lambda each: each[:2], default=None)
     if not best:

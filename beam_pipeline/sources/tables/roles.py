@@ -380,9 +380,15 @@ class _Chooser:
         columns = {key: self._column(name) for key, name in free.items() if key in others}
         name = first(
             CAPTIONS,
-            {key: free[key] for key, each in columns.items() if not each.is_numeric | each.is_list},
+            {
+                key: free[key]
+                for key, column in columns.items()
+                if not column.is_numeric | column.is_list
+            },
         )
-        numbers = frozenset(each for key, each in others.items() if key in NUMBERS and each != name)
+        numbers = frozenset(
+            other for key, other in others.items() if key in NUMBERS and other != name
+        )
         if not name or numbers.union((name,)) != set(others.values()):
             return roles
         return dataclasses.replace(roles, captions=name, numbers=numbers)
@@ -398,8 +404,8 @@ class _Chooser:
         """
         columns = {lowered(name): self._column(name) for name in self._usable}
         names = {lowered(name): name for name in self._usable}
-        lists = {key: names[key] for key, each in columns.items() if each.is_nested}
-        in_texts = {key: names[key] for key, each in columns.items() if each.is_list}
+        lists = {key: names[key] for key, column in columns.items() if column.is_nested}
+        in_texts = {key: names[key] for key, column in columns.items() if column.is_list}
         one = first(BOXES, {key: name for key, name in in_texts.items() if columns[key].are_fours})
         boxes = "" if one else first(BOXES, lists)
         corners: tuple[str, ...] = ()
@@ -514,7 +520,7 @@ def _may_be_images(key: str, column: ColumnSample) -> bool:
     if column.media not in ("", "image") or column.is_list:
         return False
     is_absent = not column.media and not column.exists and column.values
-    are_texts = all(isinstance(each, str) for each in column.values)
+    are_texts = all(isinstance(value, str) for value in column.values)
     return key not in FILE or not (column.is_numeric or (is_absent and are_texts))
 
 
@@ -594,8 +600,8 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
     Raises:
         ConfigError: Rows of one box each have lists, too.
     """
-    columns = {name: each for name, each in sample.columns.items() if name not in roles.taken}
-    nested = {name for name, each in columns.items() if each.form == "list"}
+    columns = {name: column for name, column in sample.columns.items() if name not in roles.taken}
+    nested = {name for name, column in columns.items() if column.form == "list"}
     if nested and roles.boxes.corners:
         raise ConfigError(
             f"column {min(nested)!r} holds lists, but an attribute of one box is a number or text; "
@@ -615,11 +621,11 @@ def _with_lists(roles: Roles, sample: Sample) -> Roles:
     roles = dataclasses.replace(
         roles,
         nested=frozenset(nested - per_box),
-        plain=frozenset(name for name, each in columns.items() if not each.is_nested),
+        plain=frozenset(name for name, column in columns.items() if not column.is_nested),
         texts=frozenset(
             name
-            for name, each in columns.items()
-            if str in each.kinds and not all(map(is_whole, each.values))
+            for name, column in columns.items()
+            if str in column.kinds and not all(map(is_whole, column.values))
         )
         if not sample.tables[0].is_typed
         else frozenset(),
@@ -719,7 +725,9 @@ def _column_of_some(headers: Mapping[str, Sequence[str]]) -> str:
     if len(headers) < 2:
         return ""
     every = set().union(*headers.values())
-    some = [name for name in every if name and not all(name in each for each in headers.values())]
+    some = [
+        name for name in every if name and not all(name in header for header in headers.values())
+    ]
     return some[0] if len(some) == 1 else ""
 
 

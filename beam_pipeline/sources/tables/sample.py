@@ -86,7 +86,7 @@ class ColumnSample:
     @property
     def are_fours(self) -> bool:
         """Whether most lists that hold something hold four numbers, as of one box."""
-        lists = [list_of_text(each) if isinstance(each, str) else each for each in self.values]
+        lists = [list_of_text(value) if isinstance(value, str) else value for value in self.values]
         are_four = [
             len(each) == 4 and all(isinstance(number, int | float) for number in each)
             for each in lists
@@ -237,7 +237,7 @@ def _prepared(table: Table, raw: Batch) -> Iterator[FirstRow]:
     made = columns.keys() - raw.columns.keys()
     for at, values in enumerate(dataclasses.replace(raw, columns=columns).by_row()):
         if stated:
-            values = {name: each for name, each in values.items() if name in stated[at] | made}
+            values = {name: value for name, value in values.items() if name in stated[at] | made}
         yield FirstRow(table.file, values)
 
 

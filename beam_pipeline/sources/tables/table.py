@@ -109,7 +109,7 @@ class Batch:
         part = slice(start, stop)
         keys = self.keys[part]
         names = {name for row in keys for name in row} if keys else self.columns
-        columns = {name: each[part] for name, each in self.columns.items() if name in names}
+        columns = {name: column[part] for name, column in self.columns.items() if name in names}
         return Batch(columns=columns, lines=self.lines[part], keys=keys)
 
     def by_row(self) -> Iterator[dict[str, Any]]:
@@ -117,7 +117,7 @@ class Batch:
         if not self.columns:
             return iter([{} for _ in self.lines])
         values = zip(*self.columns.values(), strict=True)
-        return (dict(zip(self.columns, each, strict=True)) for each in values)
+        return (dict(zip(self.columns, value, strict=True)) for value in values)
 
 
 def batch_of_rows(
@@ -244,8 +244,8 @@ def files_of(values: Sequence[Any], scratch: Scratch | None) -> list[FileRef | s
     if not scratch:
         return [None] * len(values)
     pairs = (
-        (each.get("path"), each.get("bytes")) if isinstance(each, dict) else (each, each)
-        for each in values
+        (value.get("path"), value.get("bytes")) if isinstance(value, dict) else (value, value)
+        for value in values
     )
     return [scratch.put(data) if isinstance(data, bytes) else path or None for path, data in pairs]
 

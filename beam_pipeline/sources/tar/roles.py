@@ -66,8 +66,8 @@ def merge_member_kinds(kinds: Iterable[MemberKinds]) -> MemberKinds:
         DataError: There are too many names, so files' names have more dots than they should.
     """
     merged: MemberKinds = {}
-    for each in kinds:
-        merged = merge_kinds((merged, each))
+    for kind in kinds:
+        merged = merge_kinds((merged, kind))
         if len(merged) > _MAX_NAMES:
             few = ", ".join(itertools.islice(merged, 5))
             raise DataError(
@@ -115,7 +115,7 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
 
 def _log_dots(extensions: Iterable[str]) -> None:
     """Log which files are one record, if their names differ after the first dot."""
-    stems = {stem_of(each): each for each in extensions}
+    stems = {stem_of(extension): extension for extension in extensions}
     if len(stems) > 1:
         few = ", ".join(f"*.{each}" for each in itertools.islice(sorted(stems.values()), 5))
         _LOG.warning("files of one name up to its first dot are one record: %s", few)

@@ -62,7 +62,7 @@ def test_all_that_differ_in_four_bits_are_found_and_come_into_one_split(buckets)
     [joined] = yielded(Grouped([looks_at(first + others, places)], buckets))
     chosen = [likeness.split_at(place, joined.splits, CHOOSER) for place in places]
 
-    assert [list(map(int, each.keys)) for each in joined.found.examples] == [
+    assert [list(map(int, example.keys)) for example in joined.found.examples] == [
         [number, number + 90] for number in range(90)
     ]
     assert chosen[:90] == chosen[90:]

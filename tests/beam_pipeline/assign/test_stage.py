@@ -230,9 +230,9 @@ def test_shards_get_every_record_once(run_transform):
 
     keys = {name: columns.from_bytes(batches) for name, batches in gathered(placed).items()}
     assert len(keys) == 30
-    for name, each in keys.items():
-        assert {plan.shard_names()[number] for number in plan.shard_numbers(each)} == {name}
-    assert sum(each.num_rows for each in keys.values()) == 90
+    for name, key in keys.items():
+        assert {plan.shard_names()[number] for number in plan.shard_numbers(key)} == {name}
+    assert sum(key.num_rows for key in keys.values()) == 90
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def test_a_class_of_many_records_is_divided_by_hashes(monkeypatch):
     assert strata.hashes["apple"] is None
     chooser = stratified(strata, FRACTIONS, 0)
     apples = [group for name, group in fruit() if name == "apple"]
-    plain = [split_at_hash(split_hash(each, 0), FRACTIONS) for each in apples]
-    assert [chooser.split_of(each) for each in apples] == plain
+    plain = [split_at_hash(split_hash(apple, 0), FRACTIONS) for apple in apples]
+    assert [chooser.split_of(apple) for apple in apples] == plain
 
 
 def test_too_many_classes_are_forgotten_in_any_order(monkeypatch):

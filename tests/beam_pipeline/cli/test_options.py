@@ -56,8 +56,8 @@ def test_every_option_sets_its_field(tmp_path):
     config = parsed(*words)
 
     fields = fields_of(BuildConfig).values()
-    unset = {each.name for each in fields if getattr(config, each.name) == each.default}
-    assert unset == {each.name for each in fields if each.option.recipe_only}
+    unset = {field.name for field in fields if getattr(config, field.name) == field.default}
+    assert unset == {field.name for field in fields if field.option.recipe_only}
     image = config.image
     assert (image.max_side, image.format, image.jpeg_quality) == (7, "png", 80)
     assert config.num_shards == {"a": 2}
@@ -69,7 +69,7 @@ def test_every_option_sets_its_field(tmp_path):
 def test_the_help_of_build_fits_forty_options():
     parser = Parser(prog="build", add_help=False)
     add_command_options(parser, "build")
-    own = {each.dest for each in parser._option_string_actions.values()}
+    own = {action.dest for action in parser._option_string_actions.values()}
     assert len(own - {argparse.SUPPRESS, "debug", "input", "other_input"}) <= 40
 
 

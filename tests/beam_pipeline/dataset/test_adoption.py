@@ -48,7 +48,7 @@ def test_the_description(directory, digests):
         "train-00000-of-00002",
         "train-00001-of-00002",
     ]
-    assert [(each.name, each.kind, each.bare) for each in info.schema] == [
+    assert [(feature.name, feature.kind, feature.bare) for feature in info.schema] == [
         ("caption", "text", True),
         ("label", "class_label", True),
         ("x", "tensor", True),
@@ -117,7 +117,7 @@ def test_a_declared_schema(directory):
     )  # fmt: skip
     info = adopt(str(directory), schema=schema, classes=("a", "b", "c"))
 
-    assert [(each.name, each.key, each.classes) for each in info.schema] == [
+    assert [(feature.name, feature.key, feature.classes) for feature in info.schema] == [
         ("label", "label", ("a", "b", "c")),
         ("point", "x", ()),
     ]

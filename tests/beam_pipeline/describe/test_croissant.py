@@ -21,7 +21,7 @@ def test_the_golden_dataset():
         data = (GOLDEN / file["contentUrl"]).read_bytes()
         assert file["sha256"] == hashlib.sha256(data).hexdigest()
     assert {each["@id"] for each in files} == {
-        *(each.name for each in GOLDEN.glob("*.tfrecord-*")),
+        *(path.name for path in GOLDEN.glob("*.tfrecord-*")),
         *(f"index/{each.name}" for each in INDEX),
     }
     for split in facts["recordSet"]:

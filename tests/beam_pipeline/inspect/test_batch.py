@@ -75,7 +75,7 @@ def inspected(elements, max_seconds=60.0, packer=PACKER):
     [packed] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
     table = columns.from_bytes([packed.records])
     rejects = unpack(packed.rejects) if packed.rejects else []
-    return table.column("key").to_pylist(), {each.source: each for each in rejects}
+    return table.column("key").to_pylist(), {reject.source: reject for reject in rejects}
 
 
 def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly):
@@ -109,7 +109,7 @@ def test_what_ends_its_process_is_left_out_alone(tmp_path, deadly):
     ]
     keys, rejects = inspected(elements, max_seconds=1)
     assert keys == ["0 plain", "5 plain"]
-    assert {source: each.reason for source, each in rejects.items()} == {
+    assert {source: reject.reason for source, reject in rejects.items()} == {
         "1 crashes": "crashed its process",
         "2 greedy": "took too much memory",
         "3 exits": "crashed its process",

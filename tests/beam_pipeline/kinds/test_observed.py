@@ -27,7 +27,7 @@ from beam_pipeline.records import (
 
 def over(values, example=None):
     """What is observed of values of one feature, each of a record."""
-    records = (Inspected(key="a", features={"x": each}, example=example) for each in values)
+    records = (Inspected(key="a", features={"x": value}, example=example) for value in values)
     return observe(records).get("x", Observed())
 
 

@@ -47,7 +47,7 @@ def told(rows, *, without=0, of_objects=False):
         "splits": [{"name": name, "records": size} for name, size in named],
         "classes": [classes], "objects": [], "numbers": [], "sampled": 60,
     }  # fmt: skip
-    return [each.text for each in checks({}, figures) if each.level != "green"]
+    return [check.text for check in checks({}, figures) if check.level != "green"]
 
 
 def test_mixes_of_classes():

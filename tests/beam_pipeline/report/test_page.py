@@ -163,7 +163,7 @@ def test_duplicates_are_side_by_side_contradicting_ones_first(tmp_path, write_im
         write_image(tmp_path / "pets" / f"{name}.jpg", seed=seed)
     dataset = build(tmp_path / "pets", tmp_path / "data", compression="gzip")
     groups = page(dataset).split('<ul class="alike">')[1:]
-    keys = [re.findall(r"train \d+: ([\w/]+)", each.partition("</ul>")[0]) for each in groups]
+    keys = [re.findall(r"train \d+: ([\w/]+)", group.partition("</ul>")[0]) for group in groups]
     assert keys == [["cat/3", "dog/4"], ["cat/1", "cat/2"]]
     assert groups[0].partition("</ul>")[0].count("data:image/jpeg") == 2
 

@@ -19,7 +19,7 @@ def test_what_is_put_is_got_in_any_order_any_number_of_times(tmp_path, spilled):
     with spilling(str(tmp_path)) as file:
         spill = pickle.loads(pickle.dumps(file if spilled else NOT_SPILLED))
         elements = list(map(spill.put, TABLES))
-        assert [spill.get(each) for each in reversed(elements)] == TABLES[::-1]
+        assert [spill.get(element) for element in reversed(elements)] == TABLES[::-1]
         tables = spill.all(elements)
         assert list(tables) == list(tables) == TABLES
         assert not os.listdir(tmp_path)

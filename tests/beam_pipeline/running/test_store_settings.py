@@ -44,9 +44,9 @@ def on_a_worker(tmp_path):
         pipeline | beam.Create([1]) | beam.Map(print)
         send_settings(pipeline, options)
         payloads = [
-            beam_runner_api_pb2.ParDoPayload.FromString(each.spec.payload).do_fn.payload.hex()
-            for each in pipeline.to_runner_api().components.transforms.values()
-            if each.spec.urn == "beam:transform:pardo:v1"
+            beam_runner_api_pb2.ParDoPayload.FromString(transform.spec.payload).do_fn.payload.hex()
+            for transform in pipeline.to_runner_api().components.transforms.values()
+            if transform.spec.urn == "beam:transform:pardo:v1"
         ]
         path = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
         variables = {**path, **(own or {})}

@@ -32,8 +32,8 @@ def by_name() -> Callable[[list[Any]], tuple[dict[str, Record], dict[str, Reject
 
     def sort(elements: list[Any]) -> tuple[dict[str, Record], dict[str, Rejected]]:
         elements = [each for each in by_record(elements) if not isinstance(each, Consumed)]
-        records = {each.key: each for each in elements if isinstance(each, Record)}
-        rejects = {each.source: each for each in elements if isinstance(each, Rejected)}
+        records = {element.key: element for element in elements if isinstance(element, Record)}
+        rejects = {element.source: element for element in elements if isinstance(element, Rejected)}
         assert len(records) + len(rejects) == len(elements)
         return records, rejects
 

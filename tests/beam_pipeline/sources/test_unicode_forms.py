@@ -50,7 +50,7 @@ def test_an_annotation_finds_its_image(make_tree, layout, files, key, stated, th
 
     tree = {filled(key): ""} | {filled(path): filled(files[path]) for path in files}
     elements = elements_of(make_tree(tree), layout=layout)
-    (record,) = (each for each in elements if isinstance(each, Record))
+    (record,) = (element for element in elements if isinstance(element, Record))
     assert record.key == filled(key)
     assert record.features["image"].file.path.endswith(f"/{filled(key)}")
 

@@ -64,7 +64,7 @@ def test_the_listing_minus_what_is_accounted_for(make_tree):
 
 def test_many_files_are_all_accounted_for(make_tree):
     root = make_tree({f"{name}/{n}.jpg": "" for name in ("cat", "dog") for n in range(300)})
-    reasons = [each for each in elements_of(root) if isinstance(each, Rejected)]
+    reasons = [element for element in elements_of(root) if isinstance(element, Rejected)]
     assert reasons == []
 
 
@@ -75,7 +75,9 @@ def test_tables_of_several_splits_are_accounted_for(tmp_path, suffix):
     for split in ("train", "test"):
         table = pa.table({"x": [1, 2], "word": ["a", "b"]})
         write(table, tmp_path / f"in/data/{split}-00000-of-00001.{suffix}")
-    assert [each for each in elements_of(tmp_path / "in") if isinstance(each, Rejected)] == []
+    assert [
+        element for element in elements_of(tmp_path / "in") if isinstance(element, Rejected)
+    ] == []
 
 
 def test_files_beside_images_are_listed_once(make_tree):

@@ -140,9 +140,9 @@ class Run:
 
 def work_of(config, works):
     return next(
-        each
-        for each in works
-        if (each.config.fingerprint, each.config.input) == (config.fingerprint, config.input)
+        work
+        for work in works
+        if (work.config.fingerprint, work.config.input) == (config.fingerprint, config.input)
     )
 
 
@@ -349,14 +349,14 @@ class Simulation:
             assert not files
 
     def _check_end(self, place, builds):
-        for each in builds.values():
-            assert each.killed or each.error is None or isinstance(each.error, Exception)
+        for build in builds.values():
+            assert build.killed or build.error is None or isinstance(build.error, Exception)
         self._check_reader(place)
         if isinstance(place, InStore):
             self._check_end_in_store(place, builds)
             return
-        finished = [name for name, each in builds.items() if not each.error]
-        assert finished or any(each.killed for each in builds.values())
+        finished = [name for name, build in builds.items() if not build.error]
+        assert finished or any(build.killed for build in builds.values())
         if finished:
             differ = {name: different(place, self._works[name]) for name in builds}
             assert set() in differ.values(), (finished, differ)
@@ -372,10 +372,10 @@ class Simulation:
         assert program.error is None, program.error
 
     def _check_end_in_store(self, place, builds):
-        for each in builds.values():
-            assert each.killed or isinstance(each.error, BeamTFRecordsError | None), each.error
+        for build in builds.values():
+            assert build.killed or isinstance(build.error, BeamTFRecordsError | None), build.error
         is_there = metadata.FILE in dataset_files(place.files())
-        assert is_there or not [name for name, each in builds.items() if not each.error]
+        assert is_there or not [name for name, build in builds.items() if not build.error]
         made = [name for name in builds if is_there and self._is_of(place, name)]
         if not made:
             assert not is_there

@@ -150,16 +150,16 @@ def taken_for() -> Callable[[Iterable[beam_pipeline.Feature]], dict[str, str]]:
 
     def of(features: Iterable[beam_pipeline.Feature]) -> dict[str, str]:
         return {
-            each.name: " ".join(
+            feature.name: " ".join(
                 str(part)
                 for part in (
-                    each.kind,
-                    each.kind in ("tensor", "sequence") and [*each.shape],
-                    each.encoding,
+                    feature.kind,
+                    feature.kind in ("tensor", "sequence") and [*feature.shape],
+                    feature.encoding,
                 )
                 if part
             )
-            for each in features
+            for feature in features
         }
 
     return of

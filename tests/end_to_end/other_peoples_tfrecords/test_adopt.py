@@ -21,14 +21,14 @@ def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write)
     bare = trainer.open(str(folder / "*.tfrecord"))
     fields = ("name", "kind", "dtype", "shape", "key", "format", "encoding", "bare")
 
-    assert [each.name for each in info.schema] == list(bare.features)
-    assert [[getattr(each, field) for field in fields] for each in info.schema] == [
-        [getattr(bare.features[each.name], field) for field in fields] for each in info.schema
+    assert [feature.name for feature in info.schema] == list(bare.features)
+    assert [[getattr(feature, field) for field in fields] for feature in info.schema] == [
+        [getattr(bare.features[feature.name], field) for field in fields] for feature in info.schema
     ]
     described = trainer.open(folder)
     for one, other in zip(described.numpy("train"), bare.numpy("train"), strict=True):
         assert one.keys() == other.keys()
-        for name in (each.name for each in info.schema):
+        for name in (feature.name for feature in info.schema):
             np.testing.assert_array_equal(one[name], other[name])
 
 

@@ -25,7 +25,7 @@ def test_every_example_is_written_as_it_is(
     assert len(info.splits["train"]) == 2
     assert Counter(stored(info)) == Counter(payloads)
     assert taken_for(info.schema) == expected_kinds[schema]
-    assert all(each.bare for each in info.schema)
+    assert all(feature.bare for feature in info.schema)
 
 
 def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_verified):
@@ -73,7 +73,7 @@ def test_a_declared_schema(tmp_path, examples, write, build_verified):
             assert (record["raw"].shape, record["raw"].dtype) == ((64, 64), np.float32)
             assert 0 <= record["raw"].min() < record["raw"].max() <= 1
         else:
-            assert [each.encoding for each in info.schema] == ["", "flat"]
+            assert [feature.encoding for feature in info.schema] == ["", "flat"]
             assert (record["image"].shape, record["boxes"].shape[1]) == ((12, 16, 3), 4)
 
 

@@ -50,7 +50,7 @@ DECLARED = """
 def test_features_are_read_as_written(declared):
     features = features_from_json({"x": yaml.safe_load(declared)})
 
-    written = json.loads(json.dumps([each.to_json() for each in features.values()]))
+    written = json.loads(json.dumps([feature.to_json() for feature in features.values()]))
 
     assert features_from_json(written) == features
     assert "unit" not in written[0]

@@ -10,7 +10,7 @@ from trainer.errors import ConfigError
 
 def sample_of(key, *records):
     """What records hold whose `key` has these values; beside it each has a key `other`."""
-    examples = [{"other": 1} | ({} if each is MISSING else {key: each}) for each in records]
+    examples = [{"other": 1} | ({} if record is MISSING else {key: record}) for record in records]
     return observe((f"record {number}", example(each)) for number, each in enumerate(examples))
 
 

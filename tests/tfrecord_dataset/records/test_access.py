@@ -39,7 +39,7 @@ def copied(tmp_path):
 
 
 def captions(records):
-    return [each["caption"] for each in records]
+    return [record["caption"] for record in records]
 
 
 def shards_of(directory, split="train"):

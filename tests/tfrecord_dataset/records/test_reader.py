@@ -18,7 +18,7 @@ from tfrecord_dataset.store.user_cache import cache_folder
 
 
 def write(path, records, compression=""):
-    data = b"".join(framed(example.encode(each)) for each in records)
+    data = b"".join(framed(example.encode(record)) for record in records)
     path.write_bytes(gzip.compress(data) if compression else data)
 
 

@@ -103,8 +103,8 @@ def test_a_body_that_breaks_off_is_read_on(place, times):
 def test_a_listing_goes_on_after_an_outage(place):
     url, store = place
     names = sorted(f"in/ä#?%20+[1]{number:03d}" for number in range(2500))
-    for each in names:
-        store.put(f"{url}/{each}")
+    for name in names:
+        store.put(f"{url}/{name}")
     listing = remote_listing.list_objects(f"{url}/in")
     found = [next(listing)[1]["path"]]
     store.outage("503", 0.15)

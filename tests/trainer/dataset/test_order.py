@@ -143,8 +143,8 @@ def test_the_last_batch_is_shared_as_the_docs_have_it(ten):
 
     options = [{}, *({"worker": worker, "num_workers": 2} for worker in range(2))]
     found = [
-        [batch["number"].numpy().tolist() for batch in ten.batches(batch_size=4, **each)]
-        for each in options
+        [batch["number"].numpy().tolist() for batch in ten.batches(batch_size=4, **option)]
+        for option in options
     ]
 
     assert found == stated

@@ -118,7 +118,7 @@ OTHERS = st.one_of(
 def changes(draw, record):
     """The record with one value removed or replaced, or one more."""
     copy = json.loads(json.dumps(record))
-    *path, last = draw(st.sampled_from([each for each in places(copy) if each]))
+    *path, last = draw(st.sampled_from([place for place in places(copy) if place]))
     parent = copy
     for key in path:
         parent = parent[key]

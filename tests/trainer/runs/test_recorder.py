@@ -79,7 +79,7 @@ def follow(recorder, steps=None):
             count = min(recorder.steps_to_event(), steps or 100)
             losses = np.arange(recorder.step, recorder.step + count) + 1
             model = recorder.plan.model
-            model.set_weights([np.full_like(each, losses[-1]) for each in model.get_weights()])
+            model.set_weights([np.full_like(weight, losses[-1]) for weight in model.get_weights()])
             recorder.advance(done(count, 8.0 * losses.sum()))
             steps = None if steps is None else steps - count
 

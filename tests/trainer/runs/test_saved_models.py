@@ -134,7 +134,7 @@ NO_WEIGHTS = (b"", b"x", b"\x89HDF\r\n\x1a\n" + bytes(2000))
 
 @pytest.mark.parametrize(
     ("part", "content"),
-    [*((CONFIG, each) for each in TEXTS), *((WEIGHTS, each) for each in NO_WEIGHTS)],
+    [*((CONFIG, text) for text in TEXTS), *((WEIGHTS, weight) for weight in NO_WEIGHTS)],
 )
 def test_a_part_that_is_none(changed, part, content):
     with pytest.raises(ConfigError, match=r"model.keras cannot be loaded: .*; REMEDY"):

@@ -24,7 +24,7 @@ def test_boxes_and_maps_are_drawn_on_the_image():
     boxes = BoxesTarget(name="boxes", classes=("cat", "dog"))
     places = np.float32([[0.25, 0.25, 0.75, 0.75], [-1] * 4])
     text, overlay = results_of(boxes).shown({"boxes": places, "labels": np.array([1, -1])})
-    assert (text, [each["text"] for each in overlay.boxes]) == ("boxes: 1", ["dog"])
+    assert (text, [box["text"] for box in overlay.boxes]) == ("boxes: 1", ["dog"])
     grey = np.full((32, 32, 3), 128, np.uint8)
     plain, boxed = (np.asarray(sheet([(grey, "", each)])) for each in (Overlay(), overlay))
     changed = np.argwhere((plain != boxed).any(axis=-1))

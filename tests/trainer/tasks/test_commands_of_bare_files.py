@@ -57,7 +57,7 @@ def feature_declarations(run_path):
     return json.loads((run_path / "task.json").read_text())["features"]
 
 
-WITHOUT_WEIGHT = [{"sequence": each["sequence"], "label": 1} for each in sequences(LENGTHS)]
+WITHOUT_WEIGHT = [{"sequence": sequence["sequence"], "label": 1} for sequence in sequences(LENGTHS)]
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write
 @pytest.mark.slow
 def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_records):
     records = sequences(LENGTHS)
-    renamed = [{"ids": each["sequence"], "label": each["label"]} for each in records]
+    renamed = [{"ids": record["sequence"], "label": record["label"]} for record in records]
     write_records(tmp_path / "test.tfrecord", renamed)
     ids = {"kind": "sequence", "dtype": "int64", "key": "ids"}
     schema = {"sequence": ids, "label": {"kind": "class_label"}}

@@ -33,7 +33,7 @@ def rounded(value):
 
 def told(accumulator):
     """The records to look at."""
-    return [(each.number, each.text) for each in accumulator.examples()]
+    return [(example.number, example.text) for example in accumulator.examples()]
 
 
 def test_each_example_has_a_loss_and_metrics(learned):
@@ -55,8 +55,8 @@ def test_parts_that_are_merged_are_the_whole(learned):
         accumulators = results_of(task.goal).accumulators()
         for start, end in parts:
             part = functools.partial(tf.nest.map_structure, lambda each: each[start:end])  # noqa: B023
-            for each in accumulators:
-                each.update(part(target), part(found))
+            for accumulator in accumulators:
+                accumulator.update(part(target), part(found))
         return accumulators
 
     for whole, batches in zip(seen((0, 13)), seen((0, 8), (8, 13)), strict=True):

@@ -173,7 +173,7 @@ def run_onnx(file, inputs):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_outputs()]
+    names = [output.name for output in session.get_outputs()]
     assert {each.shape[0] for each in session.get_inputs()} == {"batch"}
     return dict(zip(names, session.run(None, inputs), strict=True))
 

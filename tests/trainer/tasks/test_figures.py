@@ -59,7 +59,7 @@ def test_precision_and_recall_by_threshold():
 
 def test_mistakes_are_those_that_were_thought_the_least_probable(predicted):
     target, probabilities = predicted
-    numbers = [each.number for each in counted(*predicted).examples()]
+    numbers = [example.number for example in counted(*predicted).examples()]
     wrong = np.flatnonzero(probabilities.argmax(axis=1) != target)
     by_true = sorted(wrong, key=lambda row: probabilities[row, target[row]])
     assert numbers[:12] == by_true[:12]

@@ -32,7 +32,7 @@ def mobilenet():
 
 
 def backbone_of(model):
-    return next(each for each in model.layers if isinstance(each, keras.Model))
+    return next(layer for layer in model.layers if isinstance(layer, keras.Model))
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
 
 def momenta(model):
     layers = model._flatten_layers()
-    return {each.momentum for each in layers if hasattr(each, "moving_mean")}
+    return {layer.momentum for layer in layers if hasattr(layer, "moving_mean")}
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_what_pads_changes_nothing(kind, make_kind_plan, one_replica, dataset_of
     plan = make_kind_plan(kind, one_replica)
     random = np.random.default_rng(0)  # no bias is 0, as those of a new model are
     plan.model.set_weights(
-        [each + random.uniform(0, 0.1, each.shape) for each in plan.model.get_weights()]
+        [weight + random.uniform(0, 0.1, weight.shape) for weight in plan.model.get_weights()]
     )
 
     def outputs(batch_size):
@@ -207,7 +207,7 @@ def test_other_records_are_refused(kind, name, change, message, task_of, directo
     metadata = json.loads((directory_of(kind) / "metadata.json").read_text())
     features = {each["name"]: each for each in metadata["features"]}
     features[name] = change and features[name] | change
-    changed = features_from_json([each for each in features.values() if each])
+    changed = features_from_json([feature for feature in features.values() if feature])
 
     with pytest.raises(ConfigError, match=message):
         check_same_records(task_of(kind), changed, OPTIONS)

@@ -38,7 +38,9 @@ def write_preset(folder, *, batch_norm):
         image_shape=(None, None, 3),
     )
     random = np.random.default_rng(7)
-    backbone.set_weights([random.uniform(0.0, 0.1, each.shape) for each in backbone.get_weights()])
+    backbone.set_weights(
+        [random.uniform(0.0, 0.1, weight.shape) for weight in backbone.get_weights()]
+    )
     backbone.save_to_preset(str(folder))
     hub.layers.RetinaNetImageConverter(
         image_size=(64, 64), scale=SCALE, offset=OFFSET, crop_to_aspect_ratio=False

@@ -25,7 +25,7 @@ def steps(plan):
         batches, tf.constant(2), tf.constant(0.0)
     )
     functions = call.graph.as_graph_def().library.function
-    (body,) = [each for each in functions if "while_body" in each.signature.name]
+    (body,) = [function for function in functions if "while_body" in function.signature.name]
     return {each.name: each for each in body.node_def}
 
 
@@ -37,26 +37,26 @@ def sources(steps, operation):
 
 @pytest.mark.slow
 def test_batches_come_as_bytes_and_only_sums_are_copied_to_the_host(steps):
-    batches = [each for each in steps.values() if each.op == "IteratorGetNext"]
-    on_host = [each for each in steps.values() if each.device.endswith("/device:CPU:0")]
+    batches = [step for step in steps.values() if step.op == "IteratorGetNext"]
+    on_host = [step for step in steps.values() if step.device.endswith("/device:CPU:0")]
 
-    assert [each.attr["output_types"].list.type[0] for each in batches] == [
+    assert [batch.attr["output_types"].list.type[0] for batch in batches] == [
         tf.uint8.as_datatype_enum
     ] * 2
     assert sorted(each.op for each in on_host) == ["Identity", "Timestamp", "Timestamp"]
     assert [sources(steps, each) for each in on_host] == [[], [], []]
     (copied,) = [each for each in on_host if each.op == "Identity"]
     (taken,) = copied.input  # what the loop carries from step to step
-    updated = [each for each in steps.values() if each.op == "TensorScatterUpdate"]
+    updated = [step for step in steps.values() if step.op == "TensorScatterUpdate"]
     assert taken in updated[0].input
     assert [each.attr["T"].type for each in [copied, *updated]] == [tf.float32.as_datatype_enum] * 3
 
 
 def test_in_each_step_replicas_add_up_their_gradients_alone(plan, steps):
     def devices(operation):
-        return {each.device[-5:] for each in sources(steps, operation)}
+        return {source.device[-5:] for source in sources(steps, operation)}
 
-    added = [each for each in steps.values() if {"CPU:1", "CPU:2"} <= devices(each)]
+    added = [step for step in steps.values() if {"CPU:1", "CPU:2"} <= devices(step)]
 
     assert [each.op for each in added] == ["AddN"] * len(plan.model.trainable_variables)
 
@@ -133,7 +133,7 @@ def test_history_and_weights_are_those_of_steps_one_by_one(make_plan, on_replica
         )
         follower = Follower(plan, range(2))
         loop.run(plan, follower)
-        weights = b"".join(each.tobytes() for each in plan.model.get_weights())
+        weights = b"".join(weight.tobytes() for weight in plan.model.get_weights())
         found.append((weights, follower.history))
     sums = [[row for _, row in history] for _, history in found]
 

@@ -96,7 +96,7 @@ def trained(make_plan, on_replicas):
         if steps:
             loop.run(plan, Follower(plan, range(steps // 3)))
         (backbone,) = plan.backbones
-        assert all(each.trainable for each in plan.model._flatten_layers())
+        assert all(layer.trainable for layer in plan.model._flatten_layers())
         return backbone.get_weights(), plan.model.layers[-1].get_weights()
 
     return get

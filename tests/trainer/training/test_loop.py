@@ -19,7 +19,7 @@ def run(plan, epochs=range(2)):
     follower = Follower(plan, epochs)
     loop.run(plan, follower)
     history = follower.history
-    weights = np.concatenate([np.ravel(each) for each in plan.model.get_weights()])
+    weights = np.concatenate([np.ravel(weight) for weight in plan.model.get_weights()])
     return weights, history
 
 
@@ -159,7 +159,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replic
             lambda inputs, target: (inputs, target, weights)
         )
 
-    before = [each.copy() for each in plan.model.get_weights()]
+    before = [weight.copy() for weight in plan.model.get_weights()]
     run(dataclasses.replace(plan, batches=overflowing), epochs=range(1))
 
     for mine, theirs in zip(plan.model.get_weights(), before, strict=True):

@@ -28,7 +28,7 @@ def test_clipping_keeps_the_direction(max_norm, expected):
 
     optimizer.apply([tf.constant(3.0), tf.constant(4.0)], variables)
 
-    np.testing.assert_allclose([-float(each) for each in variables], expected, atol=1e-6)
+    np.testing.assert_allclose([-float(variable) for variable in variables], expected, atol=1e-6)
 
 
 def sgd(**settings):

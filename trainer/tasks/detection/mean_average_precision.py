@@ -45,9 +45,9 @@ class BoxFigures:
         self._images = images
         self._evaluation = evaluation
         self._known = [
-            each
-            for each in evaluation.evalImgs
-            if each is not None and each["aRng"] == evaluation.params.areaRng[0]
+            evalimg
+            for evalimg in evaluation.evalImgs
+            if evalimg is not None and evalimg["aRng"] == evaluation.params.areaRng[0]
         ]
         self._objects = sum(int(np.equal(each["gtIgnore"], 0).sum()) for each in self._known)
         self._scores, self._right = self._by_falling_score()
@@ -265,7 +265,7 @@ def _evaluation(annotations: dict[str, Any], found: list[dict[str, Any]]) -> Any
         truth.dataset = annotations
         truth.createIndex()
         evaluation = COCOeval(truth, truth.loadRes(found), "bbox")
-        evaluation.params.areaRng = [[*each] for each in AREAS.values()]
+        evaluation.params.areaRng = [[*area] for area in AREAS.values()]
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

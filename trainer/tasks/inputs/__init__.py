@@ -29,7 +29,7 @@ __all__ = [
 
 # A new kind of input needs a line here.
 _KINDS = (Array, Audio, Category, Ids, Image, Numbers, Series, Words, TextCategory, Date)
-INPUTS: Mapping[str, type[Input]] = MappingProxyType({each.kind: each for each in _KINDS})
+INPUTS: Mapping[str, type[Input]] = MappingProxyType({kind.kind: kind for kind in _KINDS})
 
 
 def input_type(feature: Feature) -> type[Input] | None:

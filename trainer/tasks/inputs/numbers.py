@@ -102,7 +102,7 @@ def standardize(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any
         for about, square in zip(mean, variance, strict=True)
     ]
     x = keras.layers.Rescaling(1.0, offset=[-each for each in mean], dtype="float32")(x)
-    return keras.layers.Rescaling([1 / each for each in deviations], dtype="float32")(x)
+    return keras.layers.Rescaling([1 / deviation for deviation in deviations], dtype="float32")(x)
 
 
 def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:

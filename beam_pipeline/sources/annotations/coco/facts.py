@@ -87,7 +87,7 @@ class FileFacts:
         """The classes by number: maps number them in the order of their ids."""
         if self.shows != PANOPTIC:
             return self.names
-        return dict(enumerate(self.names[each] for each in sorted(self.names)))
+        return dict(enumerate(self.names[name] for name in sorted(self.names)))
 
     def map_path(self, name: str) -> str:
         """The path of the PNG that the file calls `name`.

@@ -110,11 +110,11 @@ def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[Coc
         root, relative = below_base(path)
         reads = [relative]
     files = [_coco_file(root, relative, config, ignored) for relative in reads]
-    captions = {_image_set(each.relative): each for each in files if each.shows == CAPTIONS}
-    others = [each for each in files if each.shows != CAPTIONS]
+    captions = {_image_set(file.relative): file for file in files if file.shows == CAPTIONS}
+    others = [file for file in files if file.shows != CAPTIONS]
     if not others or len(reads) == 1:
         return files
-    paired = [(each, captions.get(_image_set(each.relative))) for each in others]
+    paired = [(other, captions.get(_image_set(other.relative))) for other in others]
     return [
         *(dataclasses.replace(each, captions=of.relative if of else "") for each, of in paired),
         *(dataclasses.replace(of, captions_of=each.relative) for each, of in paired if of),
@@ -130,14 +130,16 @@ def _coco_file(root: str, relative: str, config: BuildConfig, ignored: Ignored) 
         allowed=config.allow_outside,
         ignored=ignored,
     )
-    known = {each.name: getattr(file, each.name) for each in dataclasses.fields(file)}
+    known = {field.name: getattr(file, field.name) for field in dataclasses.fields(file)}
     return CocoFile(**known, shows=_SHOWS[_kind(relative)])
 
 
 def _chosen(tree: Tree, is_named: bool) -> list[str]:
     """The files of the first kind; and captions, if those of all of their images are there."""
     candidates = _json_files(tree)
-    kinds = {kind: [each for each in candidates if _kind(each) == kind] for kind in _SHOWS}
+    kinds = {
+        kind: [candidate for candidate in candidates if _kind(candidate) == kind] for kind in _SHOWS
+    }
     for kind, found in kinds.items():
         files = found
         if not is_named or kind == _OTHER:
@@ -171,7 +173,7 @@ def _json_files(tree: Tree) -> list[str]:
 def _kind(relative: str) -> str:
     """What a file is by its name, one of `_SHOWS`."""
     name = name_of(relative)
-    return next((each for each in _SHOWS if each != _OTHER and name.startswith(each)), _OTHER)
+    return next((show for show in _SHOWS if show != _OTHER and name.startswith(show)), _OTHER)
 
 
 def _without_unions(files: list[str]) -> list[str]:

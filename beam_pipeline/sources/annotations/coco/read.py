@@ -133,7 +133,7 @@ def join_bucket(
     objects: dict[str, Annotations] = {}
     for key, values in gathered(spill.all(group[1])):
         if key == _FACTS:
-            facts = {each.file: each for each in values}
+            facts = {value.file: value for value in values}
         elif key == _BLOCKS:
             objects = by_image([*values])
         elif key.startswith(_FINISHED):

@@ -130,9 +130,9 @@ class Annotations(NamedTuple):
         columns[_BOXES] = _as_boxes(columns[_BOXES])
         starts = itertools.accumulate((len(part.ids) for part in parts), initial=0)
         segments = {
-            start + at: each
+            start + at: segment
             for start, part in zip(starts, parts, strict=False)
-            for at, each in part.segments.items()
+            for at, segment in part.segments.items()
         }
         polygons = Outlines.joined([part.polygons for part in parts])
         return cls._make([*columns[:-2], polygons, segments])
@@ -596,7 +596,7 @@ def _mask_of(stated: Mapping[str, Any]) -> Mask:
         if min(image) < 1 or image.height * image.width > _MOST_PIXELS:
             raise ValueError
         if isinstance(counts, list):
-            return mask_of_runs(image, [int(each) for each in counts])
+            return mask_of_runs(image, [int(count) for count in counts])
         return checked((image, str(counts).encode()))
     except (TypeError, ValueError, OverflowError):
         raise malformed(f"segmentation {repr(stated)[:200]} has no size and counts") from None

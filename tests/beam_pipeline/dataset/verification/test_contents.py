@@ -167,5 +167,5 @@ def test_of_very_many_damaged_records_some_are_named_and_all_counted(tmp_path, f
     [shard] = Path(result.path).glob("*.tfrecord-*")
     shard.write_bytes(framed(b"") * 25)
     causes = [line.partition(": ")[2] for line in found(result.path) if shard.name in line]
-    assert sum(each.startswith("record ") for each in causes) == 20
-    assert sum(each.startswith("5 more records are damaged") for each in causes) == 1
+    assert sum(cause.startswith("record ") for cause in causes) == 20
+    assert sum(cause.startswith("5 more records are damaged") for cause in causes) == 1

@@ -93,7 +93,7 @@ def test_files_in_an_archive_are_files(folder, name):
     storage.write_bytes(archive, PACKED[name]())
     top = top_of(archive)
     assert storage.is_directory(top)
-    assert {each.relative for each in storage.list_files(top)} == {*CONTENTS}
+    assert {file.relative for file in storage.list_files(top)} == {*CONTENTS}
     for name, data in CONTENTS.items():
         path = f"{top}/{name}"
         assert storage.exists(path)
@@ -142,9 +142,9 @@ def test_nothing_is_written_into_an_archive(tmp_path):
 def test_an_archive_that_changes_is_read_anew(folder):
     path = f"{folder}/x.zip"
     storage.write_bytes(path, zip_bytes({"a": b"1"}))
-    assert [each.relative for each in storage.list_files(f"{path}:")] == ["a"]
+    assert [file.relative for file in storage.list_files(f"{path}:")] == ["a"]
     storage.write_bytes(path, zip_bytes({"b": b"two"}))
-    assert [each.relative for each in storage.list_files(f"{path}:")] == ["b"]
+    assert [file.relative for file in storage.list_files(f"{path}:")] == ["b"]
     assert storage.read_bytes(FileRef(path=f"{path}:/b")) == b"two"
 
 
@@ -278,7 +278,7 @@ def test_files_that_lie_together_are_fetched_together(bucket):
 def test_the_index_of_a_large_zip_is_all_that_a_listing_fetches(bucket):
     url, store = bucket
     storage.write_bytes(f"{url}/x.zip", zip_bytes({"a": bytes(9 << 20)}, zipfile.ZIP_STORED))
-    assert [each.relative for each in storage.list_files(f"{url}/x.zip:")] == ["a"]
+    assert [file.relative for file in storage.list_files(f"{url}/x.zip:")] == ["a"]
     assert store.fetched_bytes < 2 << 20
 
 

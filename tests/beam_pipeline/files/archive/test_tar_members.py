@@ -130,7 +130,10 @@ def test_a_sparse_file():
     content = b"1\n0\n1\n".ljust(512, b"\0") + b"x"
     members, end = listed(tar_of((info, content), ("2.txt", b"2"), form=tarfile.PAX_FORMAT))
     assert end == ""
-    assert [each.problem and each.problem[0] for each in members] == ["unsupported member", None]
+    assert [member.problem and member.problem[0] for member in members] == [
+        "unsupported member",
+        None,
+    ]
 
 
 def changed(data, at, new):

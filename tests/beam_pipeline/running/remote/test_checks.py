@@ -34,7 +34,7 @@ def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
     started = time.monotonic()
     message = f"nothing answers at {options[1].format(nobody)} .*start the (cluster|job server)"
     with pytest.raises(UnavailableError, match=message) as error:
-        cluster_of(PipelineOptions([each.format(nobody) for each in options])).prepare(
+        cluster_of(PipelineOptions([option.format(nobody) for option in options])).prepare(
             str(tmp_path), []
         )
     assert error.value.exit_code == 1

@@ -123,4 +123,4 @@ def test_another_users_process_is_not_asked(start, warm):
     done = subprocess.run(
         [sys.executable, "-c", program, "wave", "a"], stdout=subprocess.PIPE, text=True, check=True
     )
-    assert json.loads(done.stdout)[1] not in [each.pid for each in servers()]
+    assert json.loads(done.stdout)[1] not in [server.pid for server in servers()]

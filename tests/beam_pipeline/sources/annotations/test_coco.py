@@ -100,9 +100,9 @@ def test_annotations_of_an_image_meet(blocks, bbox):
 )
 def test_bounds(monkeypatch, values, detail):
     monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
-    rejects = [each for each in elements(PICTURE, *values) if isinstance(each, Rejected)]
+    rejects = [element for element in elements(PICTURE, *values) if isinstance(element, Rejected)]
     assert all(detail in reject.detail for reject in rejects)
-    assert len(rejects) == sum(isinstance(each, ImageItem) for each in (PICTURE, *values))
+    assert len(rejects) == sum(isinstance(value, ImageItem) for value in (PICTURE, *values))
 
 
 def test_annotations_of_a_rejected_image_are_not_those_of_an_unknown_one(make_tree):
@@ -113,6 +113,6 @@ def test_annotations_of_a_rejected_image_are_not_those_of_an_unknown_one(make_tr
     }
     root = make_tree({"a.json": json.dumps(content), "b.jpg": ""})
     rejects = [each for each in read(f"{root}/a.json") if hasattr(each, "reason")]
-    assert [(each.source, each.reason) for each in rejects] == [
+    assert [(reject.source, reject.reason) for reject in rejects] == [
         ("a.json: image 0", "file outside the input")
     ]

@@ -57,7 +57,7 @@ def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held
     )
     root = make_tree(tree)
     elements = yielded(ReadSideFiles.of(root, files(root)))
-    records = [each for each in elements if isinstance(each, Record)]
+    records = [element for element in elements if isinstance(element, Record)]
     assert len({record.key for record in records}) == COUNT
     assert sum(map(len, held)) >= held_of_each * COUNT
     assert max(map(len, held)) < held_of_each * COUNT * 2 / BUCKETS
@@ -81,7 +81,7 @@ def test_labelme_in_a_folder_of_labels(make_tree):
     text = json.dumps({"shapes": [shape], "imagePath": "a.png"})
     root = make_tree({"labels/a.json": text, "labels/b.json": text, "images/b.jpg": ""})
     make_tree({"images/a.jpg": ""})
-    records = [each for each in elements_of(root) if isinstance(each, Record)]
+    records = [element for element in elements_of(root) if isinstance(element, Record)]
     assert sorted(record.key for record in records) == ["images/a.jpg", "images/b.jpg"]
 
 

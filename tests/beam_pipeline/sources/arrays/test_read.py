@@ -82,7 +82,7 @@ def test_a_declared_schema(read):
     assert records["a.npz#1"].features.keys() == {"label", "x", "score"}
     assert records["a.npz#1"].features["label"] == ClassLabel("b")
     assert isinstance(records["a.npz#1"].features["score"], float)
-    assert {key: each.reason for key, each in rejects.items()} == dict.fromkeys(
+    assert {key: reject.reason for key, reject in rejects.items()} == dict.fromkeys(
         ("a.npz#2", "a.npz#5"), "does not fit the schema"
     )
     assert "class of a, b" in rejects["a.npz#2"].detail
@@ -102,5 +102,5 @@ def test_the_transform_in_batches(read, write, run_transform, tmp_path, monkeypa
 def test_a_declared_class_may_have_a_default(read):
     label = Feature(name="label", kind="class_label", dtype="int64", shape=(), key="l", default=-1)
     records, rejects = read({"a.npz": {"label": np.array(["cat", ""])}}, schema=[label])
-    assert [each.features for each in records.values()] == [{"label": ClassLabel("cat")}, {}]
+    assert [record.features for record in records.values()] == [{"label": ClassLabel("cat")}, {}]
     assert rejects == {}

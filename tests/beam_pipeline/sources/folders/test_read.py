@@ -29,13 +29,15 @@ def test_a_remote_folder_is_listed_in_parts(bucket):
         store.put(f"{url}/in/{name}", b"1")
     store.forget()
     elements = yielded(ReadClassFolders(f"{url}/in"))
-    records = {each.key: each.split for each in elements if isinstance(each, Record)}
+    records = {element.key: element.split for element in elements if isinstance(element, Record)}
     assert records == {
         "train/cat/1.jpg": "train",
         "train/dog/2.jpg": "train",
         "test/cat/3.jpg": "test",
     }
-    rejects = {each.source: each.reason for each in elements if isinstance(each, Rejected)}
+    rejects = {
+        element.source: element.reason for element in elements if isinstance(element, Rejected)
+    }
     assert rejects == {"4.jpg": "no class folder"}
     # Whether it is a folder; its own level; train and test: each file is listed once.
     assert store.calls["list"] <= 4

@@ -130,8 +130,8 @@ def test_a_split_whose_labels_come_late(write, read_tables, tmp_path):
     write("train.csv", "x,label\n1,cat\n")
     write("test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
     records = {
-        each.key: each
-        for each in read_tables(ReadCsv(str(tmp_path / "input"), names=("train.csv", "test.csv")))
+        table.key: table
+        for table in read_tables(ReadCsv(str(tmp_path / "input"), names=("train.csv", "test.csv")))
     }
     assert records["test.csv:101"].features.keys() == {"x"}
     assert records["test.csv:102"].features["label"] == ClassLabel("dog")
@@ -143,7 +143,7 @@ def test_files_of_a_column_in_parquet_are_put_into_scratch(write, tmp_path, read
     path = write("m.parquet", parquet_bytes(pa.Table.from_pylist(rows), row_group_size=150))
     records = read_tables(ReadParquet(path, scratch=str(tmp_path / "scratch")))
     files = [record.features["image"].file for record in records]
-    assert [storage.read_bytes(file) for file in files] == [each["image"]["bytes"] for each in rows]
+    assert [storage.read_bytes(file) for file in files] == [row["image"]["bytes"] for row in rows]
 
 
 def database(path, rows):

@@ -48,12 +48,12 @@ def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_colu
     assert inline.keys() == small.keys() == {"a.tar/0", "a.tar/1"}
     for key, record in inline.items():
         features = pickle.loads(pickle.dumps(small[key])).features
-        deferred = {name for name, each in features.items() if isinstance(each, Deferred)}
+        deferred = {name for name, feature in features.items() if isinstance(feature, Deferred)}
         assert deferred == ({*SCHEMA} if schema else LONG | {"label" if label_column else "txt"})
-        assert not any(isinstance(each, Deferred) for each in record.features.values())
+        assert not any(isinstance(feature, Deferred) for feature in record.features.values())
         assert record.features == {
-            name: each.read(storage.read_bytes(each.file)) if name in deferred else each
-            for name, each in features.items()
+            name: feature.read(storage.read_bytes(feature.file)) if name in deferred else feature
+            for name, feature in features.items()
         }
         assert len(pickle.dumps(small[key])) < len(pickle.dumps(record)) / 5
 

@@ -124,6 +124,6 @@ def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
 )
 def test_splits_and_keys(read, tars, path, expected):
     records, _ = read({name: {"d/0.txt": b"x"} for name in tars}, path)
-    assert {key: each.split for key, each in records.items()} == {
+    assert {key: record.split for key, record in records.items()} == {
         f"{name}/d/0": split for name, split in zip(tars, expected, strict=True)
     }

@@ -29,7 +29,7 @@ def test_a_link_costs_its_record_and_a_way_out_itself(read, tmp_path, write_tar)
         archive.addfile(info)
     records, rejects = read({})
     assert list(records) == ["x.tar/0"]
-    assert {each.source: each.reason for each in rejects.values()} == {
+    assert {reject.source: reject.reason for reject in rejects.values()} == {
         "x.tar/1": "unsupported member",
         "x.tar/../2.txt": "unsafe path",
     }
@@ -43,7 +43,7 @@ def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path, write_tar):
         | {"empty.tar": b"", "good.tar": {"0.txt": b"1"}}
     )
     assert records.keys() == {"good.tar/0", "cut.tar/0", "cut.tar/1"}
-    assert {each.source: (each.reason, each.bad) for each in rejects.values()} == {
+    assert {reject.source: (reject.reason, reject.bad) for reject in rejects.values()} == {
         "cut.tar": ("truncated file", True),
         "no.tar": ("damaged archive", True),
         "gz.tar.gz": ("compressed archive", True),

@@ -104,11 +104,11 @@ def test_what_a_folder_holds(folder):
     )
     files, others = find_record_files(root)
 
-    assert [(each.relative, each.split, each.compressed) for each in files] == [
+    assert [(file.relative, file.split, file.compressed) for file in files] == [
         ("train/a", "train", True),
         ("train/b.tfrecord", "train", False),
     ]
-    assert [(each.source, each.reason, each.bad) for each in others] == [
+    assert [(other.source, other.reason, other.bad) for other in others] == [
         ("broken.tfrecord", "not a TFRecord file", True),
         ("index/a.parquet", "not a TFRecord file", False),
     ]

@@ -28,8 +28,10 @@ def listed(tmp_path):
         )
         found = list(list_records(file, str(tmp_path / "scratch"), {}))
         records = [each for each in found if isinstance(each, Record)]
-        assert [each.key for each in records] == [f"in/a.tfrecord:{n}" for n in range(len(records))]
-        read = [payload_of(storage.read_bytes(each.example)) for each in records]
+        assert [record.key for record in records] == [
+            f"in/a.tfrecord:{n}" for n in range(len(records))
+        ]
+        read = [payload_of(storage.read_bytes(record.example)) for record in records]
         return read, [each for each in found if isinstance(each, Rejected)]
 
     return listing

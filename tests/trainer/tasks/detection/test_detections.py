@@ -127,16 +127,16 @@ def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
         counted = COCOeval(coco, kept, "bbox")
         counted.evaluate()
         images_of_all = [
-            each
-            for each in counted.evalImgs
-            if each is not None and each["aRng"] == counted.params.areaRng[0]
+            evalimg
+            for evalimg in counted.evalImgs
+            if evalimg is not None and evalimg["aRng"] == counted.params.areaRng[0]
         ]
         hits = sum(
-            int((each["dtMatches"][0] > 0)[~each["dtIgnore"][0].astype(bool)].sum())
-            for each in images_of_all
+            int((image["dtMatches"][0] > 0)[~image["dtIgnore"][0].astype(bool)].sum())
+            for image in images_of_all
         )
-        boxes = sum(int((each["dtIgnore"][0] == 0).sum()) for each in images_of_all)
-        wanted = sum(int((np.asarray(each["gtIgnore"]) == 0).sum()) for each in images_of_all)
+        boxes = sum(int((image["dtIgnore"][0] == 0).sum()) for image in images_of_all)
+        wanted = sum(int((np.asarray(image["gtIgnore"]) == 0).sum()) for image in images_of_all)
         f1[least] = 2 * hits / (boxes + wanted)
     capsys.readouterr()
     assert result["F1"] == pytest.approx(max(f1.values()))

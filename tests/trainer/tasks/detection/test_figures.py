@@ -71,7 +71,7 @@ def test_truth_beside_what_is_predicted_at_the_best_score(found):
     first, second = found.examples()
     assert (first.number, first.text) == (0, "1 of 2 missed, 0 wrong")
     assert (second.number, second.text) == (1, "0 of 1 missed, 0 wrong")
-    assert [each["text"] for each in second.overlays["true"].boxes] == ["a"]
+    assert [box["text"] for box in second.overlays["true"].boxes] == ["a"]
     (shown,) = second.overlays["predicted"].boxes
     assert (shown["label"], shown["text"], shown["box"]) == (0, "a 0.80", pytest.approx(FIRST))
 

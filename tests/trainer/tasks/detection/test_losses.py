@@ -60,7 +60,7 @@ def test_boxes_are_assigned_once_a_step():
     step = tf.function(lambda target, outputs: loss(target, outputs), autograph=False)
     graph = step.get_concrete_function(TARGET, OUTPUTS).graph
 
-    found = [each for each in graph.get_operations() if each.type == "ArgMin"]
+    found = [operation for operation in graph.get_operations() if operation.type == "ArgMin"]
 
     assert len(found) == len(POINTS.levels)
 

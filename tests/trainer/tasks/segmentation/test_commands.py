@@ -89,7 +89,9 @@ def test_predictions_are_maps_of_the_images_sizes(start, trained, data, tmp_path
         with Image.open(drawn / line["map"]) as image:
             assert image.size == size[::-1]
         shares = {name: (classes == number).mean() for number, name in enumerate(CLASSES)}
-        assert line["pixels"] == pytest.approx({key: each for key, each in shares.items() if each})
+        assert line["pixels"] == pytest.approx(
+            {key: share for key, share in shares.items() if share}
+        )
 
     code, _, err = start(
         *("predict", data, "--run", trained, "--output", tmp_path / "rows.csv", "--format", "csv")
